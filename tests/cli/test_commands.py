@@ -441,7 +441,7 @@ def unchanged(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[
     found = {}
     for epsilon in (1.0, 0.95):
         output = folder / str(epsilon)
-        assert run(changed(ground.arguments(folder / "in", output), "--epsilon", str(epsilon))) == 0
+        succeeds(*changed(ground.arguments(folder / "in", output), "--epsilon", str(epsilon)))
         totals = json.loads((folder / f"{epsilon}.records" / "totals.json").read_text())
         found[epsilon] = (totals["unchanged"], totals["privatized"])
     return found

@@ -14,7 +14,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli import dataflow
 from corpusveil.cli.derived import settings_of
-from corpusveil.cli.main import run
 from corpusveil.pipelines.run import steps
 from corpusveil.pipelines.schedule import Plan
 from corpusveil.pipelines.scheduled import schedule_of
@@ -138,7 +137,7 @@ class TestPaths:
         (ground / "elsewhere").mkdir()
         monkeypatch.chdir(ground / "elsewhere")
         more = [] if command == "plan" else ["--progress", "none"]
-        assert run([command, "../releases/may/s.toml", *more]) == 0
+        succeeds(command, "../releases/may/s.toml", *more)
         assert not list((ground / "elsewhere").iterdir())
         made = {path.name for path in (ground / "releases" / "may").iterdir()} - {"in", "s.toml", "release.key"}
         of_release = {"out", "records", "ledger"}
@@ -154,7 +153,7 @@ class TestPaths:
     ) -> None:
         """Written for a file in a subfolder, started from the root of the disk."""
         monkeypatch.chdir(ground)
-        assert run(["schedule", "releases/may/s.toml", "--write", kind, "--to", "written"]) == 0
+        succeeds("schedule", "releases/may/s.toml", "--write", kind, "--to", "written")
         text = "\n".join(path.read_text() for path in (ground / "written").iterdir())
         assert "WorkingDirectory" not in text
         (line,) = (one for one in text.splitlines() if " schedule " in one.replace('"', " ") and "s.toml" in one)
@@ -186,9 +185,9 @@ class TestPaths:
         flow = {"input": ["public"], "counts": "counts", "table": "table", "tokens": "tokens", "min_count": 1,
                 "threshold": -100.0}  # fmt: skip
         save(tmp_path / "a" / "flow.toml", {"collocations": flow})
-        assert run(["run", str(tmp_path / "a" / "flow.toml"), "--only", "count", "--progress", "none"]) == 0
+        succeeds("run", tmp_path / "a" / "flow.toml", "--only", "count", *QUIET)
         os.rename(tmp_path / "a", tmp_path / "b")
-        assert run(["run", str(tmp_path / "b" / "flow.toml"), "--only", "count", "--progress", "none"]) == 0
+        succeeds("run", tmp_path / "b" / "flow.toml", "--only", "count", *QUIET)
 
     def test_every_key_that_names_a_place_is_one(self) -> None:
         """The kinds of the table: a path that stood as a text would begin at the working folder."""

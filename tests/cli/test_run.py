@@ -86,7 +86,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def done(ground: Path) -> Path:
     """Run the whole configuration once."""
-    assert run(["run", save(ground / "run.toml", whole(ground)), *QUIET]) == 0
+    succeeds("run", save(ground / "run.toml", whole(ground)), *QUIET)
     return ground
 
 
@@ -158,7 +158,7 @@ class TestTheFlow:
             assert run(["run", file, *QUIET]) == 130
         assert (tmp_path / "table" / "_artifact.json").exists()
         assert not (tmp_path / "tokens" / "_artifact.json").exists()
-        assert run(["run", file, *QUIET]) == 0
+        succeeds("run", file, *QUIET)
         for name in ("tokens/lines", "vectors", "out/data"):
             found, expected = (release_files(folder / name) for folder in (tmp_path, done))
             for one in (found, expected):
@@ -170,7 +170,7 @@ class TestTheFlow:
         values = whole(done)
         values["collocations"]["counts"] = f"{tmp_path}/counts"
         file = save(tmp_path / "run.toml", values)
-        assert run(["run", file, "--only", "count", *QUIET]) == 0
+        succeeds("run", file, "--only", "count", *QUIET)
         assert {path.name for path in tmp_path.iterdir()} == {"counts", "run.toml"}
         fails(["run", file, "--only", "report"], "unknown-name", "count", "score")
 
@@ -295,14 +295,14 @@ class TestAReadableRelease:
             "output": {"path": "r/out"},
             "denoise": {"path": "r/readable", "aim": "sentence"},
         }  # fmt: skip
-        assert run(["run", save(ground / "readable.toml", values), *QUIET]) == 0
+        succeeds("run", save(ground / "readable.toml", values), *QUIET)
         return ground / "r"
 
     def test_is_that_of_the_single_commands(self, readable: Path, tmp_path: Path) -> None:
         model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
-        assert run([*model, *QUIET]) == 0
+        succeeds(*model, *QUIET)
         denoise = ["denoise", f"{readable}/out", "--space", f"{readable}/space", "--model", f"{tmp_path}/model"]
-        assert run([*denoise, "--aim", "sentence", "--output", f"{tmp_path}/readable", *QUIET]) == 0
+        succeeds(*denoise, "--aim", "sentence", "--output", f"{tmp_path}/readable", *QUIET)
         assert release_files(tmp_path / "readable") == release_files(readable / "readable")
 
     def test_says_what_it_is_of_and_that_it_spends_nothing(self, readable: Path) -> None:

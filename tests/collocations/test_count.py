@@ -21,13 +21,21 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import ConflictError, DataError, InUseError, SizeError, UserError, WorkError
+from corpusveil.errors import (
+    BadValueError,
+    ConflictError,
+    DataError,
+    InUseError,
+    UserError,
+    WorkError,
+)
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
+from tests.calls import refused
 from tests.collocations.corpora import WORDS, Made, kept, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
 
@@ -233,7 +241,7 @@ class TestAdding:
 class TestWrong:
     def test_input_is_said_by_file_and_row(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"text": "a"}\n' + UNKNOWN)
-        with pytest.raises(UserError, match=r"x\.jsonl, row 2: not valid JSON") as caught:
+        with refused("bad-shards", "x.jsonl", "row 2", "JSON") as caught:
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
         assert UNKNOWN not in str(caught.value)
 
@@ -245,7 +253,7 @@ class TestWrong:
 
     def test_a_least_count_that_leaves_nothing(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "x.jsonl", [{"text": "a b c"}])
-        with pytest.raises(UserError, match="No word occurs 5 times"):
+        with refused("unsuitable-data"):
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
 
     def test_more_words_than_keys_hold(self, tmp_path: Path) -> None:
@@ -254,7 +262,7 @@ class TestWrong:
         different = sorted({f"{one}{other}" for one in words for other in ("a", "e", "i")})
         assert len(different) > most_words(5)
         write_shard(tmp_path / "x.jsonl", [{"text": " ".join(different)}])
-        with pytest.raises(SizeError, match="raise min_count or lower max_n"):
+        with refused("too-large", "min_count", "max_n"):
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local(), CountOptions(5, 1))
 
     @pytest.mark.parametrize(("field", "value", "said"), [
@@ -286,7 +294,7 @@ class TestWrong:
 
     @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
     def test_options(self, max_n: int, min_count: int) -> None:
-        with pytest.raises(UserError):
+        with pytest.raises(BadValueError):
             CountOptions(max_n, min_count)
 
 

@@ -16,7 +16,7 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import corpusveil as cv
-from corpusveil.errors import UnsetError, UserError
+from corpusveil.errors import UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -24,6 +24,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
+from tests.calls import refused
 from tests.engines.corpora import (
     BLOCK,
     COLUMN_CANARY,
@@ -312,20 +313,24 @@ class TestAFrameIsRefused:
 
 class TestACollectionIsRefused:
     def test_without_an_id(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="id="):
+        with refused("missing-setting", "id="):
             PrivatizeDocuments(release)
 
     @pytest.mark.parametrize(
-        ("document", "named"),
-        [({"text": UNKNOWN}, "id"), ({"id": 1}, "text"), ({"id": 1, "text": 5}, "not a string")],
+        ("document", "refusal"),
+        [
+            ({"text": UNKNOWN}, ("bad-row", "id")),
+            ({"id": 1}, ("bad-row", "text")),
+            ({"id": 1, "text": 5}, ("bad-row",)),
+        ],
     )
     def test_for_a_document_that_is_not_as_named(
-        self, release: cv.Release, document: dict[str, Any], named: str
+        self, release: cv.Release, document: dict[str, Any], refusal: Any
     ) -> None:
         def run() -> None:
             with beam.Pipeline("FnApiRunner") as pipeline:
                 _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
 
-        with pytest.raises(Exception, match=named) as caught:
+        with refused(*refusal) as caught:
             run()
         assert UNKNOWN not in str(caught.value)

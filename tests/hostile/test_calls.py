@@ -20,7 +20,7 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.spaces.vectors import Vectors
-from tests.calls import command
+from tests.calls import command, succeeds
 from tests.engines.corpora import (
     COMMAND,
     HANG_SECONDS,
@@ -84,7 +84,7 @@ def places(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     random = np.random.default_rng(0).standard_normal((len(WORDS), 4)).astype(np.float32)
     cv.build_space(Vectors(list(WORDS), random), lists=0).save(str(folder / "listless"))
     damage_spaces(ground.space_folder, folder / "damaged")
-    assert run(ground.arguments(folder / "x.jsonl", folder / "release")) == 0
+    succeeds(*ground.arguments(folder / "x.jsonl", folder / "release"))
     names = ("empty", "hidden", "keys", "foreign", "damaged", "corpus", "file", "listless", "release", "missing")
     return {
         **{name: folder / name for name in names},
@@ -237,7 +237,7 @@ class TestFullDisk:
     def test_files_that_may_not_grow(self, ground: Ground, tmp_path: Path) -> None:
         source = write_shard(tmp_path / "in" / "x.jsonl", rows(4000, 1, words=30))
         self.check(ground, source, tmp_path / "out", tmp_path, preexec_fn=_limit)
-        assert run([*ground.arguments(source, tmp_path / "out"), "--records", str(tmp_path / "records")]) == 0
+        succeeds(*ground.arguments(source, tmp_path / "out"), "--records", tmp_path / "records")
         assert len(data_files(tmp_path / "out")) == 1
 
     def test_a_disk_without_room(self, ground: Ground, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ class TestFullDisk:
         try:
             self.check(ground, source, disk / "out", tmp_path)
             subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-            assert run([*ground.arguments(source, disk / "out"), "--records", str(tmp_path / "records")]) == 0
+            succeeds(*ground.arguments(source, disk / "out"), "--records", tmp_path / "records")
             assert len(data_files(disk / "out")) == 1
         finally:
             subprocess.run(["umount", str(disk)], check=True)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.jobs.beam import Beam
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import command, fails, refused, succeeds
+from tests.calls import QUIET, command, fails, refused, succeeds
 from tests.cli.test_run import save
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
@@ -87,7 +86,7 @@ def test_a_schedule_whose_lease_was_answered_twice_does_its_work(place: Place, p
         "output": {"path": place.output},
     }
     rule = proxy.rule("PUT", r"out\.schedule/lease/lease-\d+\.json", "lose", times=1)
-    assert run(["schedule", save(tmp_path / "s.toml", values), "--progress", "none"]) == 0
+    succeeds("schedule", save(tmp_path / "s.toml", values), *QUIET)
     assert rule.hits == 1
     assert "run-00001/manifest.json" in place.store.objects(place.output)
 
@@ -144,7 +143,7 @@ def test_a_refused_right_is_named(
     place: Place, reference: Reference, proxy: Proxy, method: str, where: str, named: str
 ) -> None:
     proxy.rule(method, where, "refuse", status=403, code="AccessDenied")
-    fails(place.arguments(), "no-permission", named)
+    fails(place.arguments(), "no-permission" if where == LIST else "bad-shards", named, "permission")
     proxy.clear()
     finishes(place, reference)
 
@@ -152,13 +151,13 @@ def test_a_refused_right_is_named(
 @pytest.mark.usefixtures("hasty")
 def test_a_shard_that_vanishes_is_named(place: Place, proxy: Proxy) -> None:
     proxy.rule("HEAD GET", SHARD, "refuse", status=404, code="NoSuchKey")
-    fails(place.arguments(), "missing-file", "c4-train.0000")
+    fails(place.arguments(), "bad-shards", "c4-train.0000")
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_pipeline_says_the_same(place: Place, reference: Reference, proxy: Proxy) -> None:
     rule = proxy.rule("PUT", DATA, "refuse")
-    with refused("store-failed", "data/part-0000"):
+    with refused("engine-failed", "data/part-0000"):
         privatize_corpus(reference.release, [place.corpus], place.output, Beam(), corpus="c4")
     assert rule.hits > 0
     proxy.clear()

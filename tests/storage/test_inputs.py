@@ -13,7 +13,7 @@ from corpusveil.cli.main import run
 from corpusveil.errors import AccessError, NoFileError, UnsetError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
-from tests.calls import refused
+from tests.calls import refused, succeeds
 from tests.engines.corpora import Ground, rows, write_shard
 
 
@@ -239,8 +239,8 @@ class TestOutput:
         refuse_overlap(["s3://b/in"], [shard], output, f"{output}.records")
 
     def test_beside_the_input_is_fine(self, ground: Ground, source: Path, tmp_path: Path) -> None:
-        assert run(ground.arguments(source, tmp_path / "in-private")) == 0
-        assert run(ground.arguments(str(source / "*.json"), source / "private")) == 0
+        succeeds(*ground.arguments(source, tmp_path / "in-private"))
+        succeeds(*ground.arguments(str(source / "*.json"), source / "private"))
 
 
 @pytest.fixture(autouse=True)

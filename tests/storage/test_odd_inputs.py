@@ -17,7 +17,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.storage import files, formats, lines
 from corpusveil.storage.rows import Columns
-from tests.calls import refused
+from tests.calls import refused, succeeds
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
 
 BOM = b"\xef\xbb\xbf"
@@ -79,11 +79,11 @@ class TestAnEmptyFile:
     @pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
     def test_that_can_be_empty_has_no_rows(self, ground: Ground, tmp_path: Path, name: str) -> None:
         (tmp_path / name).touch()
-        assert run(ground.arguments(tmp_path / name, tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / name, tmp_path / "out"))
 
     def test_that_is_compressed_has_no_rows(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "a.json.gz").write_bytes(gzip.compress(b""))
-        assert run(ground.arguments(tmp_path / "a.json.gz", tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / "a.json.gz", tmp_path / "out"))
 
 
 class TestAByteOrderMark:
@@ -124,7 +124,7 @@ class TestAnotherEncoding:
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
-    assert run(ground.arguments(tmp_path / "a.jsonl", tmp_path / "out")) == 0
+    succeeds(*ground.arguments(tmp_path / "a.jsonl", tmp_path / "out"))
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
     said = sentence(ground, tmp_path / "a.jsonl", tmp_path / "out")

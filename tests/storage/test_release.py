@@ -346,7 +346,7 @@ class TestStartedTwice:
             nonlocal starts
             before = release_files(output), release_files(records)
             for key in (TEST_KEY, TEST_KEY[::-1]):
-                with refused("other-run", self.IN_PROGRESS):
+                with refused("other-run"):
                     privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), Local())
                 starts += 1
             assert (release_files(output), release_files(records)) == before

@@ -18,7 +18,7 @@ from corpusveil.pipelines.settings import presets
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.profiles import PROFILES
-from tests.calls import refused
+from tests.calls import refused, succeeds
 from tests.contracts.spaces import small_space, words_of
 
 # What the papers say, and for D what its package does: per, text, and the parameters of Mahalanobis (lambda), of
@@ -193,8 +193,7 @@ class TestOnTheCommandLine:
 
     def test_profiles_are_listed(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "300")
-        assert run(["mechanisms"]) == 0
-        listed = capsys.readouterr().out
+        listed = succeeds("mechanisms").out
         assert run(["privatize", "--help"]) == 0
         helped = "".join(capsys.readouterr().out.split())
         for name in STUDIES:
