@@ -14,12 +14,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import (
-    BadRowError,
-    CapError,
-    ShapeError,
-    UnsetError,
-)
+from corpusveil.errors import BadRowError, CapError, ShapeError, UnsetError
 from tests.calls import refused
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], Any], Callable[[Any], list[Any]]]] = {

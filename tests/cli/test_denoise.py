@@ -14,16 +14,7 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
 from tests.calls import fails, succeeds
-from tests.engines.corpora import (
-    TEST_KEY,
-    data_files,
-    encode,
-    make_space,
-    read_shard,
-    release_files,
-    rows,
-    write_shard,
-)
+from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
 from tests.engines.corpora import run as run_process
 
 

@@ -185,7 +185,10 @@ def test_all_commands_call_a_corpus_alike(
     file = toml(tmp_path, space, 40.0, **corpus)
     options = [word for name, value in corpus.items() for word in (f"--{name.replace('name', 'corpus')}", value)]
     succeeds("schedule", file, *QUIET)
-    succeeds("privatize", f"{tmp_path}/in/a.jsonl", "--space", space.url, "--mechanism", "ring-geometric", "--epsilon", "1", "--key", "release.key", "--ledger", "ledger", "--unit", "content", "--output", "alone", *options, *QUIET)  # fmt: skip
+    succeeds(
+        "privatize", f"{tmp_path}/in/a.jsonl", "--space", space.url, "--mechanism", "ring-geometric", "--epsilon", "1",
+        "--key", "release.key", "--ledger", "ledger", "--unit", "content", "--output", "alone", *options, *QUIET,
+    )  # fmt: skip
     shutil.rmtree("out-40"), shutil.rmtree("out-40.records")
     succeeds("run", file, *QUIET)
     succeeds("plan", file)

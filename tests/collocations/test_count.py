@@ -21,14 +21,7 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import (
-    BadValueError,
-    ConflictError,
-    DataError,
-    InUseError,
-    UserError,
-    WorkError,
-)
+from corpusveil.errors import BadValueError, ConflictError, DataError, InUseError, UserError, WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark

@@ -20,13 +20,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import (
-    BadValueError,
-    InUseError,
-    MismatchError,
-    NotMadeError,
-    OverlapError,
-)
+from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker
 from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.jobs.local import Local

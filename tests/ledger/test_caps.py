@@ -22,12 +22,7 @@ from corpusveil.budget.accounting import INFINITE
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.privacy_loss import Pure
 from corpusveil.cli.main import run
-from corpusveil.errors import (
-    CapError,
-    CorpusveilError,
-    OtherRunError,
-    UnsetError,
-)
+from corpusveil.errors import CapError, CorpusveilError, OtherRunError, UnsetError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending, refuse_over
 from corpusveil.ledger.composed import composed_epsilon

@@ -13,10 +13,7 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import (
-    InUseError,
-    StoreError,
-)
+from corpusveil.errors import InUseError, StoreError
 from corpusveil.storage import files, remote
 from corpusveil.storage.records import Failed, Records
 from tests.calls import refused

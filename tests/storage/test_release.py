@@ -17,10 +17,7 @@ import fsspec
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import (
-    InUseError,
-    WorkError,
-)
+from corpusveil.errors import InUseError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of

@@ -18,9 +18,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.cli.progress import Shown
-from corpusveil.errors import (
-    BadValueError,
-)
+from corpusveil.errors import BadValueError
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
