@@ -83,13 +83,9 @@ def lines(made: Preview, settings: Settings) -> list[str]:
     from corpusveil.pipelines.settings.fields import DEMO, DEMO_URL
 
     (space, mechanism) = settings.needed("space", "mechanism")
+    path = DEMO if space.path == DEMO_URL else space.path
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
-    printed = [
-        PRIVATE,
-        f"Space {DEMO if space.path == DEMO_URL else space.path}, mechanism {mechanism.name}. {key}",
-        "",
-        *map(_risk, made.drawn),
-    ]
+    printed = [PRIVATE, f"Space {path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
     for number, text in enumerate(made.before):
         fields = [("before", _shown(text))]
         for drawn in made.drawn:
