@@ -155,9 +155,11 @@ def _shown(how: Manner, title: str, look: Look) -> Iterator[None]:
                     print(alone, file=sys.stderr, flush=True)
 
         every = POLL_SECONDS if how == "bar" else LINE_SECONDS
-        with repeated(show, min(every, PATIENCE), every):
-            yield
-        show()
+        try:
+            with repeated(show, min(every, PATIENCE), every):
+                yield
+        finally:
+            show()
 
 
 def watcher(how: Manner) -> Shards | None:
