@@ -47,10 +47,7 @@ def preview(
     settings: Settings,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Epsilons of a word: --epsilon 0.5 1 3 (default).",
-            rich_help_panel="How private",
-        ),
+        typer.Option(help="Epsilons of a word: --epsilon 0.5 1 3 (default).", rich_help_panel="How private"),
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
