@@ -42,7 +42,7 @@ class ShardStage(Stage[S]):
         return largest_first(super(ShardStage, self).left(tasks))
 
     def texts(self, task: ShardTask, read: dict[str, Any]) -> Iterator[pa.Array]:
-        """Yield the shard's texts in batches, without nulls; then ``told`` has its digest and number of documents.
+        """Yield the shard's texts in batches, without nulls; then ``read`` has its digest and number of documents.
 
         Raises UserError for an invalid row.
         """

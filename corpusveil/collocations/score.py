@@ -103,7 +103,7 @@ def score_counts(
 def _score(
     stage: ScorePart, parts: int, counted: dict[str, Any], output: str, engine: Engine, watch: Watch | None
 ) -> dict[str, Any]:
-    """Score all parts of the counts that ``told`` describes, and write the table and its description."""
+    """Score all parts of the counts of this description, and write the table and its description."""
     scoring = stage.scoring
     reading = reading_of(stage.counts, counted)
     records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)

@@ -44,7 +44,7 @@ AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 MARGIN = 0.4
-"""The default for texts to be read, in nats: the largest at which no measured utility falls (docs/readable.md)."""
+"""The default for texts to be read, in nats: the largest at which no utility falls (docs/evaluation-figures.md)."""
 NO_FACTS = "A denoised text reads well, but no single fact in it can be trusted: any word may be a wrong guess."
 CUT = 1e-3
 """The least share, relative to the likeliest, of a candidate without context."""

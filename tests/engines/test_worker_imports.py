@@ -21,7 +21,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
 from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_ground, make_release
+from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_release
 
 HEAVY = (
     "gensim",
@@ -62,11 +62,6 @@ class Apart:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         self.loaded.append(set(done.stdout.split()))
         return {}
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("ground"))
 
 
 def test_of_a_count(tmp_path: Path) -> None:

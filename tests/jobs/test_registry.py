@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corpusveil.cli.derived import settings_of
-from corpusveil.errors import UnknownError, UserError
+from corpusveil.errors import UserError
 from corpusveil.jobs import registry
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.connect import Connect
@@ -17,6 +17,7 @@ from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.pipelines.settings import reference, toml
+from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -121,7 +122,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
         file.write_text(f"{start}{key} = {{}}\n")
         with pytest.raises(UserError, match=sentence):
             toml.read(str(file))
-    with pytest.raises(UnknownError, match="--engine-option prefix: engine local has no such key"):
+    with refused("unknown-name", "--engine-option prefix"):
         settings_of("count", given | {"engine": "local", "engine_option": fields}, [])
 
 
@@ -170,11 +171,11 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
         "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
     )
     registry._points.cache_clear()
-    with pytest.raises(UserError, match="Two packages provide an engine local"):
+    with refused("missing-package"):
         registry.find("local")
 
 
 def test_a_broken_engine_is_told(installed: Path) -> None:
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
-    with pytest.raises(UserError, match="engine threads: threads_engine:Threads could not be imported"):
+    with refused("missing-package", "threads_engine:Threads"):
         registry.find("threads")

@@ -12,13 +12,8 @@ import pytest
 from corpusveil.errors import BadValueError, EngineError, PackageError
 from corpusveil.jobs import java
 from corpusveil.jobs.spark import Spark
-from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, make_ground, rows, write_corpus
+from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, rows, write_corpus
 from tests.engines.processes import cluster, free_port, wait_until
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("ground"))
 
 
 def begin(ground: Ground, folder: Path, log: Path, *more: str, **variables: str) -> subprocess.Popen[bytes]:
