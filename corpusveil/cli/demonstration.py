@@ -21,6 +21,7 @@ from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.release_page import write_report
 from corpusveil.evaluation.statistics import registry as statistics
 from corpusveil.jobs.java import java_home
+from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.run import run
 from corpusveil.pipelines.settings import toml
@@ -67,13 +68,15 @@ def demonstrate(output: str) -> None:
         raise typer.Exit(1)
     report.say(f"\nThe same bytes from {', '.join(digests)}: sha256 {digests['local']}")
     asked = EvaluationOptions(
-        epsilons=TRIED, seeds=2, space=load_space(str(folder / "space")), collocations=load_collocations(str(folder / "collocations")),
+        epsilons=TRIED, seeds=2, space=load_space(str(folder / "space")),
+        collocations=load_collocations(str(folder / "collocations")),
         keys=(Key.load(folder / "release.key"),), counts=str(folder / "counts"),
     )  # fmt: skip
     _evaluate(inputs, folder, asked, report)
     if risk is not None:
         report.say(f"\n{risk.sentence()}.")
     report.say(before_after(inputs[0], folder))
+    report.say(NO_FACTS)
     report.save(folder / "report.txt")
     print(f"\nAll files are in {folder.absolute()}:")
     print("  demo.toml                                 the configuration")
