@@ -220,7 +220,7 @@ class TestASchedule:
         succeeds("schedule", file, *QUIET)
         self.add(folder, "b.jsonl")
         save(file, settings(public, risk=0.9))
-        fails(["schedule", file, *QUIET], "output-in-use", "budget.risk")
+        fails(["schedule", file, *QUIET], "mismatch", "budget.risk")
         assert not (folder / "out" / "run-00002" / "manifest.json").exists()
         save(file, settings(public, risk=0.5))
         succeeds("schedule", file, *QUIET)

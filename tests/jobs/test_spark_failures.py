@@ -103,6 +103,7 @@ class TestARun:
         assert "(Could not reserve enough space" in said[1]
         assert said[1].endswith("[engine-failed]")
 
+    @pytest.mark.nightly
     def test_waits_for_executors_aloud_and_says_that_its_java_was_killed(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         settings = {"executor.memory": "20g", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
