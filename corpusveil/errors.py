@@ -180,8 +180,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """Return the nearest of known names as the end of a sentence, or nothing."""
     import difflib
 
-    found = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-    return f"; did you mean {found[0]}?" if found else ""
+    nearest = difflib.get_close_matches(str(name), list(known), 1, 0.5)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def existing(name: object, columns: Iterable[object]) -> str:

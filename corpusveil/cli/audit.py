@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import SpaceOption
-from corpusveil.cli.parameters import mechanism_parameters
+from corpusveil.cli.options import SpaceOption, mechanism_parameters
 from corpusveil.errors import ConflictError, UnknownError
 from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 

@@ -34,8 +34,8 @@ def test_a_grid_gives_the_least_point_that_is_not_below(grid: cv.LengthGrid) -> 
     words = np.arange(points[-1] + 1)
     released = grid.released(words)
     assert released.tolist() == [next(point for point in points if point >= n) for n in words.tolist()]
-    assert all(b >= a * grid.growth and b % grid.step == 0 for a, b in itertools.pairwise(points))
-    assert all(b - grid.step < a * grid.growth or b == a + grid.step for a, b in itertools.pairwise(points))
+    assert all(b >= a * grid.pad_growth and b % grid.pad == 0 for a, b in itertools.pairwise(points))
+    assert all(b - grid.pad < a * grid.pad_growth or b == a + grid.pad for a, b in itertools.pairwise(points))
 
 
 def test_a_grid_has_points_beyond_every_text() -> None:

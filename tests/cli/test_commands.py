@@ -454,7 +454,7 @@ def test_an_interruption_has_a_status_of_its_own(call: list[str], monkeypatch: p
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", interrupt)
+    monkeypatch.setattr("corpusveil.transforms.release.corpus.Run.privatize", interrupt)
     ended = command(*call)
     assert ended.status == 130
     assert "run the same command again" in ended.err.splitlines()[-1]

@@ -191,7 +191,7 @@ class TestPaths:
 
     def test_every_key_that_names_a_place_is_one(self) -> None:
         """The kinds of the table: a path that stood as a text would begin at the working folder."""
-        paths = {one.place for one in declared(Settings) if one.told.path}
+        paths = {one.place for one in declared(Settings) if one.path}
         assert paths == {
             "corpus.input", "corpus.root", "space.path", "space.vectors", "space.counts", "space.vocabulary",
             "space.importance", "text.collocations", "key.path", "ledger.path", "ledger.spill", "output.path",

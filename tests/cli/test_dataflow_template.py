@@ -27,11 +27,10 @@ from pydantic import Field
 import corpusveil
 from corpusveil.cli import dataflow
 from corpusveil.cli.derived import options_of
+from corpusveil.deployment import template
 from corpusveil.errors import BadValueError, SecretError
-from corpusveil.jobs import template
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Setting
 from corpusveil.pipelines.settings.sections import WORD
 from corpusveil.storage import files
 from tests.calls import command, refused
@@ -125,7 +124,7 @@ class TestParameters:
     def test_a_new_text_without_a_form_is_a_plain_name(self) -> None:
         """A setting that says nothing of its form lets nothing through that could mean something to a shell."""
         one = options_of("privatize")["text"]
-        assert dataflow._pattern(dataclasses.replace(one, info=Field(json_schema_extra=Setting()))) == WORD
+        assert dataflow._pattern(dataclasses.replace(one, form=None, info=Field())) == WORD
 
     def test_none_has_the_name_of_an_option_of_beam(self) -> None:
         from apache_beam.options.pipeline_options import PipelineOptions

@@ -98,3 +98,12 @@ def test_what_would_show_the_length_is_refused(
 ) -> None:
     fails([*call, *options], *refusal)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("old", "new"), [("growth = 2", "pad_growth"), ("noise = 1.0", "epsilon")])
+def test_keys_of_an_earlier_version_are_refused_by_their_new_names(
+    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.toml").write_text(f"[length]\n{old}\n")
+    assert run(["run", str(tmp_path / "run.toml")]) == 2
+    assert f"it is called length.{new} now" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.copies import Copies
-from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from tests.calls import QUIET, refused, succeeds
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
@@ -54,7 +54,7 @@ def test_is_within_a_quarter_of_the_truth(
     if parts == "rows":
         monkeypatch.setattr(planning, "WHOLE_BYTES", 1000)
         monkeypatch.setattr(planning, "ROWS", 150)
-    found = forecast(release_of(space), [str(corpus)])
+    found = forecast(Run(release_of(space), [str(corpus)], ""))
     outcome = privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local())
     written = sum(path.stat().st_size for path in (tmp_path / "out" / "data").iterdir())
     assert (found.shards, found.sampled) == (12, 3)
@@ -72,19 +72,19 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     def capped(total: float | None) -> Spending:
         return Spending(str(ledger), Caps(total=total), units_of("content"))
 
-    assert forecast(release_of(space), [str(corpus)], spending=capped(None)).spent == {}
+    assert forecast(Run(release_of(space), [str(corpus)], "", spending=capped(None))).spent == {}
     assert not ledger.exists()
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key.generate()
     )
-    refused = forecast(other, [str(corpus)], spending=capped(5.0))
+    refused = forecast(Run(other, [str(corpus)], "", spending=capped(5.0)))
     assert refused.refused is not None
     assert "cap 5" in refused.refused
     (value,) = refused.spent.values()
     assert 3 < value <= 4
-    assert forecast(other, [str(corpus)], spending=capped(9.0)).refused is None
+    assert forecast(Run(other, [str(corpus)], "", spending=capped(9.0))).refused is None
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 
@@ -119,7 +119,7 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
 def test_a_bad_row_is_said(space: Space, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(UNKNOWN)
     with refused("bad-shards", "row 1") as caught:
-        forecast(release_of(space), [str(tmp_path / "x.jsonl")])
+        forecast(Run(release_of(space), [str(tmp_path / "x.jsonl")], ""))
     assert UNKNOWN not in str(caught.value)
 
 

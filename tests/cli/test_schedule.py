@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import corpusveil as cv
 from corpusveil.errors import WorkError
-from corpusveil.pipelines import schedule_metrics
+from corpusveil.pipelines import schedule_state
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, fails, succeeds
@@ -643,7 +643,7 @@ class TestWhatItTells:
 
     def test_metrics_are_those_of_the_last_starts(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """And of the last success, however long ago."""
-        monkeypatch.setattr(schedule_metrics, "MOST_LINES", 3)
+        monkeypatch.setattr(schedule_state, "MOST_LINES", 3)
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
         values = settings(ground)

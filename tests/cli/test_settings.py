@@ -16,8 +16,8 @@ import pytest
 from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.run import STEPS
-from corpusveil.pipelines.settings import Settings, reference, schema, toml
-from corpusveil.pipelines.settings.fields import declared
+from corpusveil.pipelines.settings import Settings, reference, toml
+from corpusveil.pipelines.settings.fields import declared, plain
 from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
@@ -42,7 +42,7 @@ class TestTheReference:
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
     """Return the schema, itself checked."""
-    found: dict[str, Any] = json.loads(schema.text())
+    found: dict[str, Any] = json.loads(reference.schema_text())
     jsonschema.Draft7Validator.check_schema(found)
     return found
 
@@ -73,7 +73,7 @@ class TestTheTemplate:
         """Without its marks it is a file of every key, each of which the tree takes by itself."""
         file = tmp_path / "new.toml"
         succeeds("run", "--init", file)
-        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == schema.schema()
+        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == reference.schema()
         lines = file.read_text().splitlines()
         assert lines[0] == f"#:schema ./{toml.SCHEMA}"
         keys = [line[2:] for line in lines if line.startswith(("# [", "# ")) and (" = " in line or line[2] == "[")]
@@ -82,9 +82,7 @@ class TestTheTemplate:
         for section, given in values.items():
             for key, value in given.items():
                 needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
-                found = Settings.model_fields[section].annotation
-                kind = next(one.section for one in ALL if one.name == section)
-                assert found is not None
+                kind = plain(Settings.model_fields[section].annotation)
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
         fails(["run", "--init", file], "output-in-use", file)
 
@@ -104,7 +102,7 @@ class TestTheCommands:
                 under[line.split()[0].rstrip(",")] = heading
         for name, setting in options_of(command).items():
             if name not in ("--", "inputs"):
-                first = setting.told.often or setting.is_needed(command)
+                first = setting.often or setting.is_needed(command)
                 assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else setting.group), name
 
     def test_a_setting_that_is_on_can_be_turned_off(self) -> None:
@@ -133,7 +131,8 @@ def test_no_sentence_below_the_command_line_names_an_option() -> None:
     commands = [main.command(name) for name in main.COMMANDS]
     every = [sub for command in commands for sub in (command, *getattr(command, "commands", {}).values())]
     options = {option for command in every for one in command.params for option in one.opts} | {"--debug", "--VALUE"}
-    command_lines = {"jobs/package.py", "jobs/template.py"}  # for spark-submit and gcloud
+    # for spark-submit and gcloud; the help of commands
+    command_lines = {"deployment/package.py", "deployment/template.py", "pipelines/flows.py"}
     named = []
     for file in sorted((ROOT / "corpusveil").rglob("*.py")):
         place = str(file.relative_to(ROOT / "corpusveil"))

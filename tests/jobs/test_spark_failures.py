@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from corpusveil.jobs import java, spark_java
+from corpusveil.jobs import java
 from corpusveil.jobs.spark import Spark
 from tests.calls import refused
 from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, rows, write_corpus
@@ -68,7 +68,7 @@ def test_a_java_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, tm
     ],
 )  # fmt: skip
 def test_a_session_that_does_not_start_names_the_cause(lines: list[str], error: str, said: str) -> None:
-    assert said in str(spark_java.not_started(RuntimeError(error), "spark://h:1", deque(lines)))
+    assert said in str(java.not_started(RuntimeError(error), "spark://h:1", deque(lines)))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_session_that_does_not_start_names_the_cause(lines: list[str], error: 
     ],
 )
 def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
-    sentence = str(spark_java.job_failure(error))
+    sentence = str(java.job_failure(error))
     assert said in sentence
     assert "private" not in sentence
 

@@ -9,6 +9,10 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +40,7 @@ from tests.engines.corpora import (
     rows,
 )
 
+ROOT = Path(__file__).parents[2]
 Rows = Sequence[dict[str, Any]]
 NAMES = ("text", "id", "note")
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -653,3 +658,51 @@ class TestAFolder:
     def test_every_format_has_a_name(self) -> None:
         """``--format`` knows what interface.md names."""
         assert {"same", "jsonl.gz", "jsonl.zst", "parquet", "csv", "txt"} <= set(FORMATS)
+
+
+PARAGRAPHS = '''"""``.par[.gz|.zst]``: paragraphs, a document each."""
+
+from corpusveil.storage.forms.plain import PlainText, split
+
+
+class Paragraphs(PlainText):
+    __slots__ = ()
+
+    def documents(self, pieces, name, columns):
+        data = b"".join(pieces).strip()
+        yield [part.replace(b"\\n", b" ") for part in data.split(b"\\n\\n")] if data else []
+
+    def render(self, texts, kept, columns):
+        return "".join(f"{text or ''}\\n\\n" for text in texts.to_pylist()).encode()
+'''
+USED = """
+import hashlib, io, sys
+from corpusveil.storage import formats
+from corpusveil.storage.rows import Columns
+
+for suffix in (".par", ".par.gz", ".par.zst"):
+    assert suffix[1:] in formats.FORMATS, formats.FORMATS
+    form, columns, file, digest = formats.find(suffix), Columns(), io.BytesIO(), hashlib.sha256()
+    writer = form.writer(file, columns, digest, [])
+    read = list(formats.find(".par").batches(io.BytesIO(b"one\\ntwo\\n\\nthree\\n\\nfour"), "a.par", columns, 0, 2))
+    for batch in read:
+        writer.write(batch.texts, [])
+        writer.end_block()
+    writer.close()
+    file.seek(0)
+    assert form.rows(file, "b") == 2
+    file.seek(0)
+    texts = [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()]
+    assert texts == ["one two", "three"]
+"""
+
+
+def test_a_form_is_one_file_with_two_ideas(tmp_path: Path) -> None:
+    """Nothing else is edited: its first line says its suffixes, and what a form can do is derived."""
+    shutil.copytree(ROOT / "corpusveil", tmp_path / "corpusveil", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(PARAGRAPHS, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

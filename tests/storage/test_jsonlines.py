@@ -270,7 +270,7 @@ class TestBlocks:
 
 SCARCE = """
 import resource
-from corpusveil.storage.jsonlines import _row
+from corpusveil.storage.forms.jsonlines import _row
 from corpusveil.storage.rows import Columns
 line = b'{"text":"' + b"a b c d " * 20_000_000 + b'"}'
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.storage import files, formats, lines
+from corpusveil.storage import files, formats, forms
+from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
 from tests.calls import refused, succeeds
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
@@ -105,9 +106,9 @@ class TestAByteOrderMark:
         assert [text.as_py() for text in found[1]] == ["ba de", "lo"]
 
     def test_alone_is_no_row(self) -> None:
-        assert list(lines.split(iter([BOM]), "a.txt")) == []
-        assert list(lines.split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
-        assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
+        assert list(split(iter([BOM]), "a.txt")) == []
+        assert list(split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
+        assert list(split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
 class TestAnotherEncoding:
@@ -137,7 +138,7 @@ class TestALineThatFillsTheMemory:
     @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".txt"])
     def test_is_refused_by_file_and_line(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffix: str) -> None:
         """Nothing behind the stated size is read. In CSV a quote that is not closed makes one row of all lines."""
-        monkeypatch.setattr(lines, "MOST_LINE_BYTES", 4 << 20)
+        monkeypatch.setattr(forms, "MOST_LINE_BYTES", 4 << 20)
         head = {".jsonl": b'{"text": "a"}\n{"text": "', ".csv": b'text\na\n"', ".txt": b"a\n"}[suffix]
         form, read = formats.find(suffix), 0
 

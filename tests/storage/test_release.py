@@ -22,7 +22,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.release_key import keep
-from corpusveil.pipelines.settings import KeySettings
+from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.lease import Lease

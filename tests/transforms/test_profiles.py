@@ -14,10 +14,9 @@ from corpusveil.cli.derived import settings_of
 from corpusveil.cli.main import run
 from corpusveil.mechanisms import find, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.pipelines.settings import presets
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 from tests.calls import refused, succeeds
 from tests.contracts.spaces import small_space, words_of
 
@@ -181,7 +180,7 @@ class TestOnTheCommandLine:
         def settled(mechanism: str, *parameters: str) -> dict[str, Any]:
             given = {"inputs": ["in"], "space": "s", "output": "o", "epsilon": 1.0, "profile": "pypantera"}
             given |= {"mechanism": mechanism, "parameter": list(parameters)}
-            chosen = presets.settled(settings_of("privatize", given, [])).mechanism
+            chosen = settings_of("privatize", given, []).settled().mechanism
             assert chosen is not None
             return chosen.parameters
 

@@ -66,8 +66,8 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     words = f"epsilon {given['epsilon']:.4g} a {given['per']}"
     if given["per"] == "document":
         words += f", shared {given['allocation']}"
-    told = manifest["guarantee"]
-    brief = "" if told["epsilon"] is None else in_brief(told["plain_ldp"], given["epsilon"], given["per"])
+    guarantee = manifest["guarantee"]
+    brief = "" if guarantee["epsilon"] is None else in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
     tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
     which = counted(given, tokenizer, released="length" in manifest["configuration"])
@@ -104,15 +104,15 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
     if "length" in manifest["configuration"]:
         own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
         facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
-    slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
+    slowest = sorted(shards, key=lambda shard: -shard.seconds)[:SHOWN_SHARDS]
     rows = [
         {
-            "name": one.output.name,
-            "seconds": one.seconds,
-            "documents": one.counts.documents,
-            "tokens": one.counts.tokens_written,
+            "name": shard.output.name,
+            "seconds": shard.seconds,
+            "documents": shard.counts.documents,
+            "tokens": shard.counts.tokens_written,
         }
-        for one in slowest
+        for shard in slowest
     ]
     page = environment(__package__, "private.html").get_template("private.html")
     return page.render(t=totals, name=manifest["spends"]["name"], classes=classes, facts=facts, slowest=rows)
@@ -121,15 +121,15 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
 def _copies(manifest: dict[str, Any], totals: Totals) -> str:
     if totals.copies is None:
         return f"{totals.dropped:,} were left out"
-    found = totals.copies
-    told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
-    if found["one_in"] > 1:
-        told += f" (in a sample of one document in {found['one_in']:,}, chosen by content)"
-    if found["most"] > 1:
-        told += f"; the most frequent text occurs {found['most']:,} times"
+    copies = totals.copies
+    sentence = f"{copies['copies']:,} of {copies['documents']:,} documents repeat an earlier one"
+    if copies["one_in"] > 1:
+        sentence += f" (in a sample of one document in {copies['one_in']:,}, chosen by content)"
+    if copies["most"] > 1:
+        sentence += f"; the most frequent text occurs {copies['most']:,} times"
         if manifest["configuration"].get("duplicates", "independent") == "independent":
-            told += ", and spent that many budgets"
-    return told
+            sentence += ", and spent that many budgets"
+    return sentence
 
 
 def _share(part: int, whole: int) -> str:

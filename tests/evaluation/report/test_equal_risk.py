@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import re
 import zipfile
@@ -10,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from corpusveil.deployment.wheel import build_wheel
 from corpusveil.evaluation.report.equal_risk import FILE, OTHER_SCALE, EqualRisk, read_equal_risk
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from corpusveil.evaluation.report.release_page import render
 from corpusveil.evaluation.statistics.encoders import FLATTERS
 from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.jobs.wheel import build_wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 RISK = Figure("attack", "words guessed from context", 0.62)
@@ -44,15 +45,14 @@ def place(x: float, y: float) -> tuple[float, float]:
 
 def published() -> dict[tuple[str, str, str], float]:
     """Return the similarities on SST-2 at risk .5 that the documentation's table has, by mechanism, space and text."""
-    text = (ROOT / "docs" / "evaluation-figures.md").read_text(encoding="utf-8")
-    table = text.split("every mechanism side by side")[1].split("**SST-2**")[1].split("**AG News**")[0]
-    found, name = {}, ""
-    for line in table.strip().splitlines()[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        name = cells[0] or name
-        mechanism, space = name.split(", ")
-        found[mechanism, space, cells[2]] = float(cells[4].split(" ±")[0])
-    return found
+    published = {}
+    with (ROOT / "docs" / "evaluation-figures.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["table"] == "equal risk" and row["row"].startswith("SST-2; ") and row["column"] == "similarity":
+                _, mechanism_and_space, _, _, text = row["row"].split("; ")
+                mechanism, space = mechanism_and_space.split(", ")
+                published[mechanism, space, text] = float(row["value"].split(" ±")[0])
+    return published
 
 
 def test_the_chart_of_the_documentation_is_drawn_from_the_file() -> None:
