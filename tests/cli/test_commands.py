@@ -182,7 +182,8 @@ class TestMechanisms:
             assert all(line in words for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
     @pytest.mark.parametrize(
-        ("name", "said"), [("custext-per-word", "No guarantee: custext-per-word"), ("truncated-gumbel", "is defined only above")]
+        ("name", "said"),
+        [("custext-per-word", "No guarantee: custext-per-word"), ("truncated-gumbel", "is defined only above")],
     )
     def test_say_where_there_is_none(self, tmp_path: Path, name: str, said: str) -> None:
         """Of one that promises nothing, and of one that is not defined at that epsilon."""
