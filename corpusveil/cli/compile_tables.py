@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import SpaceOption
-from corpusveil.cli.parameters import mechanism_parameters
 from corpusveil.errors import DataError
+from corpusveil.pipelines.pairs import mechanism_parameters
 
 
 def compile_tables(

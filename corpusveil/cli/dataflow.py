@@ -117,7 +117,7 @@ def _parameter(option: str, one: Declared) -> Parameter:
 def _camel(place: str) -> str:
     """Return the parameter of a setting."""
     (option,) = (name for name, one in options_of("privatize").items() if one.place == place)
-    return re.sub("_([a-z])", lambda found: found[1].upper(), {"inputs": "input"}.get(option, option))
+    return re.sub("_([a-z])", lambda found: found[1].upper(), option)
 
 
 def metadata() -> dict[str, Any]:

@@ -18,9 +18,9 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics import registry as statistics
+from corpusveil.evaluation.statistics.statistic import find
 from corpusveil.jobs.java import java_home
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import collocations
@@ -77,7 +77,7 @@ def demonstrate(output: str) -> None:
     report.step(
         f"Denoised with the release and a public model alone: {replaced:,} of {made.words:,} words were replaced"
     )
-    asked = EvaluationOptions(
+    asked = Question.of(
         epsilons=TRIED,
         seeds=2,
         space=space,
@@ -235,7 +235,7 @@ def _compare(outcomes: dict[str, Outcome], report: _Report) -> None:
     report(f"\nThe same bytes from {', '.join(outcomes)}: sha256 {digests.pop()}")
 
 
-def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
+def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
     """Compare the release with its original, write the page, and print the most important figures."""
     released = str(folder / "private-local")
     found = evaluate_release(match(inputs, [released]), read_manifest(released), question)
@@ -244,7 +244,7 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
     for name in TOLD:
         for one in found.measures:
             if one.name == name and one.epsilon is None:
-                of = f" ({words})" if (words := statistics.find(name).of) else ""
+                of = f" ({words})" if (words := find(name).of) else ""
                 report(f"  {name}{of}{f', {one.model}' if 'key' in one.model else ''}: {one}")
 
 

@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
-from corpusveil.cli.parameters import mechanism_parameters, pairs
 from corpusveil.errors import BadValueError, UserError
+from corpusveil.pipelines.pairs import mechanism_parameters, pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Declared, Group, declared
@@ -44,7 +44,7 @@ def options_of(command: str) -> Mapping[str, Declared]:
     found = {}
     for one in declared(Settings):
         if (name := one.commands.get(command)) is not None:
-            found[{"": "inputs", BEHIND: BEHIND}.get(name, name)] = one
+            found[name or one.key] = one
     return found
 
 
@@ -79,7 +79,7 @@ def _said(value: Any) -> str:
 def _flag(name: str, one: Declared) -> str:
     if name == BEHIND:
         return "The text after '--'"
-    return str(one.told.metavar) if name == "inputs" else f"--{name.replace('_', '-')}"
+    return str(one.told.metavar) if one.is_argument else f"--{name.replace('_', '-')}"
 
 
 def derived(
@@ -135,7 +135,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= mechanism_parameters(given.get("parameter") or [])
-    if fields := pairs("--engine-option", given.get("engine_option") or []):
+    if fields := pairs("engine_option", given.get("engine_option") or []):
         sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
@@ -149,7 +149,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
                 name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(name, one, command),
                 default=inspect.Parameter.empty if one.is_needed(command) else one.default or None,
             )  # fmt: skip
-        if one.place == "mechanism.name" and name == "mechanism":
+        if one.place == "mechanism.name":
             yield inspect.Parameter("parameter", inspect.Parameter.KEYWORD_ONLY, annotation=_PARAMETER, default=None)
         if one.place == "engine.name":
             yield inspect.Parameter(
@@ -158,7 +158,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, one: Declared, command: str) -> Any:
-    kind = str if one.kind == list[int] else one.kind
+    kind = str if one.place == "budget.weights" else one.kind
     told: dict[str, Any] = {"help": one.help(Call(command).name), "metavar": one.told.metavar}
     told["rich_help_panel"] = MOST_USED if one.told.often or one.is_needed(command) else one.group
     if one.told.choices is not None:
@@ -168,7 +168,7 @@ def _annotation(name: str, one: Declared, command: str) -> Any:
         kind = kind | None
     if one.told.choices is not None or one.place == "mechanism.name":
         told["autocompletion"] = _completion(one)
-    if name == "inputs":
+    if one.is_argument:
         return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
     flag = _flag(name, one)
     if one.default is True:

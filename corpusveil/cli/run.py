@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import InUseError, NoFileError, UnsetError
 
-STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise")
+if TYPE_CHECKING:
+    from corpusveil.pipelines.run import Flow
+    from corpusveil.pipelines.settings import Settings
+    from corpusveil.pipelines.watch import Watch
+
+STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise", "audit", "evaluate")
 
 
 def run(
@@ -25,7 +31,7 @@ def run(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
+    """Run every step of a configuration file: from raw corpus to collocations, vectors, a space, a release, a report.
 
     Steps whose artefacts exist and were made with the same settings are not repeated.
 
@@ -33,6 +39,7 @@ def run(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines.demo_space import located_document
+    from corpusveil.pipelines.run import FLOWS
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.schema import text
@@ -49,8 +56,26 @@ def run(
     if print_config:
         print(toml.written(document), end="")
         return
-    watch = Shown(progress)
-    run_steps(located_document(document), watch, only=only)
+    run_steps(located_document(document), Shown(progress), only=only, flows=(*FLOWS, *_of_evaluation()))
+
+
+def _of_evaluation() -> Iterator[Flow]:
+    """Yield the flows of evaluation, a layer above the pipelines."""
+    from corpusveil.pipelines.run import Flow
+
+    def audit(settings: Settings, watch: Watch) -> None:
+        from corpusveil.evaluation.attacks.audits import run
+
+        if getattr(run(settings, watch), "refuted", False):
+            raise typer.Exit(1)
+
+    def evaluate(settings: Settings, watch: Watch) -> None:
+        from corpusveil.evaluation.report.beside_original import run
+
+        run(settings, watch)
+
+    yield Flow("audit", lambda settings: settings.audit is not None, lambda _: None, audit)
+    yield Flow("evaluate", lambda settings: settings.evaluate is not None, lambda _: None, evaluate)
 
 
 def _init(file: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,13 +118,13 @@ class Step:
         return self.flow.name
 
 
-def steps(document: Document) -> Iterator[Step]:
+def steps(document: Document, flows: Sequence[Flow] = FLOWS) -> Iterator[Step]:
     """Yield the steps of a document, in order.
 
     The origin of an artefact is recorded with paths as in the file, so that the whole folder can be moved.
     """
     before = ""
-    for flow in FLOWS:
+    for flow in flows:
         if flow.is_wanted(document.settings):
             told = [before, flow.name, _asked(document.written, flow.name), flow.reads(document)]
             before = hashlib.sha256(json.dumps(told).encode()).hexdigest()
@@ -138,13 +138,15 @@ def _asked(settings: Settings, command: str) -> dict[str, Any]:
     return {one.place: values[one.place] for one in of_command if values[one.place] != one.default}
 
 
-def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
+def run(
+    document: Document, watch: Watch | None = None, *, only: str | None = None, flows: Sequence[Flow] = FLOWS
+) -> None:
     """Do every step of a document, or ``only`` one, unless it is done.
 
     Raises UserError if an artefact was made in another way.
     """
     watch = watch or Watch()
-    planned = list(steps(document))
+    planned = list(steps(document, flows))
     if only is not None and only not in (names := [step.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:

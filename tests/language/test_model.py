@@ -22,7 +22,7 @@ from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
-from tests.evaluation.language.test_kneser_ney import corpus
+from tests.evaluation.statistics.test_kneser_ney import corpus
 
 
 @pytest.fixture

@@ -10,12 +10,14 @@ from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules
 from corpusveil.pipelines.settings.fields import declared, fault, is_demo
 from corpusveil.pipelines.settings.sections import (
+    AuditSettings,
     BudgetSettings,
     CollocationsSettings,
     CorpusSettings,
     DenoiseSettings,
     EmbeddingsSettings,
     EngineSettings,
+    EvaluateSettings,
     KeySettings,
     LedgerSettings,
     LengthSettings,
@@ -47,6 +49,8 @@ class Settings(BaseModel):
     engine: EngineSettings = Field(default_factory=EngineSettings)
     output: OutputSettings | None = None
     denoise: DenoiseSettings | None = None
+    audit: AuditSettings | None = None
+    evaluate: EvaluateSettings | None = None
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
 
     @model_validator(mode="after")
@@ -93,7 +97,8 @@ class Settings(BaseModel):
 
 
 __all__ = [
-    "BudgetSettings", "CollocationsSettings", "CorpusSettings", "DenoiseSettings", "EmbeddingsSettings",
-    "EngineSettings", "KeySettings", "LedgerSettings", "LengthSettings", "MechanismSettings", "ModelSettings",
-    "OutputSettings", "ScheduleSettings", "Settings", "SpaceSettings", "TextSettings",
+    "AuditSettings", "BudgetSettings", "CollocationsSettings", "CorpusSettings", "DenoiseSettings",
+    "EmbeddingsSettings", "EngineSettings", "EvaluateSettings", "KeySettings", "LedgerSettings", "LengthSettings",
+    "MechanismSettings", "ModelSettings", "OutputSettings", "ScheduleSettings", "Settings", "SpaceSettings",
+    "TextSettings",
 ]  # fmt: skip

@@ -164,6 +164,11 @@ class Declared:
         of_section = dict.fromkeys(self.section.COMMANDS, "*") if "*" in own else own
         return {command: self.key if name == "*" else name for command, name in of_section.items()}
 
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of its commands, without a name."""
+        return "" in self.commands.values()
+
     def is_needed(self, command: str) -> bool:
         """Say whether a command requires it."""
         return bool({command, "*"} & set(self.told.needed))

@@ -19,6 +19,7 @@ _KINDS = {
     bool: "true, false",
     list[str]: "texts",
     list[int]: "whole numbers",
+    list[float]: "numbers",
 }
 _BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}
 

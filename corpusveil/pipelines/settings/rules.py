@@ -26,7 +26,20 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
-    for rule in (_flow, _key, _risk, _budget, presets.contradictions, _ledger, _text, _length, _engine, _schedule):
+    for rule in (
+        _flow,
+        _key,
+        _risk,
+        _budget,
+        presets.contradictions,
+        _ledger,
+        _text,
+        _length,
+        _engine,
+        _schedule,
+        _evaluate,
+        _audit,
+    ):
         yield from rule(settings)
 
 
@@ -178,8 +191,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "length.growth", _needs("{length.pad}")
     if length.noise is None and length.extra:
         yield "length.extra", _needs("{length.noise}")
-    if length.pad is None and length.noise is None:
-        return
+    if length.chosen() is None or (settings.audit is not None and settings.output is None):
+        return  # an audit checks lengths on texts of its own, of which nothing but words is left
     from corpusveil.text.policy import TextPolicy
     from corpusveil.transforms.kernel.lengths import refuse_unsound
 
@@ -204,6 +217,35 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
 
 
+def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.evaluate
+    if asked is None:
+        return
+    if asked.mechanisms and not asked.epsilons:
+        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}, at which other mechanisms are tried")
+    if asked.second_private is not None and asked.second is None:
+        yield "evaluate.second_private", _needs("{evaluate.second}, the column of second texts")
+    if asked.encoder is not None and asked.vectors is not None:
+        yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
+    columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]
+    if len(set(columns)) < len(columns):
+        names = "{evaluate.label}, {evaluate.attribute} and {evaluate.second}"
+        yield "evaluate", f"{names}: a column is named twice; give different columns"
+
+
+def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.audit
+    if asked is None:
+        return
+    if asked.documents and (asked.curve or asked.claim or asked.risks):
+        others = "{audit.curve}, {audit.claim} and {audit.risks}"
+        yield "audit.documents", f"this is for the guarantee of a single mechanism; leave {others} out"
+    if asked.risks and not asked.curve:
+        yield "audit.risks", _needs("{audit.curve}")
+    if settings.length.chosen() is not None and settings.output is None and not asked.documents:
+        yield "audit.documents", "lengths are checked on documents; add this key, or leave their policy out"
+
+
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
@@ -220,6 +262,10 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "denoise.model", "a language model of public text is needed; add this key or {model}"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
+    if settings.audit is not None and space is None:
+        yield "space", "this section is missing; {audit} needs the space of the mechanism"
+    if settings.evaluate is not None and settings.evaluate.path is None:
+        yield "evaluate.path", "this key is missing"
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
@@ -228,5 +274,5 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
                 "collocations.counts",
                 "nothing is made from {collocations.input}; add this key or {collocations.tokens}",
             )
-    elif not release and model is None and denoise is None and not (space is not None and space.vectors):
+    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -188,6 +188,7 @@ def _example(one: Declared) -> str:
     text = f"path/of/{one.name if one.key == 'path' else one.key}" if one.told.path else one.key
     examples: Mapping[Any, Callable[[], Any]] = {
         float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
+        list[float]: lambda: [1.0],
     }  # fmt: skip
     if one.place == "mechanism.name":
         return value_of("ring-geometric")
