@@ -5,12 +5,13 @@ BIN := .venv/bin
 WORKERS ?= 3
 SECONDS ?= 110
 READERS ?= all
+ACTIONLINT := v1.7.12
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
-PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies lint bench bench-ledger clean
+.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -83,6 +84,15 @@ fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv pa
 dependencies: setup ## ask whether a vulnerability of a locked package is known; needs the network
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
+
+distributions: setup ## build what the index gets into dist/, a folder for each of the two distributions
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-studies; do \
+	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
+	done
+
+workflows: ## check .github/workflows with actionlint, which go installs into .tools
+	[ -x .tools/actionlint ] || GOBIN=$(CURDIR)/.tools go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
+	.tools/actionlint
 
 lint: setup ## style, types and the direction of imports; first write the stub of the package's names and the list of errors
 	$(BIN)/python scripts/public_names.py

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks import inputs
 from benchmarks.report import Skipped
+from corpusveil.deployment.package import SUBMIT, commands
 from corpusveil.jobs.java import ensure_java
-from corpusveil.jobs.package import SUBMIT, commands
 
 WORKERS = 2
 PATIENCE = 60

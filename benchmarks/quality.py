@@ -33,7 +33,7 @@ from corpusveil.jobs.mllib import train_on_spark
 from corpusveil.jobs.spark import spark_session
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.release.strategies import follow
+from corpusveil.transforms.release.presets import follow
 
 TOP, LEAST = 1000, 20
 DOCUMENTS, AVERAGE_WORDS = 500, 44.48

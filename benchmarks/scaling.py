@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks import cluster, inputs
 from benchmarks.engines import digest_and_delete
 from benchmarks.report import Skipped, Table
+from corpusveil.deployment.package import package_spark
 from corpusveil.errors import CorpusveilError
-from corpusveil.jobs.package import package_spark
 
 ROUNDS = 3
 COPIES = 24

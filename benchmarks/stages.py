@@ -10,7 +10,8 @@ from isal import igzip
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import WeightTable
-from corpusveil.storage import compression, jsonlines, tasks
+from corpusveil.storage import compression, forms, tasks
+from corpusveil.storage.forms import jsonlines
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.kernel import kernel
 from corpusveil.transforms.release import copies, job
@@ -25,7 +26,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "draws (AES)": [(Draws, "uint64"), (Draws, "pair")],
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],
     "write text": [(kernel, "write_text"), (kernel, "output_bound"), (kernel, "enter")],
-    "serialise JSON, SHA-256": [(jsonlines.JsonLinesWriter, "write")],
+    "serialise JSON, SHA-256": [(jsonlines.JsonLines, "render"), (forms.ByteWriter, "write")],
     "gzip": [(compression.GzipBlocks, "write"), (compression.GzipBlocks, "end")],
     "file digests (BLAKE2b)": [(tasks.KeyedReader, "read"), (tasks.CountingFile, "write")],
     REST: [(job.ShardJob, "__call__")],

@@ -38,7 +38,7 @@ from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.word_prior import Prior, smoothed
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.release.strategies import follow
+from corpusveil.transforms.release.presets import follow
 
 SEEDS, FEWER_SEEDS = 5, 3
 EPSILONS = (0.5, 1.0, 3.0, 5.0, 10.0)

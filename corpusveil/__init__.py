@@ -44,7 +44,7 @@ _PUBLIC = {
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
-    "corpusveil.transforms.release.profiles": ("find as profile",),
+    "corpusveil.transforms.release.presets": ("find as profile",),
     "corpusveil.transforms.release.release": ("Release",),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.table": ("privatize", "privatize_table"),
@@ -59,7 +59,7 @@ Mechanisms are not listed: their classes come from the registry, so that a mecha
 
 def _places() -> dict[str, tuple[str, str]]:
     """Return the module and the original name of each public name, except mechanisms."""
-    named = [(module, *one.split(" as ")) for module, several in _PUBLIC.items() for one in several]
+    named = [(module, *name.split(" as ")) for module, several in _PUBLIC.items() for name in several]
     return {names[-1]: (module, names[0]) for module, *names in named}
 
 

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,6 +18,8 @@ from typing import Literal
 PATIENCE = 2.0
 LINE_SECONDS = 5.0
 _TICK = 1.0
+_RESTS = 20
+"""The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
 Manner = Literal["auto", "bar", "lines", "none"]
 
 
@@ -78,6 +80,27 @@ def muted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[None]:
+    """Call a function in a thread while the block lasts: after ``first`` seconds, and then ``every`` so many."""
+    stop = threading.Event()
+
+    def tick() -> None:
+        pause = first
+        while not stop.wait(pause):
+            began = time.monotonic()
+            look()
+            pause = max(every, _RESTS * (time.monotonic() - began))
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show this work while it lasts; inside other work it is a step of that."""
     manner, outer = _manner.get(), _wait.get()
@@ -87,30 +110,24 @@ def waiting(what: str) -> Iterator[None]:
         return
     if manner == "auto":  # no command
         manner = "bar" if sys.stderr.isatty() or "ipykernel" in sys.modules else "none"
-    wait, stop = _Wait(what), threading.Event()
-    ticking = threading.Thread(target=_tick, args=(wait, stop, manner == "bar"), daemon=True)
+    wait, width = _Wait(what), 0
+
+    def show() -> None:
+        """Write the line, on a terminal over the last one."""
+        nonlocal width
+        line = wait.line()
+        _write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
+        width = len(line)
+
     token = _wait.set(wait)
-    if manner != "none":
-        ticking.start()
+    pause = _TICK if manner == "bar" else LINE_SECONDS
     try:
-        yield
+        with repeated(show, PATIENCE, pause) if manner != "none" else contextlib.nullcontext():
+            yield
     finally:
         _wait.reset(token)
-        stop.set()
-        if manner != "none":
-            ticking.join()
-
-
-def _tick(wait: _Wait, stop: threading.Event, on_one_line: bool) -> None:
-    """Write the line again and again, on a terminal over the last one, which is removed in the end."""
-    pause, width = PATIENCE, 0
-    while not stop.wait(pause):
-        pause = _TICK if on_one_line else LINE_SECONDS
-        line = wait.line()
-        _write(f"\r{line.ljust(width)}" if on_one_line else f"{line}\n")
-        width = len(line)
-    if on_one_line and width:
-        _write(f"\r{' ' * width}\r")
+        if manner == "bar" and width:
+            _write(f"\r{' ' * width}\r")
 
 
 def _write(line: str) -> None:

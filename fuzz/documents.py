@@ -16,7 +16,8 @@ import atheris
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.storage import compression, files, formats, parquet, rows
+from corpusveil.storage import compression, files, formats, rows
+from corpusveil.storage.forms import parquet
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
 from corpusveil.text import markup

@@ -27,7 +27,7 @@ from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, dig
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.schedule_state import prometheus
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space

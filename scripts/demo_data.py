@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.pipelines import collocations, demo_space, model, space
+from corpusveil.pipelines import collocations, demo_space, language, space
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 
@@ -64,7 +64,7 @@ def make(archive: Path) -> None:
         space.build(settings, quiet)
         settings = settings_of(of_model, longest=3)
         collocations.count(settings, quiet)
-        model.build(settings, quiet)
+        language.build_model(settings, quiet)
         with zipfile.ZipFile(archive, "w") as out:
             for folder in (of_space / "space", of_model / "model"):
                 for path in sorted(one for one in folder.iterdir() if one.is_file()):

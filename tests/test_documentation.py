@@ -14,7 +14,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 
 ROOT = Path(__file__).parents[1]
 WORDS = [

@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DESIGN_CARD = {"pipelines", "transforms", "mechanisms", "collocations", "jobs"}
 ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "language", "ledger", "evaluation", "cli"}
+ROOMS |= {"deployment"}
 LARGEST = 1_000_000
 
 
@@ -34,9 +35,22 @@ def tracked_files() -> list[Path]:
 
 def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
     assert {"demo", "test"} <= set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
-    for document in ("README.md", "CONTRIBUTING.md", ".ci/run"):
-        named = set(re.findall(r"(?:^|`|exec )make ([a-z-]+)", (ROOT / document).read_text(), re.MULTILINE))
+    workflows = [path.relative_to(ROOT) for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    for document in ("README.md", "CONTRIBUTING.md", "docs/releasing.md", ".ci/run", *workflows):
+        named = set(re.findall(r"(?:^|`|exec |run: )make ([a-z-]+)", (ROOT / document).read_text(), re.MULTILINE))
         assert named <= make_targets(), document
+
+
+def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
+    """A tag can be moved to other code, a commit cannot."""
+    used = [
+        line
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
 
 
 def test_help_names_every_target() -> None:
@@ -114,7 +128,7 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
         "corpusveil.cli.main",
         "corpusveil.cli.privatize",
         "corpusveil.jobs.local",
-        "corpusveil.storage.jsonlines",
+        "corpusveil.storage.forms.jsonlines",
     ]
     reached: set[str] = set()
     while waiting:
@@ -126,5 +140,6 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
     sources = [path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py" for path in files]
     assert len(reached) > 100, "the graph is there"
     assert sum(len(path.read_text().splitlines()) for path in sources) <= 20_000
-    for outside in ("collocations.training", "collocations.model", "transforms.denoise", "spaces.build", "evaluation"):
+    for outside in ("collocations.training", "language.model", "language.denoise", "spaces.build", "evaluation"):
+        assert f"corpusveil.{outside}" in graph.modules | {"corpusveil.evaluation"}
         assert f"corpusveil.{outside}" not in reached

@@ -56,7 +56,7 @@ def test_a_library_call_speaks_on_a_terminal_and_leaves_it_clean(monkeypatch: py
 def test_a_library_call_says_nothing_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = screen(monkeypatch, terminal=False)
     with waiting.waiting("choosing"):
-        assert not [thread for thread in threading.enumerate() if "_tick" in thread.name]
+        assert not [thread for thread in threading.enumerate() if "(tick)" in thread.name]
     assert not shown.getvalue()
 
 

@@ -73,8 +73,8 @@ def concentrated(rho: float, delta: float) -> float:
     """Return the ε at δ of ρ-zero-concentrated privacy, the least over orders; infinite for an infinite ρ."""
     orders = 1 + np.logspace(-4, 7, 2048)
     terms = orders * np.log1p(-1 / orders) - np.log(orders - 1) - math.log(delta - ROUNDING)
-    found = float((rho * orders + terms / (orders - 1)).min())
-    return max(0.0, found) * (1 + 2.0**-40)
+    least = float((rho * orders + terms / (orders - 1)).min())
+    return max(0.0, least) * (1 + 2.0**-40)
 
 
 def _grid(parts: Parts) -> float | None:
@@ -105,5 +105,5 @@ def _composed(parts: Parts, delta: float, step: float) -> float:
         each = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -top, top, deltas).to_dense_pmf()
         some = each.self_compose(count) if count > 1 else each
         whole = some if whole is None else whole.compose(some, 1e-15)
-    found = whole.get_epsilon_for_delta(delta - ROUNDING)
-    return float(found) * (1 + 2.0**-40) + ROUNDING
+    epsilon = whole.get_epsilon_for_delta(delta - ROUNDING)
+    return float(epsilon) * (1 + 2.0**-40) + ROUNDING

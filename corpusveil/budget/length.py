@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
@@ -50,42 +51,43 @@ def _check_number(name: str, value: Any, least: float, most: float, also: float 
 class LengthGrid:
     """Pad documents to the next point of a public grid.
 
-    The first point is ``step`` words. The next one is the least multiple of ``step`` that is larger, and at least
-    ``growth`` times as large: with growth 1, all multiples of ``step``. An empty text gets ``step`` words, too. Raises
-    UserError for values out of range.
+    The first point is ``pad`` words. The next one is the least multiple of ``pad`` that is larger, and at least
+    ``pad_growth`` times as large: with growth 1, all multiples of ``pad``. An empty text gets ``pad`` words, too.
+    Raises UserError for values out of range.
     """
 
-    step: int
-    growth: float = 1.0
+    pad: int
+    pad_growth: float = 1.0
 
     policy: ClassVar[str] = "grid"
     epsilon: ClassVar[float] = 0.0
     """The cost of the length for each word of difference: 0 within a cell."""
 
     def __post_init__(self) -> None:
-        _check_whole("step", self.step, 1)
-        _check_number("growth", self.growth, LEAST_GROWTH, MOST_GROWTH, also=1.0)
-        object.__setattr__(self, "growth", float(self.growth))
+        _check_whole("pad", self.pad, 1)
+        _check_number("pad_growth", self.pad_growth, LEAST_GROWTH, MOST_GROWTH, also=1.0)
+        object.__setattr__(self, "pad_growth", float(self.pad_growth))
 
     def released(self, words: Ints, draws: Draws | None = None) -> Ints:  # noqa: ARG002 - nothing is drawn
         """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D]."""
-        if self.growth == 1:
-            return np.asarray(np.maximum(-(-words // self.step), 1) * self.step, dtype=np.int64)
-        points = _points(self.step, self.growth)
+        if self.pad_growth == 1:
+            return np.asarray(np.maximum(-(-words // self.pad), 1) * self.pad, dtype=np.int64)
+        points = _points(self.pad, self.pad_growth)
         return np.asarray(points[np.searchsorted(points, words, side="left")], dtype=np.int64)
 
     def first_points(self, count: int) -> list[int]:
         """Return the first points of the grid."""
-        return [int(one) for one in _first(self.step, self.growth, count)]
+        return [int(point) for point in _first(self.pad, self.pad_growth, count)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy and its parameters, for a digest or a manifest."""
-        return {"policy": self.policy, **dataclasses.asdict(self)}
+        # The words of earlier versions, which digests cover.
+        return {"policy": self.policy, "step": self.pad, "growth": self.pad_growth}
 
     @property
     def disclosed(self) -> str:
         """What the output discloses about a document's length."""
-        points = ", ".join(f"{one:,}" for one in self.first_points(3))
+        points = ", ".join(f"{point:,}" for point in self.first_points(3))
         return f"how many words a document has, rounded up to a point of the grid ({points}, …)"
 
 
@@ -135,7 +137,10 @@ def length_of(fields: dict[str, Any] | None) -> Length | None:
     if fields is None:
         return None
     given = dict(fields)
-    kinds: dict[Any, type[Length]] = {"grid": LengthGrid, "noise": LengthNoise}
+    kinds: dict[Any, Callable[..., Length]] = {
+        "grid": lambda step, growth: LengthGrid(pad=step, pad_growth=growth),
+        "noise": LengthNoise,
+    }
     try:
         return kinds[given.pop("policy")](**given)
     except (KeyError, TypeError):
@@ -154,7 +159,7 @@ def _points(step: int, growth: float) -> Ints:
     points, factor = [step], Fraction(growth)
     while points[-1] < MOST_WORDS:
         points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
-    return np.array([int(one) for one in points], dtype=np.int64)
+    return np.array([int(point) for point in points], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

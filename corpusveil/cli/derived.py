@@ -13,11 +13,13 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
+from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
+from corpusveil.pipelines.flows import Flow
 from corpusveil.pipelines.pairs import mechanism_parameters, pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Declared, Group, declared
+from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Group, Setting, declared
 
 _PARAMETER = Annotated[
     list[str] | None,
@@ -39,13 +41,10 @@ MOST_USED, OTHERS = "Most used", "Options"
 
 
 @functools.cache
-def options_of(command: str) -> Mapping[str, Declared]:
+def options_of(command: str) -> Mapping[str, Setting]:
     """Return the settings that a command has, by the names of its parameters."""
-    found = {}
-    for one in declared(Settings):
-        if (name := one.commands.get(command)) is not None:
-            found[name or one.key] = one
-    return found
+    settings = [setting for setting in declared(Settings) if command in setting.commands]
+    return {setting.commands[command] or setting.key: setting for setting in settings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +56,29 @@ class Call:
     def name(self, place: str) -> str:
         """Return the option of a setting; its key where this command has none."""
         section, _, key = place.partition(".")
-        for name, one in options_of(self.command).items():
-            if one.place == place:
-                return _flag(name, one)
+        for name, setting in options_of(self.command).items():
+            if setting.place == place:
+                return _flag(name, setting)
         general = {"mechanism": "--parameter ", "engine": "--engine-option "}.get(section, "")
         return f"{general}{key}" if key else section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
-        told = "" if value is None else f" {_said(value)}"
-        named = f"{self.name(place)}{told}: " if "." in place else ""
+        typed = "" if value is None else f" {_typed(value)}"
+        named = f"{self.name(place)}{typed}: " if "." in place else ""
         return kind(f"{named}{sentence.replace('this key', 'this option')}{'' if sentence.endswith('?') else '.'}")
 
 
-def _said(value: Any) -> str:
+def _typed(value: Any) -> str:
     """Return a value as it was typed, if it can be shown."""
     text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return cut(text if text.isprintable() and text else repr(text))
 
 
-def _flag(name: str, one: Declared) -> str:
+def _flag(name: str, setting: Setting) -> str:
     if name == BEHIND:
         return "The text after '--'"
-    return str(one.told.metavar) if one.is_argument else f"--{name.replace('_', '-')}"
+    return str(setting.metavar) if setting.is_argument else f"--{name.replace('_', '-')}"
 
 
 def derived(
@@ -88,29 +87,39 @@ def derived(
     """Give a function ``(settings, …)`` the options of a command of this ``kind``; it keeps its own options."""
 
     def give(function: Callable[..., None]) -> Callable[..., None]:
-        own = [one for one in inspect.signature(function, eval_str=True).parameters.values() if one.name != "settings"]
+        signature = inspect.signature(function, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name not in ("settings", "context")]
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            passed = (context.obj or {}).get("passed", [])
-            settings = settings_of(command, explicit, passed)
-            if settings.demos():
-                from corpusveil.pipelines.demo_space import located
+            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_demo()
+            more = {"context": context} if "context" in signature.parameters else {}
+            function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 
-                settings = located(settings)
-            function(settings, **{one.name: context if one.name == "context" else given[one.name] for one in own})
-
-        parameters = [*_parameters(command), *(one for one in own if one.name != "context")]
-        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        called.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
-            context, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters)
-        ])  # fmt: skip
-        called.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
+        parameters = [
+            inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *_parameters(command),
+            *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+        ]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         called.__doc__, called.__name__ = function.__doc__, function.__name__
         called.kind = kind or Grouped  # type: ignore[attr-defined]
         return called
 
     return give
+
+
+def of_flow(flow: Flow) -> Callable[..., None]:
+    """Return the command of a flow that has no file here: its settings, and how progress is shown."""
+
+    def run(settings: Settings, progress: ProgressOption = "auto") -> None:
+        from corpusveil.cli.progress import Shown
+
+        flow.do(settings, Shown(progress))
+
+    run.__doc__ = flow.help
+    return derived(flow.name)(run)
 
 
 def _is_explicit(context: typer.Context, name: str) -> bool:
@@ -120,8 +129,7 @@ def _is_explicit(context: typer.Context, name: str) -> bool:
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
     if signals.is_own_process():
-        importlib.import_module("corpusveil.jobs.no_pandas")
-        importlib.import_module("corpusveil.jobs.forked").own_process()
+        importlib.import_module("corpusveil.jobs.startup").own_process()
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where the missing option can be either of two
@@ -143,46 +151,45 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
 
 
 def _parameters(command: str) -> Iterator[inspect.Parameter]:
-    for name, one in options_of(command).items():
+    def parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+    for name, setting in options_of(command).items():
         if name != BEHIND:
-            yield inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(name, one, command),
-                default=inspect.Parameter.empty if one.is_needed(command) else one.default or None,
-            )  # fmt: skip
-        if one.place == "mechanism.name":
-            yield inspect.Parameter("parameter", inspect.Parameter.KEYWORD_ONLY, annotation=_PARAMETER, default=None)
-        if one.place == "engine.name":
-            yield inspect.Parameter(
-                "engine_option", inspect.Parameter.KEYWORD_ONLY, annotation=_ENGINE_OPTION, default=None
-            )
+            default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
+            yield parameter(name, _annotation(name, setting, command), default)
+        if setting.place == "mechanism.name":
+            yield parameter("parameter", _PARAMETER)
+        if setting.place == "engine.name":
+            yield parameter("engine_option", _ENGINE_OPTION)
 
 
-def _annotation(name: str, one: Declared, command: str) -> Any:
-    kind = str if one.place == "budget.weights" else one.kind
-    told: dict[str, Any] = {"help": one.help(Call(command).name), "metavar": one.told.metavar}
-    told["rich_help_panel"] = MOST_USED if one.told.often or one.is_needed(command) else one.group
-    if one.told.choices is not None:
-        told["help"] = f"{told['help'].removesuffix('.')}: {', '.join(one.values)}."
-        told["metavar"] = told["metavar"] or "NAME"
-    if not one.is_needed(command) and kind is not bool:
+def _annotation(name: str, setting: Setting, command: str) -> Any:
+    kind = str if setting.place == "budget.weights" else setting.kind
+    help, metavar = setting.help(Call(command).name), setting.metavar
+    more: dict[str, Any] = {}
+    if setting.choices is not None:
+        help, metavar = f"{help.removesuffix('.')}: {', '.join(setting.values)}.", metavar or "NAME"
+    if setting.choices is not None or setting.place == "mechanism.name":
+        more["autocompletion"] = _completion(setting)
+    if not setting.is_needed(command) and kind is not bool:
         kind = kind | None
-    if one.told.choices is not None or one.place == "mechanism.name":
-        told["autocompletion"] = _completion(one)
-    if one.is_argument:
-        return Annotated[kind, typer.Argument(help=told["help"], metavar=told["metavar"])]
-    flag = _flag(name, one)
-    if one.default is True:
+    if setting.is_argument:
+        return Annotated[kind, typer.Argument(help=help, metavar=metavar)]
+    flag = _flag(name, setting)
+    if setting.default is True:
         flag += f"/--no-{flag.removeprefix('--')}"
-    return Annotated[kind, typer.Option(flag, **told)]
+    panel = MOST_USED if setting.often or setting.is_needed(command) else setting.group
+    return Annotated[kind, typer.Option(flag, help=help, metavar=metavar, rich_help_panel=panel, **more)]
 
 
-def _completion(one: Declared) -> Callable[[str], list[str]]:
+def _completion(setting: Setting) -> Callable[[str], list[str]]:
     """Return the completion of a setting's names for a shell; for mechanisms, it imports them."""
 
     def offer(incomplete: str) -> list[str]:
         from corpusveil.mechanisms import registry
 
-        values = registry.names() if one.place == "mechanism.name" else one.values
+        values = registry.names() if setting.place == "mechanism.name" else setting.values
         return [value for value in values if value.startswith(incomplete)]
 
     return offer
@@ -193,12 +200,13 @@ class Grouped(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then the most used options, then the options of each group, then all others."""
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], MOST_USED: []}
-        groups |= {group: [] for group in (*get_args(Group), OTHERS)}
-        for one in self.get_params(ctx):
-            if (line := one.get_help_record(ctx)) is not None:
-                heading = getattr(one, "rich_help_panel", None) or OTHERS
-                groups["Arguments" if one.param_type_name == "argument" else heading].append(line)
+        groups: dict[str, list[tuple[str, str]]] = {
+            heading: [] for heading in ("Arguments", MOST_USED, *get_args(Group), OTHERS)
+        }
+        for parameter in self.get_params(ctx):
+            if (line := parameter.get_help_record(ctx)) is not None:
+                heading = getattr(parameter, "rich_help_panel", None) or OTHERS
+                groups["Arguments" if parameter.param_type_name == "argument" else heading].append(line)
         for heading, lines in groups.items():
             if lines:
                 with formatter.section(heading):

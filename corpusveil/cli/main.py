@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 import corpusveil
 from corpusveil import cli
 from corpusveil.errors import CorpusveilError
+from corpusveil.pipelines.flows import FLOWS
 
 INTERRUPTED = 130
 _FIRST_LINE = re.compile(r'"""``corpusveil ([a-z]+)``: (.+?)"""$')
@@ -28,11 +29,11 @@ FIRST = ("demo", "preview", "key", "space", "privatize")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Return the module of each command, and its line in listings: a file of this folder whose first line says so.
+    """Return the module of each command, and its line in listings: a flow, or a file here whose first line says so.
 
     No command is imported: a listing imports none, and a call imports one.
     """
-    commands = {}
+    commands = {flow.name: ("", flow.line) for flow in FLOWS}
     for folder in cli.__path__:
         for file in sorted(Path(folder).glob("*.py")):
             with file.open(encoding="utf-8") as lines:
@@ -65,28 +66,29 @@ def command(name: str) -> Any:
     Other packages add commands to a group by entry points ``GROUP.NAME``.
     """
     stem, _ = COMMANDS[name]
+    if not stem:
+        from corpusveil.cli.derived import of_flow
+
+        return _single(name, of_flow(next(flow for flow in FLOWS if flow.name == name)))
     module = importlib.import_module(f"corpusveil.cli.{stem}")
     group = getattr(module, "app", None)
     if group is None:
-        group = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = getattr(module, stem)
-        group.command(name, cls=_kind(function))(function)
-        return typer.main.get_command(group)
+        return _single(name, getattr(module, stem))
     from importlib import metadata
 
     commands: Any = typer.main.get_command(group)
     for point in metadata.entry_points(group=GROUP):
         parent, _, own = point.name.partition(".")
         if parent == name:
-            added = typer.Typer(add_completion=False, rich_markup_mode=None)
-            added.command(own)(point.load())
-            commands.add_command(typer.main.get_command(added), own)
+            commands.add_command(_single(own, point.load()), own)
     return commands
 
 
-def _kind(function: Any) -> type[TyperCommand]:
-    """Return the kind of a command: a command with settings as options has headings in its help."""
-    return getattr(function, "kind", TyperCommand)
+def _single(name: str, function: Any) -> Any:
+    """Return a function as a command; one with settings as options has headings in its help."""
+    group = typer.Typer(add_completion=False, rich_markup_mode=None)
+    group.command(name, cls=getattr(function, "kind", TyperCommand))(function)
+    return typer.main.get_command(group)
 
 
 app = typer.Typer(
@@ -146,8 +148,8 @@ def perform(arguments: list[str]) -> Any:
     """Run one command line; return its exit status, None for 0. Errors are raised."""
     own, passed, debug = split_arguments(arguments)
     root: Any = typer.main.get_command(app)
-    for one in root.params:
-        one.default = False if one.default is None else one.default  # as the option of help
+    for parameter in root.params:
+        parameter.default = False if parameter.default is None else parameter.default  # as the option of help
     return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
 
 

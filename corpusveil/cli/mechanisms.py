@@ -14,7 +14,7 @@ from corpusveil.cli.options import space_folder
 from corpusveil.errors import ConflictError, UserError
 from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 
 if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism
@@ -105,9 +105,9 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     points = curve([mechanism], epsilons)
     heads = ("epsilon", "known words unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats")
     table = Table(*heads, box=None, pad_edge=False)
-    for one in points:
-        plain = "none" if one.plain_ldp is None else f"{one.plain_ldp:.4g}"
-        table.add_row(f"{one.epsilon:g}", f"{one.retention:.4f}", f"{one.distinct:.1f}", plain)
+    for point in points:
+        plain = "none" if point.plain_ldp is None else f"{point.plain_ldp:.4g}"
+        table.add_row(f"{point.epsilon:g}", f"{point.retention:.4f}", f"{point.distinct:.1f}", plain)
     print(f"\nin this space ({len(mechanism.space):,} words):")
     Console().print(table)
 

@@ -33,8 +33,8 @@ def package(
     Example: corpusveil package dataflow --output template --image europe-docker.pkg.dev/project/private/corpusveil:1
     """
     from corpusveil.cli import dataflow
-    from corpusveil.jobs import package as spark
-    from corpusveil.jobs import template
+    from corpusveil.deployment import package as spark
+    from corpusveil.deployment import template
 
     if kind == "dataflow" and image is None:
         raise UnsetError(

@@ -71,43 +71,43 @@ def preview(
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
     watch = Shown(progress)
-    found = shown(settings, epsilons, watch)
+    made = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
-    print("\n".join(lines(found, settings)))
-    tell_unknown(found.counts.unknown_share, watch)
+    print("\n".join(lines(made, settings)))
+    tell_unknown(made.counts.unknown_share, watch)
 
 
-def lines(found: Preview, settings: Settings) -> list[str]:
+def lines(made: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
     from corpusveil.language.denoise import NO_FACTS
 
     (space, mechanism) = settings.needed("space", "mechanism")
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     width = min(110, shutil.get_terminal_size((110, 24)).columns)
-    told = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, found.drawn)]
-    names = ["before", *(f"{one.epsilon:g}" for one in found.drawn)]
+    said = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
+    names = ["before", *(f"{drawn.epsilon:g}" for drawn in made.drawn)]
     margin = max(len("denoised"), *(len(f"epsilon {name}") for name in names[1:])) + 2
-    for number, text in enumerate(found.before):
-        told += ["", f"Text {number + 1}", *_wrapped("before", text, margin, width)]
-        for one in found.drawn:
-            told += _wrapped(f"epsilon {one.epsilon:g}", one.texts[number], margin, width)
-            if one.denoised is not None:
-                told += _wrapped("denoised", one.denoised[number], margin, width)
-    return [*told, "", NO_FACTS] if any(one.denoised is not None for one in found.drawn) else told
+    for number, text in enumerate(made.before):
+        said += ["", f"Text {number + 1}", *_wrapped("before", text, margin, width)]
+        for drawn in made.drawn:
+            said += _wrapped(f"epsilon {drawn.epsilon:g}", drawn.texts[number], margin, width)
+            if drawn.denoised is not None:
+                said += _wrapped("denoised", drawn.denoised[number], margin, width)
+    return [*said, "", NO_FACTS] if any(drawn.denoised is not None for drawn in made.drawn) else said
 
 
-def _risk(one: Drawn) -> str:
-    """Say what one epsilon means."""
-    told = f"epsilon {one.epsilon:g}: {one.unchanged:.1%} of known words are unchanged"
-    if one.risk is None:
-        return f"{told}."
-    return f"{told}; {one.risk.sentence()}."
+def _risk(drawn: Drawn) -> str:
+    """Say what an epsilon means."""
+    said = f"epsilon {drawn.epsilon:g}: {drawn.unchanged:.1%} of known words are unchanged"
+    if drawn.risk is None:
+        return f"{said}."
+    return f"{said}; {drawn.risk.sentence()}."
 
 
 def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:
     """Return a text as lines after its name, without terminal control characters."""
-    plain = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return textwrap.wrap(
         plain[:SHOWN] + ("…" if len(plain) > SHOWN else ""), width, initial_indent=f"  {name}".ljust(margin + 2),
         subsequent_indent=" " * (margin + 2), break_long_words=True, break_on_hyphens=False,

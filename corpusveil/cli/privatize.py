@@ -39,7 +39,7 @@ def privatize(
     --key release.key --output private/2026-11
     """
     from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.plan import plan as foresee
+    from corpusveil.pipelines.privatize import plan as foresee
     from corpusveil.pipelines.privatize import run
 
     if plan or plan_duplicates:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,12 +27,10 @@ from corpusveil.storage import events, files
 from corpusveil.storage.durable import Watch as StageWatch
 from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, settled
+from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
 
 POLL_SECONDS = 0.5
 _WORDS = ("words", "unknown_words", "stop_words")
-_RESTS = 20
-"""The time between two readings of the records (there may be 100,000), in multiples of the last reading's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +73,14 @@ class State:
 
     def shares(self) -> list[str]:
         """Return the shares of known, unknown and changed words in words: private, so only for a terminal."""
-        told = [] if self.changed_share is None else [f"{self.changed_share:.0%} of known words changed"]
+        shares = [] if self.changed_share is None else [f"{self.changed_share:.0%} of known words changed"]
         if self.words:
             unknown = self.unknown / self.words
-            told.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
-        return told
+            shares.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
+        return shares
 
 
-Show = Callable[[State], None]
 Shards = Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContextManager[None]]
-
-
-def watcher(how: Manner) -> Shards | None:
-    """Return the display of progress in a settled manner, on standard error and in the log."""
-    if how == "none":
-        return _silent if events.wanted() else None
-    return _bar if how == "bar" else _lines
 
 
 class _Progress:
@@ -135,64 +124,6 @@ class _Progress:
         )  # fmt: skip
 
 
-@contextlib.contextmanager
-def _polled(records: Records, tasks: Sequence[ShardTask], run: str, show: Show, every: float) -> Iterator[None]:
-    progress = _Progress(records, tasks)
-    with contextlib.suppress(CorpusveilError, OSError):
-        progress.begin()
-    stop = threading.Event()
-
-    def look() -> float:
-        began = time.monotonic()
-        with contextlib.suppress(CorpusveilError, OSError):  # the record is being replaced
-            state = progress.read()
-            show(state)
-            _tell(run, state)
-        return time.monotonic() - began
-
-    def poll() -> None:
-        pause = min(every, PATIENCE)
-        while not stop.wait(pause):
-            pause = max(every, _RESTS * look())
-
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        look()
-
-
-def _tell(run: str, state: State) -> None:
-    """Write the displayed figures into the log, as numbers, without the shares of words, which are for a terminal."""
-    left = None if state.left is None else round(state.left)
-    events.tell(
-        "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
-        tokens_per_second=round(state.rate), seconds_left=left,
-    )  # fmt: skip
-
-
-@contextlib.contextmanager
-def _lines(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
-    def show(state: State) -> None:
-        said = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token"), state.speed]
-        said += state.shares() if sys.stderr.isatty() else []
-        said += [f"{state.failed} failed"] if state.failed else []
-        said += [] if state.left is None else [f"about {state.left:.0f} s left"]
-        print(", ".join(said), file=sys.stderr, flush=True)
-
-    with _polled(records, tasks, run, show, LINE_SECONDS):
-        yield
-
-
-@contextlib.contextmanager
-def _silent(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
-    with _polled(records, tasks, run, lambda _state: None, LINE_SECONDS):
-        yield
-
-
 class _TwoLines(Progress):
     """A bar with a line of text below it, which a terminal of 80 columns shows whole."""
 
@@ -205,27 +136,65 @@ class _TwoLines(Progress):
             yield Text(self.second)
 
 
+Look = Callable[[], tuple[float, int, str, str]]
+"""Returns how much is done, of how much, a line for below the bar, and one without a bar."""
+
+
 @contextlib.contextmanager
-def _bar(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
-    columns = (
-        TextColumn("privatizing" if run else "denoising"),  # which has no name of a run
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("shards"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with _TwoLines(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("", total=len(tasks))
+def _shown(how: Manner, title: str, look: Look) -> Iterator[None]:
+    """Look from time to time while the block lasts, and show it: as a bar, or as lines."""
+    columns = (TextColumn(title), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with _TwoLines(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=how != "bar") as bar:
+        line = bar.add_task("", total=None)
 
-        def show(state: State) -> None:
-            more = ", ".join([state.speed, *state.shares()])
-            more += f", {state.failed} failed" if state.failed else ""
-            bar.second = more
-            bar.update(line, completed=state.done + state.begun, total=state.shards)
+        def show() -> None:
+            with contextlib.suppress(CorpusveilError, OSError):  # a record is being replaced
+                done, total, bar.second, alone = look()
+                bar.update(line, completed=done, total=total)
+                if how == "lines":
+                    print(alone, file=sys.stderr, flush=True)
 
-        with _polled(records, tasks, run, show, POLL_SECONDS):
+        every = POLL_SECONDS if how == "bar" else LINE_SECONDS
+        with repeated(show, min(every, PATIENCE), every):
             yield
+        show()
+
+
+def watcher(how: Manner) -> Shards | None:
+    """Return the display of the progress of shards in a settled manner, on standard error and in the log."""
+    if how == "none" and not events.wanted():
+        return None
+
+    @contextlib.contextmanager
+    def watch(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
+        progress = _Progress(records, tasks)
+        with contextlib.suppress(CorpusveilError, OSError):
+            progress.begin()
+
+        def look() -> tuple[float, int, str, str]:
+            state = progress.read()
+            _log(run, state)
+            failed = [f"{state.failed} failed"] if state.failed else []
+            below = [state.speed, *state.shares(), *failed]
+            alone = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token"), state.speed]
+            alone += (state.shares() if sys.stderr.isatty() else []) + failed
+            alone += [] if state.left is None else [f"about {state.left:.0f} s left"]
+            return state.done + state.begun, state.shards, ", ".join(below), ", ".join(alone)
+
+        # A denoised release has no run with a name.
+        with _shown(how, "privatizing shards" if run else "denoising shards", look):
+            yield
+
+    return watch
+
+
+def _log(run: str, state: State) -> None:
+    """Write the displayed figures into the log, as numbers, without the shares of words, which are for a terminal."""
+    left = None if state.left is None else round(state.left)
+    events.tell(
+        "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
+        tokens_per_second=round(state.rate), seconds_left=left,
+    )  # fmt: skip
 
 
 def stage_watcher(how: Manner) -> StageWatch | None:
@@ -235,36 +204,14 @@ def stage_watcher(how: Manner) -> StageWatch | None:
 
     @contextlib.contextmanager
     def watch(name: str, folder: str, tasks: int) -> Iterator[None]:
-        bar = Progress(
-            TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=how != "bar",
-        )  # fmt: skip
-        began = last = time.monotonic()
-        with bar:
-            line = bar.add_task("", total=tasks)
-            stop = threading.Event()
+        began = time.monotonic()
 
-            def show() -> None:
-                nonlocal last
-                with contextlib.suppress(CorpusveilError, OSError):
-                    done = len(files.listing(folder))
-                    bar.update(line, completed=done)
-                    if how == "lines" and (stop.is_set() or time.monotonic() - last >= LINE_SECONDS):
-                        last = time.monotonic()
-                        print(f"{name}: {done} of {tasks}, {last - began:.0f} s", file=sys.stderr, flush=True)
+        def look() -> tuple[float, int, str, str]:
+            done = len(files.listing(folder))
+            return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
 
-            def poll() -> None:
-                while not stop.wait(POLL_SECONDS):
-                    show()
-
-            thread = threading.Thread(target=poll, daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                stop.set()
-                thread.join()
-                show()
+        with _shown(how, name, look):
+            yield
 
     return watch
 
@@ -292,22 +239,3 @@ class Shown(Watch):
     @property
     def shards(self) -> Shards | None:
         return watcher(self.how)
-
-    @property
-    def training(self) -> Callable[[float, float], None] | None:
-        return None if self.how == "none" else _training(on_terminal=self.how == "bar")
-
-
-def _training(*, on_terminal: bool) -> Callable[[float, float], None]:
-    """Return a function that prints the finished share, on one line of a terminal, otherwise on occasional lines."""
-    last = [0.0]
-
-    def show(share: float, rate: float) -> None:
-        now = time.monotonic()
-        if not on_terminal and now - last[0] < LINE_SECONDS:
-            return
-        last[0] = now
-        line = f"training: {share:.1%}, {rate:,.0f} words/s"
-        print(f"\r{line}   " if on_terminal else line, end="" if on_terminal else "\n", file=sys.stderr, flush=True)
-
-    return show

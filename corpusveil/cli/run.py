@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import InUseError, NoFileError, UnsetError
+from corpusveil.pipelines.flows import FLOWS
 
-if TYPE_CHECKING:
-    from corpusveil.pipelines.run import Flow
-    from corpusveil.pipelines.settings import Settings
-    from corpusveil.pipelines.watch import Watch
-
-STEPS = ("count", "score", "tokenize", "model", "train", "space", "privatize", "denoise", "audit", "evaluate")
+STEPS = tuple(flow.name for flow in FLOWS)
 
 
 def run(
@@ -31,21 +26,19 @@ def run(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Run every step of a configuration file: from raw corpus to collocations, vectors, a space, a release, a report.
+    """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
     Steps whose artefacts exist and were made with the same settings are not repeated.
 
     Example: corpusveil run release.toml
     """
     from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.demo_space import located_document
-    from corpusveil.pipelines.run import FLOWS
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import text
+    from corpusveil.pipelines.settings.reference import schema_text
 
     if schema:
-        print(text(), end="")
+        print(schema_text(), end="")
         return
     if file is None:
         raise UnsetError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
@@ -56,26 +49,8 @@ def run(
     if print_config:
         print(toml.written(document), end="")
         return
-    run_steps(located_document(document), Shown(progress), only=only, flows=(*FLOWS, *_of_evaluation()))
-
-
-def _of_evaluation() -> Iterator[Flow]:
-    """Yield the flows of evaluation, a layer above the pipelines."""
-    from corpusveil.pipelines.run import Flow
-
-    def audit(settings: Settings, watch: Watch) -> None:
-        from corpusveil.evaluation.attacks.audits import run
-
-        if getattr(run(settings, watch), "refuted", False):
-            raise typer.Exit(1)
-
-    def evaluate(settings: Settings, watch: Watch) -> None:
-        from corpusveil.evaluation.report.beside_original import run
-
-        run(settings, watch)
-
-    yield Flow("audit", lambda settings: settings.audit is not None, lambda _: None, audit)
-    yield Flow("evaluate", lambda settings: settings.evaluate is not None, lambda _: None, evaluate)
+    watch = Shown(progress)
+    run_steps(document, watch, only=only)
 
 
 def _init(file: str) -> None:
@@ -83,7 +58,7 @@ def _init(file: str) -> None:
     from pathlib import Path
 
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import text
+    from corpusveil.pipelines.settings.reference import schema_text
 
     path = Path(file)
     if path.exists():
@@ -93,6 +68,6 @@ def _init(file: str) -> None:
     path.write_text(toml.template(), encoding="utf-8")
     print(path)
     beside = path.with_name(toml.SCHEMA)
-    if not beside.exists() or beside.read_text(encoding="utf-8") != text():
-        beside.write_text(text(), encoding="utf-8")
+    if not beside.exists() or beside.read_text(encoding="utf-8") != schema_text():
+        beside.write_text(schema_text(), encoding="utf-8")
         print(beside)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.cli.options import ProgressOption
+from corpusveil.deployment.schedules import KINDS, MARK, Call, definition, parse_times
 from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError
-from corpusveil.jobs.definitions import KINDS, MARK, Call, parse_times
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document
@@ -50,7 +50,6 @@ def schedule(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines import scheduled
-    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.settings.toml import read
 
     document = read(file)
@@ -67,7 +66,7 @@ def schedule(
             print(line)
     else:
         watch = Shown(progress)
-        if outcome := scheduled.start(located_document(document), watch):
+        if outcome := scheduled.start(document, watch):
             raise typer.Exit(outcome)
 
 
@@ -93,7 +92,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
             )
     if kind == "kubernetes":
         _refuse_paths_of_here(document, claim)
-    made = KINDS[kind](call)
+    made = definition(kind, call)
     for name in made:
         target = Path(to) / name
         if target.exists() and MARK not in target.read_text(encoding="utf-8", errors="replace"):
@@ -110,10 +109,10 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
-    from corpusveil.pipelines.settings.fields import DEMO
+    from corpusveil.pipelines.settings.fields import DEMO_URL
 
     for key, path in document.paths():
-        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO:
+        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO_URL:
             continue
         if claim is None:
             advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"

@@ -116,11 +116,11 @@ def count_corpus(
     sizes = [(shard.relative, shard.size) for shard in shards]
     settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
     settings.append(options.hyphens)
-    with claimed(output, "counts", mark_of(settings, options.min_count)) as told:
-        if told is None:
+    with claimed(output, "counts", mark_of(settings, options.min_count)) as earlier:
+        if earlier is None:
             return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
-        refuse_changed(output, shards, told["inputs"][-len(shards) :])
-        return told
+        refuse_changed(output, shards, earlier["inputs"][-len(shards) :])
+        return earlier
 
 
 def _count(
@@ -140,14 +140,14 @@ def _count(
     counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
-    shards_made = [url for told in counted for url in told.made]
+    shards_made = [url for record in counted for url in record.made]
     made = [url for url in shards_made if not _of_numbers(url)] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
     numbers_made = [url for url in shards_made if _of_numbers(url)]
     has_numbers = add_to is None or files.exists(files.join(add_to, NUMBERS))
     if has_numbers:
         numbers_made += _state(add_to, "numbers", before)
-    mark = mark_of(settings, [told["digest"] for told in inputs_counted])
+    mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     numbers = files.join(state, "numbers") if has_numbers else None
     adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
     adder = _adder(tasks, engine, add_to)
@@ -160,10 +160,12 @@ def _count(
     earlier = None
     if add_to is not None:
         earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
-    left_out = choose_vocabulary([told.made for told in added], vocabulary, options.max_n, options.min_count, earlier)
+    left_out = choose_vocabulary(
+        [record.made for record in added], vocabulary, options.max_n, options.min_count, earlier
+    )
     ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, options.hyphens)
     gathered = run(ngrams, tasks, engine, watch)
-    made = [url for told in gathered for url in told.made] + _state(add_to, "ngrams", before)
+    made = [url for record in gathered for url in record.made] + _state(add_to, "ngrams", before)
     mark_kept = mark_of(mark, options.min_count)
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
@@ -173,9 +175,9 @@ def _count(
     for name in ("words", "numbers", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
-        "documents": sum(told.documents for told in counted),
-        "sentences": sum(told.sentences for told in gathered),
-        "words": sum(told.words for told in counted),
+        "documents": sum(record.documents for record in counted),
+        "sentences": sum(record.sentences for record in gathered),
+        "words": sum(record.words for record in counted),
     }
     for name in totals:
         totals[name] += before[name] if before else 0
@@ -183,8 +185,8 @@ def _count(
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
         **Reading.by(options.hyphens).told(),
         **totals,
-        "different_words": sum(told.different for told in added),
-        "ngrams": kept + sum(told.kept for told in ended),
+        "different_words": sum(record.different for record in added),
+        "ngrams": kept + sum(record.kept for record in ended),
         "words_left_out": left_out,
         "parts": number,
         "digest": mark_kept,
@@ -220,11 +222,11 @@ def _parts(size: int) -> int:
 
 
 def _refuse_counted(before: dict[str, Any] | None, inputs: Sequence[dict[str, str]]) -> None:
-    known = {one["digest"]: one["path"] for one in before["inputs"]} if before else {}
-    for one in inputs:
-        if one["digest"] in known:
+    known = {entry["digest"]: entry["path"] for entry in before["inputs"]} if before else {}
+    for entry in inputs:
+        if entry["digest"] in known:
             raise ConflictError(
-                f"{one['path']}: this shard is already in the counts, as {known[one['digest']]}; leave it out."
+                f"{entry['path']}: this shard is already in the counts, as {known[entry['digest']]}; leave it out."
             )
 
 
@@ -232,10 +234,10 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     if url is None or before is None:
         return []
     address = files.join(url, "state", folder)
-    found = [files.join(address, name) for name in files.listing(address)]
-    if len(found) != before["parts"]:
+    addresses = [files.join(address, name) for name in files.listing(address)]
+    if len(addresses) != before["parts"]:
         raise ArtefactError(f"{url}: the state that shards are added to is incomplete; count everything again.")
-    return found
+    return addresses
 
 
 def _write_unigrams(vocabulary: str, output: str, options: CountOptions, number: int) -> int:

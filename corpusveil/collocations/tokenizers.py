@@ -81,14 +81,14 @@ def _rank(values: Any, order: Any, n: int) -> None:
 @njit(cache=True)
 def _mst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    starts: Any, found: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
+    starts: Any, matches: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
 ) -> None:  # fmt: skip
     n = 0
     for length in range(min(most, last - first), 1, -1):  # longer first, then from left to right: the order of ties
         for t in range(first, last - length + 1):
             entry = _entry(ids, t, length, bits, keys, slots)
             if entry >= 0:
-                starts[n], found[n], sizes[n], values[n] = t, entry, length, -scores[entry]
+                starts[n], matches[n], sizes[n], values[n] = t, entry, length, -scores[entry]
                 n += 1
     lengths[first:last] = 1
     _rank(values, order, n)
@@ -100,7 +100,7 @@ def _mst(
             if lengths[t] != 1 or entries[t] >= 0:
                 free = False
         if free:
-            entries[start] = found[k]
+            entries[start] = matches[k]
             lengths[start] = length
             lengths[start + 1 : start + length] = 0
 
@@ -108,25 +108,25 @@ def _mst(
 @njit(cache=True)
 def _optimal(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    units: Any, found: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
+    units: Any, matches: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
 ) -> None:  # fmt: skip
     best[0] = 0.0
     units[0] = 0
     for end in range(1, last - first + 1):
-        best[end], units[end], sizes[end], found[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
+        best[end], units[end], sizes[end], matches[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
         for length in range(2, min(most, end) + 1):
             entry = _entry(ids, first + end - length, length, bits, keys, slots)
             if entry >= 0:
                 total = best[end - length] + scores[entry]
                 count = units[end - length] + 1
                 if total > best[end] or (total == best[end] and count < units[end]):
-                    best[end], units[end], sizes[end], found[end] = total, count, length, entry
+                    best[end], units[end], sizes[end], matches[end] = total, count, length, entry
     end = last - first
     lengths[first:last] = 0
     while end > 0:
         start = end - sizes[end]
         lengths[first + start] = sizes[end]
-        entries[first + start] = found[end]
+        entries[first + start] = matches[end]
         end = start
 
 
@@ -139,7 +139,7 @@ def _segment(
     t = 0
     room = 0
     starts = np.empty(0, dtype=np.int32)
-    found = np.empty(0, dtype=np.int32)
+    matches = np.empty(0, dtype=np.int32)
     order = np.empty(0, dtype=np.int64)
     sizes = np.empty(0, dtype=np.int8)
     values = np.empty(0, dtype=np.float64)
@@ -154,7 +154,7 @@ def _segment(
         if most * (last - t) + 1 > room:
             room = 2 * most * (last - t) + 1
             starts = np.empty(room, dtype=np.int32)
-            found = np.empty(room, dtype=np.int32)
+            matches = np.empty(room, dtype=np.int32)
             order = np.empty(room, dtype=np.int64)
             sizes = np.empty(room, dtype=np.int8)
             values = np.empty(room, dtype=np.float64)
@@ -163,9 +163,9 @@ def _segment(
         elif method == 0:
             _gst(ids, t, last, most, bits, keys, slots, lengths, entries)
         elif method == 1:
-            _mst(ids, t, last, most, bits, keys, slots, scores, starts, found, order, sizes, values, lengths, entries)
+            _mst(ids, t, last, most, bits, keys, slots, scores, starts, matches, order, sizes, values, lengths, entries)
         else:
-            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, found, sizes, values, lengths, entries)
+            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, matches, sizes, values, lengths, entries)
         t = last
 
 
@@ -180,12 +180,12 @@ def units(
     if not collocations.reading.over_stops or not crossed.any():
         return segment(ids, ends, collocations, method), ends
     kept = np.flatnonzero(~crossed)
-    found = segment(ids[kept], ends[kept], collocations, method)
-    first = np.flatnonzero(found.lengths)
+    segments = segment(ids[kept], ends[kept], collocations, method)
+    first = np.flatnonzero(segments.lengths)
     lengths, entries = np.ones(len(tokens), dtype=np.int8), np.full(len(tokens), _NONE, dtype=np.int32)
-    begin, end = kept[first], kept[first + found.lengths[first] - 1] + 1
+    begin, end = kept[first], kept[first + segments.lengths[first] - 1] + 1
     lengths[begin] = end - begin
-    entries[begin] = found.entries[first]
+    entries[begin] = segments.entries[first]
     inside = np.zeros(len(tokens) + 1, dtype=np.int64)
     np.add.at(inside, begin + 1, 1)
     np.add.at(inside, end, -1)

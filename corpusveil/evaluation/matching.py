@@ -154,12 +154,8 @@ def _rows(
     shards = find_shards(inputs)
     corpus = corpus or folder_of(shards)
     for shard in shards:
-        suffix = formats.form_of(shard.url)
-        for name in columns.named[1:] if suffix.startswith(".txt") else ():
-            raise ColumnError(
-                f"{shard.url}: plain text has no column {name!r}; leave it out, or use a format that has columns."
-            )
-        form = formats.find(suffix)
+        form = formats.find(formats.form_of(shard.url))
+        form.check(columns)
         with files.open_read(shard.url) as file:
             for batch in form.batches(file, shard.url, columns):
                 for bad in batch.bad:

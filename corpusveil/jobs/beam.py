@@ -1,18 +1,38 @@
-"""The Beam engine: shard tasks as the elements of a pipeline, on any runner."""
+"""The Beam engine: shard tasks as the elements of a pipeline, on any runner.
+
+Options are checked before anything starts, and an error of a runner becomes one sentence.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
+import re
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import InstallationError, PackageError, SizeError
-from corpusveil.jobs import beam_runners
+from corpusveil.errors import (
+    GO_ON,
+    KILLED,
+    AddressError,
+    BadValueError,
+    CorpusveilError,
+    EngineError,
+    InstallationError,
+    PackageError,
+    SizeError,
+    UnknownError,
+    UnsetError,
+    UserError,
+    sentences_in,
+    worker_killed,
+)
 from corpusveil.jobs.local import Local
 from corpusveil.storage.engine import NAMES, NAMESPACE
 from corpusveil.transforms.handshake import SameVersions
@@ -22,36 +42,39 @@ DATAFLOW = "DataflowRunner"
 _SLOTS_ELSEWHERE = 64
 MOST_BYTES = 8 << 20
 """Dataflow accepts requests of 10 MB. A graph has 27 KB and some 40 bytes per input shard: 420 KB for 10,000."""
+CONNECT_SECONDS = 10.0
+_LOSES_OUTPUT = "DaskRunner"
+_FETCHED = {
+    "PrismRunner": "--prism_location",
+    "FlinkRunner": "--flink_job_server_jar",
+    "SparkRunner": "--spark_job_server_jar",
+}
+"""Runners that download a program, and the option that names a copy of it."""
+_OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
+"""Runners with options that only their own job servers know."""
 
 
 @contextlib.contextmanager
 def _quiet(runner: str) -> Iterator[None]:
-    """Silence Beam's own log on the local runner; other runners report the state of their jobs there."""
-    before = logging.root.manager.disable
-    if runner == DEFAULT_RUNNER:
-        logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
+    """Silence Beam's own log on the local runner, and gRPC's threads about broken connections to its workers.
 
-
-@contextlib.contextmanager
-def _hushed_threads(runner: str) -> Iterator[None]:
-    """Hide messages of gRPC's threads about broken connections to workers of the local runner."""
+    Other runners report the state of their jobs in the log.
+    """
     if runner != DEFAULT_RUNNER:
         yield
         return
-    shown = threading.excepthook
+    disabled, shown = logging.root.manager.disable, threading.excepthook
 
-    def hook(told: threading.ExceptHookArgs) -> None:
-        if not told.exc_type.__module__.startswith("grpc"):
-            shown(told)
+    def hook(raised: threading.ExceptHookArgs) -> None:
+        if not raised.exc_type.__module__.startswith("grpc"):
+            shown(raised)
 
+    logging.disable(logging.CRITICAL)
     threading.excepthook = hook
     try:
         yield
     finally:
+        logging.disable(disabled)
         threading.excepthook = shown
 
 
@@ -111,8 +134,12 @@ def _sums(result: Any) -> dict[str, int]:
         counters = result.metrics().query()["counters"]
     except Exception:  # noqa: BLE001 - a job that has ended well is none the worse for what its runner can't tell
         return {}
-    mine = [one for one in counters if one.key.metric.namespace == NAMESPACE and one.key.metric.name in NAMES]
-    return {one.key.metric.name: int(one.result) for one in mine if one.result is not None}
+    sums = {}
+    for counter in counters:
+        metric = counter.key.metric
+        if metric.namespace == NAMESPACE and metric.name in NAMES and counter.result is not None:
+            sums[metric.name] = int(counter.result)
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +154,13 @@ class Beam:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        beam_runners.refuse(self.runner)
+        if self.runner == _LOSES_OUTPUT:
+            raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
 
     @property
     def detached(self) -> bool:
         """Say whether the job continues after the call has returned."""
-        return beam_runners.goes_on_alone(self.options)
+        return goes_on_alone(self.options)
 
     def check(self) -> None:
         """Raise UserError without Beam, and for a runner or options that Beam does not accept."""
@@ -164,11 +192,11 @@ class Beam:
                 "fewer inputs, and a saved space."
             )
         try:
-            with _quiet(self.runner), _hushed_threads(self.runner), pipeline:
+            with _quiet(self.runner), pipeline:
                 pass
             return {} if self.detached else _sums(pipeline.result)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise beam_runners.failure(error, self.runner) from None
+            raise _failure(error, self.runner) from None
 
     def pipeline(self) -> Any:
         """Return an empty pipeline with the options.
@@ -191,8 +219,123 @@ class Beam:
             beam_workers.register()
             flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
         with _quiet(self.runner):
-            options = beam_runners.options_of(self.runner, flags)
+            options = _options_of(self.runner, flags)
             try:
                 return beam.Pipeline(options=options)
             except (ValueError, ImportError, AttributeError) as error:
-                raise beam_runners.wrong_call(error, self.runner) from None
+                raise _wrong_call(error, self.runner) from None
+
+
+def goes_on_alone(options: Sequence[str]) -> bool:
+    """Say whether a job continues after the call has returned: for a template, and for a job that is not waited for."""
+    return any(_name(option) in ("--template_location", "--no_wait_until_finish") for option in options)
+
+
+def _options_of(runner: str, flags: Sequence[str]) -> Any:
+    """Return Beam's options. Raises UserError for unknown ones, bad values and a job endpoint that does not answer."""
+    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+
+    options = PipelineOptions([f"--runner={runner}", *flags])
+    left = _left_over(options, flags)
+    if runner == "PortableRunner":
+        endpoint = options.view_as(PortableOptions).job_endpoint
+        if not endpoint:
+            raise UnsetError(
+                "runner = PortableRunner: the address of a job server is missing; add --job_endpoint=HOST:PORT."
+            )
+        if endpoint != "embed":
+            _reach(endpoint)
+            known = _options_of_server(endpoint) if left else set()
+            left = [word for word in left if _name(word) not in known]
+    if left and runner not in _OTHER_OPTIONS:
+        raise UnknownError(
+            f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
+        )
+    return options
+
+
+def split_options(runner: str, flags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split options, each ``--name=value``, into those that Beam knows and those that it would discard."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    left = _left_over(PipelineOptions([f"--runner={runner}", *flags]), flags)
+    return [flag for flag in flags if flag not in left], left
+
+
+def _left_over(options: Any, flags: Sequence[str]) -> list[str]:
+    """Return the words that Beam would discard with a warning. Raises UserError for a value of the wrong kind."""
+    parsers: list[Any] = []
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            options.get_all_options(add_extra_args_fn=parsers.append)
+            left: list[str] = parsers[0].parse_known_args(list(flags))[1]
+    except SystemExit:  # from argparse, whose last line has the reason
+        why = (said.getvalue().strip().splitlines() or [""])[-1].partition("error: ")[2]
+        raise BadValueError(f"Beam does not accept these options of the runner: {why}.") from None
+    return left
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0]
+
+
+def _reach(endpoint: str) -> None:
+    host, _, port = endpoint.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, ValueError):
+        raise AddressError(
+            f"--job_endpoint={endpoint}: no job server answers at this address; start it, or correct the address "
+            "(HOST:PORT)."
+        ) from None
+
+
+def _options_of_server(endpoint: str) -> set[str]:
+    """Return the names of the options that a job server accepts itself; none if it does not report them."""
+    import grpc
+    from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+
+    with grpc.insecure_channel(endpoint) as channel:
+        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        try:
+            known = service.DescribePipelineOptions(
+                beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=CONNECT_SECONDS
+            )
+        except grpc.RpcError:
+            return set()
+        return {f"--{option.name}" for option in known.options}
+
+
+def _failure(error: BaseException, runner: str) -> CorpusveilError:
+    """Return the failure as an error that quotes no document: only our own sentences, and Beam's about a call."""
+    if KILLED in str(error):
+        return worker_killed()
+    known = str(error).splitlines() if isinstance(error, CorpusveilError) else sentences_in(str(error))
+    if known:
+        sentence = known[-1].split(" [while running")[0]
+        return EngineError(f"The Beam pipeline failed: {sentence} {GO_ON}")
+    if (
+        fetched := re.search(r"Unable to fetch remote (?:prism binary|job server jar) at (\S+?):? ", f"{error} ")
+    ) is not None:
+        give = f", or fetch it elsewhere and give its path with {_FETCHED[runner]}=PATH" if runner in _FETCHED else ""
+        return EngineError(
+            f"runner = {runner}: {fetched[1]} could not be fetched, and this runner needs it; run online{give}."
+        )
+    return EngineError(f"The Beam pipeline failed: {type(error).__name__}. {GO_ON}")
+
+
+def _wrong_call(error: BaseException, runner: str) -> UserError:
+    """Return Beam's objection to the runner's name or options."""
+    text = str(error)
+    if text.startswith("Unexpected pipeline runner"):
+        names = text.partition("Valid values are ")[2].partition(" or the fully")[0]
+        return UnknownError(f"runner = {runner}: Beam has no such runner; choose one of {names}.")
+    if "." in runner and isinstance(error, (ImportError, AttributeError)):
+        return UnknownError(
+            f"runner = {runner}: this class could not be found; install its package or correct the name."
+        )
+    lines = [line.strip(" .") for line in text.splitlines() if line.strip() and "validations errors" not in line]
+    return BadValueError(
+        f"runner = {runner}: {'; '.join(lines) or type(error).__name__}; add it to the runner's options."
+    )

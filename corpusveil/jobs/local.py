@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import multiprocessing
 import os
 import signal
@@ -18,7 +17,7 @@ from typing import Any
 import fsspec
 
 from corpusveil.errors import BadValueError, worker_killed
-from corpusveil.jobs import forked
+from corpusveil.jobs import startup
 from corpusveil.storage.engine import Measured, total
 
 _AHEAD = 3
@@ -31,7 +30,7 @@ def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
     os.environ.update(environment)
     fsspec.config.conf.clear()
     fsspec.config.conf.update(stores)
-    importlib.import_module("corpusveil.jobs.no_pandas")
+    startup.hide_pandas()
     _follow_parent()
 
 
@@ -80,8 +79,8 @@ class Local:
         if self.workers == 1:
             return total(function(task) for task in tasks)
         if self._pool is None:
-            given = (forked.environment(self.workers), fsspec.config.conf)
-            self._pool = ProcessPoolExecutor(self.workers, forked.context(self.workers), _begin, given)
+            given = (startup.environment(self.workers), fsspec.config.conf)
+            self._pool = ProcessPoolExecutor(self.workers, startup.context(self.workers), _begin, given)
         try:
             return total(self._results(self._pool, function, tasks))
         except BrokenProcessPool:
@@ -99,7 +98,7 @@ class Local:
     def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured | None]:
         """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
         waiting = iter(tasks)
-        with forked.starting(self.workers), _deaf_to_interrupts():  # of processes that start now
+        with startup.starting(self.workers), _deaf_to_interrupts():  # of processes that start now
             running = {pool.submit(function, task) for task in islice(waiting, _AHEAD * self.workers)}
         while running:
             done: set[Future[Any]]

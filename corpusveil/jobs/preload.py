@@ -4,7 +4,16 @@ Importing NumPy, Arrow, numba and this package takes a second of a core, and mor
 here starts a thread: OpenBLAS and Arrow start theirs when imported, and see to them after a fork.
 """
 
+# A module of its own: Python's fork server imports it by its name, and Spark runs it (spark.python.daemon.module) to
+# fork the workers of an executor.
+
 from __future__ import annotations
+
+from corpusveil.jobs import startup
+
+if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
+    startup.end_quietly()
+    startup.hide_pandas()
 
 from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer
@@ -14,3 +23,9 @@ JOBS = (counting_stages.CountWords, job.ShardJob)
 """What workers are mostly asked for."""
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
+
+if __name__ == "__main__":
+    from pyspark import daemon, worker
+
+    WORKER = worker
+    daemon.manager()

@@ -11,14 +11,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import PackageError, UserError
 from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
-from corpusveil.jobs.java import QUICK, ensure_java
-from corpusveil.jobs.spark_java import (
+from corpusveil.jobs.java import (
     KEPT_LINES,
+    LOGGING,
+    QUICK,
+    ensure_java,
     job_failure,
     not_started,
     refuse_unreachable,
@@ -29,7 +30,7 @@ from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions, refuse_other_python
 
 EXECUTORS = "spark.executor.extraJavaOptions"
-DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.spark_daemon")
+DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.preload")
 
 
 def require_pyspark() -> None:
@@ -58,8 +59,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
-        settings = Path(__file__).with_name("log4j2.properties")
-        options = f"{QUICK} -Dlog4j2.configurationFile={settings.as_uri()}"
+        options = f"{QUICK} -Dlog4j2.configurationFile={LOGGING.as_uri()}"
         builder = builder.config("spark.driver.extraJavaOptions", options)
         if master is None or master.startswith("local"):  # elsewhere workers may get corpusveil after their daemon
             builder = builder.config(*DAEMON)

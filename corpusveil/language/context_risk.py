@@ -88,18 +88,18 @@ def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> 
     released = text.drawn.copy()
     draws = Draws.of_tokens(text.key, known.size)
     released[known] = mechanism.privatize(text.truth[known], epsilon, draws)
-    found = np.empty_like(released)
+    guesses = np.empty_like(released)
     reader = text.reader
     with reader.lock:
         rows = reader.candidates.rows(epsilon, released)
         offsets = np.arange(0, released.size + 1, WORDS)
         search_runs(
             released, rows, offsets, reader.candidates.words, reader.candidates.emissions, reader.unknown, reader.rho,
-            LEAST, False, ALL, reader.said, model.arrays, reader.room, found,
+            LEAST, False, ALL, reader.said, model.arrays, reader.room, guesses,
         )  # fmt: skip
         alone = reader.candidates.words[rows, 0]
     truth = text.truth[known]
-    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (found, alone, released))
+    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (guesses, alone, released))
     single = word_risk(mechanism, epsilon, text.prior).share
     return ContextRisk(by_search, by_law, unchanged, single, known.size)
 

@@ -93,7 +93,7 @@ def sampled_text(model: LanguageModel, uniform: npt.NDArray[np.float64], length:
     low, high = tables()
     sums = [np.cumsum([linear(value, low, high) for value in logs.tolist()]) for logs in
             (model.arrays.start, model.arrays.first)]  # fmt: skip
-    starts, firsts = (one / one[-1] for one in sums)
+    starts, firsts = (sum / sum[-1] for sum in sums)
     out = np.empty(uniform.size, np.int32)
     _say(uniform, length, starts, firsts, model.arrays, low, high, out)
     return out

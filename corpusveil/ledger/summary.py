@@ -32,7 +32,7 @@ from corpusveil.ledger.questions import MEMORY, Books, connected
 from corpusveil.ledger.units import Unit, canonical, fingerprints, units_of
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, addresses
-from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
+from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 
 READING_NAMES = {"total": "sum of epsilons", "largest": "epsilons of costliest tokens", "ldp": "nats of plain LDP"}
 
@@ -249,7 +249,7 @@ def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
         if entry is not None:
             held[name.split(".")[0]] = entry.about
     for folder in records:
-        run = folder.read("run.json", Run)
+        run = folder.read("run.json", Claim)
         if run is None:
             raise NotMadeError(
                 f"{folder.url}: there are no records of a run here (no run.json); name the private records of a "

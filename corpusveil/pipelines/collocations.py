@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from corpusveil.collocations.connectors import connector_words
@@ -16,13 +16,14 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.engines import make_engine
-from corpusveil.pipelines.settings import CollocationsSettings, EngineSettings, Settings
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened
+from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
 
@@ -41,23 +42,23 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     flow, output = _of(settings), _place(settings, "counts")
     began = time.monotonic()
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
-    least, longest = told["options"]["min_count"], told["options"]["max_n"]
+        made = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
+    least, longest = made["options"]["min_count"], made["options"]["max_n"]
     watch.say(
-        f"{output}: {several(told['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
+        f"{output}: {several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
         f"{several(least, 'time')}; "
-        f"{several(told['documents'], 'document')}, {several(told['sentences'], 'sentence')}, "
-        f"{several(told['words'], 'word')}, {several(told['different_words'], 'different word')}; "
+        f"{several(made['documents'], 'document')}, {several(made['sentences'], 'sentence')}, "
+        f"{several(made['words'], 'word')}, {several(made['different_words'], 'different word')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    if told["words_left_out"]:
+    if made["words_left_out"]:
         watch.say(
-            f"{told['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
+            f"{made['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
             "their n-grams. To include them, count everything again."
         )
-    return told
+    return made
 
 
 def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -66,33 +67,33 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     began = time.monotonic()
     connectors = connector_words(flow.connectors)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
-    numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
+        made = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
+    numbers = ", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items())
     watch.say(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
         top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
     watch.say("first: " + ", ".join(f"{row['ngram']} ({row['score']:.2f})" for row in top))
-    return told
+    return made
 
 
 def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
     """Tokenize the corpus; return the description of the tokens."""
     flow, output = _of(settings), _place(settings, "tokens")
     began = time.monotonic()
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = tokenize_corpus(
+        made = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
             text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
         )  # fmt: skip
     watch.say(
-        f"{output}: {several(told['words'], 'word')} became {several(told['tokens'], 'token')} "
-        f"({told['different_tokens']:,} different) in {several(told['sentences'], 'sentence')}; "
+        f"{output}: {several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
+        f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    return told
+    return made
 
 
 def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -108,20 +109,20 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
         if chosen.trainer == "spark":
             from corpusveil.jobs.mllib import train_on_spark
 
-            told = train_on_spark(tokens, output, training, settings.engine.master)
+            made = train_on_spark(tokens, output, training, settings.engine.master)
         else:
-            engine = engine or make_engine(settings.engine.model_copy(update={"workers": None}))
-            told = train_vectors(
-                tokens, output, engine, training, spool_bytes=chosen.spool, progress=_shown(settings.engine, watch)
-            )
-    watch.say(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
-    watch.say(f"sha256 of the vectors {told['vectors_sha256']}")
-    return told
+            engine = engine or settings.engine.model_copy(update={"workers": None}).make()
+            # In this process alone: a function cannot be sent to another one to report from there.
+            progress = _report if settings.engine.name == "local" else None
+            with waiting("training"):
+                made = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
+    watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
+    watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
+    return made
 
 
-def _shown(engine: EngineSettings, watch: Watch) -> Callable[[float, float], None] | None:
-    """Return the display of a training's progress in this process; other processes have no display."""
-    return watch.training if engine.name == "local" else None
+def _report(share: float, _words_per_second: float) -> None:
+    reached("", share)
 
 
 def _of(settings: Settings) -> CollocationsSettings:

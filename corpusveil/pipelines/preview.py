@@ -15,8 +15,9 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.privatize import mechanism_of
-from corpusveil.pipelines.settings import Settings, presets
+from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
@@ -24,7 +25,6 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.counts import Counts
-from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
@@ -63,11 +63,11 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
     text, and for settings that no release can have.
     """
-    text = presets.settled(settings).text
-    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    text = settings.settled().text
+    policy = text.policy()
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    model = None if settings.model is None else load_model(settings.model.path)
+    model = None if settings.model is None else load_model(located(settings.model.path, "model"))
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     before, ids = _first_texts(settings)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
@@ -93,16 +93,16 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
-    found: list[tuple[str, object]] = []
+    first: list[tuple[str, object]] = []
     with reading(task, columns, aside=refuse) as (batches, _):
         for batch in batches:
             rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
-            found += [(text, identity) for text, identity in rows if text and text.strip()]
-    if not found:
+            first += [(text, identity) for text, identity in rows if text and text.strip()]
+    if not first:
         raise DataError(
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
-    texts, ids = zip(*found[:TEXTS], strict=True)
+    texts, ids = zip(*first[:TEXTS], strict=True)
     return list(texts), list(ids)
 
 

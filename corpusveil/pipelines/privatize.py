@@ -15,19 +15,20 @@ from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.pipelines.engines import make_engine
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
-from corpusveil.pipelines.settings import Settings, presets, rules
+from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import corpus as shards
-from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
+from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -44,6 +45,16 @@ class Prepared:
     columns: Columns
     spending: Spending | None
 
+    def run(self, settings: Settings, **more: Any) -> Run:
+        """Return the run of the settings; ``more`` are fields of it that settings do not say."""
+        corpus, output = settings.needed("corpus", "output")
+        given = {
+            "columns": self.columns, "root": corpus.root, "corpus": corpus.name, "records": output.records,
+            "rows_per_task": output.rows_per_task, "format": output.format, "on_bad_rows": output.on_bad_rows,
+            "page": output.page, "spending": self.spending,
+        }  # fmt: skip
+        return Run(self.release, corpus.input, output.path, **(given | more))
+
 
 def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
     """Return the release of the settings, under its key.
@@ -52,9 +63,9 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
-    settled = presets.settled(settings)
+    settled = settings.settled()
     text = settled.text
-    policy = TextPolicy(**text.model_dump(exclude={"collocations"}))
+    policy = text.policy()
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
@@ -79,8 +90,8 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
 
 def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
-    space, chosen = presets.settled(settings).needed("space", "mechanism")
-    return make(chosen.name, load_space(space.path), **chosen.parameters)
+    space, chosen = settings.settled().needed("space", "mechanism")
+    return make(chosen.name, load_space(located(space.path, "space")), **chosen.parameters)
 
 
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
@@ -88,7 +99,7 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     (budget,) = settings.needed("budget")
     model = None
     if budget.risk_of == "context":
-        model = context().load_model(str(rules.risk_model(settings)))
+        model = context().load_model(located(str(rules.risk_model(settings)), "model"))
     return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
 
 
@@ -122,7 +133,7 @@ def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
 
 
 def run(
-    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *, root: str | None = None,
+    settings: Settings, watch: Watch | None = None, engine: Engine | None = None, *,
     debug: bool = False, risk: EpsilonAtRisk | None = None, explain: bool = False,
     check: Callable[[Release], bool] | None = None,
 ) -> Outcome:  # fmt: skip
@@ -132,7 +143,7 @@ def run(
     the corpus is read, and says whether its guarantee is to be announced.
     """
     watch = watch or Watch()
-    corpus, output = settings.needed("corpus", "output")
+    _, output = settings.needed("corpus", "output")
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -156,18 +167,33 @@ def run(
             else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
             "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
-    engine = engine or make_engine(settings.engine)
+    engine = engine or settings.engine.make()
     if settings.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = shards.privatize_corpus(
-        release, corpus.input, output.path, engine,
-        columns=prepared.columns, root=root or corpus.root, corpus=corpus.name, records=output.records,
-        rows_per_task=output.rows_per_task, format=output.format, on_bad_rows=output.on_bad_rows, page=output.page,
-        debug=debug, spending=prepared.spending, watch=watch.shards, begun=later.begin,
+    outcome = prepared.run(
+        settings, debug=debug, watch=watch.shards, begun=later.begin,
         look=lambda texts: tell_markup(texts, release.policy.markup, later),
-    )  # fmt: skip
+    ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
+
+
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+    """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
+
+    Nothing is written, and no key is made.
+    """
+    watch = watch or Watch()
+    (corpus,) = settings.needed("corpus")
+    prepared = prepare(settings, watch, make_key=False)
+    made = forecast(prepared.run(settings))
+    for line in made.lines(settings.engine.workers or 1):
+        watch.say(line)
+    if settings.denoise is not None:
+        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
+    if duplicates:
+        watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
+    return made
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:

@@ -16,8 +16,7 @@ from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import corpus as shards
-from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import Release, require_release
 
@@ -65,12 +64,13 @@ def privatize_corpus(
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
-    return shards.privatize_corpus(
-        require_release(release), addresses(inputs), files.as_text(output), _engine(engine),
+    run = Run(
+        require_release(release), addresses(inputs), files.as_text(output),
         columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
+    return run.privatize(_engine(engine))
 
 
 def plan(
@@ -96,11 +96,12 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator)
-    found = forecast(
-        require_release(release), named, columns=columns, root=None if root is None else files.as_text(root),
+    run = Run(
+        require_release(release), named, "", columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
     )  # fmt: skip
-    return dataclasses.replace(found, copies=count_duplicates(find_shards(named), columns)) if duplicates else found
+    made = forecast(run)
+    return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
 
 
 def _columns(

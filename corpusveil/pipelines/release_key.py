@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from corpusveil.errors import OverlapError
-from corpusveil.pipelines.settings import KeySettings
+from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files

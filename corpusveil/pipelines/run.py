@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import InUseError, UnknownError
-from corpusveil.pipelines import collocations, denoise, model, privatize, space
+from corpusveil.pipelines.flows import FLOWS, Flow
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import declared
 from corpusveil.pipelines.settings.toml import Document
@@ -34,71 +34,14 @@ class Note(Record):
     settings: str
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """A part of a run: its command, whether the settings request it, its output, and its function.
-
-    ``artefact`` is None if the function itself knows whether it is done. ``reads`` are the files that it reads and no
-    earlier step makes.
-    """
-
-    name: str
-    is_wanted: Callable[[Settings], bool]
-    artefact: Callable[[Settings], str | None]
-    do: Callable[[Settings, Watch], Any]
-    reads: Callable[[Document], list[list[Any]] | None] = lambda _: None
-
-
-def _shards(document: Document) -> list[list[Any]]:
-    """Return the names and sizes of the shards of the public corpus."""
-    return [[one.relative, one.size] for one in find_shards(document.settings.value("collocations.input"))]
-
-
-def _vectors(document: Document) -> list[list[Any]] | None:
-    """Return the names and sizes of given vectors."""
-    paths = [document.settings.value("space.vectors"), document.written.value("space.vectors")]
-    return [[written, files.size(path)] for path, written in zip(*paths, strict=True)] or None
-
-
-def _given(*places: str) -> Callable[[Settings], bool]:
-    """Return whether settings have all of these."""
-    return lambda settings: all(settings.value(place) for place in places)
-
-
-def _at(place: str) -> Callable[[Settings], str | None]:
-    """Return what settings have at a place."""
-    return lambda settings: settings.value(place)
-
-
-FLOWS = (
-    Flow(
-        "count",
-        _given("collocations.input", "collocations.counts"),
-        _at("collocations.counts"),
-        collocations.count,
-        _shards,
-    ),
-    Flow("score", _given("collocations.counts", "collocations.table"), _at("collocations.table"), collocations.score),
-    Flow(
-        "tokenize",
-        _given("collocations.input", "collocations.tokens"),
-        _at("collocations.tokens"),
-        collocations.tokenize,
-        _shards,
-    ),
-    Flow("model", _given("model.path"), _at("model.path"), model.build),
-    Flow("train", _given("embeddings.vectors"), _at("embeddings.vectors"), collocations.train),
-    Flow(
-        "space",
-        lambda settings: settings.space is not None and bool(space.vectors_of(settings)),
-        _at("space.path"),
-        space.build,
-        _vectors,
-    ),
-    Flow("privatize", _given("output.path"), lambda _: None, privatize.run),
-    Flow("denoise", _given("denoise.path"), lambda _: None, denoise.run),
-)
-"""The parts of a run, in their order."""
+def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
+    """Return the names and sizes of the files that a setting names."""
+    if place == "collocations.input":
+        return [[shard.relative, shard.size] for shard in find_shards(document.settings.value(place))]
+    if place == "space.vectors":
+        paths = [document.settings.value(place), document.written.value(place)]
+        return [[written, files.size(path)] for path, written in zip(*paths, strict=True)] or None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +61,36 @@ class Step:
         return self.flow.name
 
 
-def steps(document: Document, flows: Sequence[Flow] = FLOWS) -> Iterator[Step]:
+def steps(document: Document) -> Iterator[Step]:
     """Yield the steps of a document, in order.
 
     The origin of an artefact is recorded with paths as in the file, so that the whole folder can be moved.
     """
     before = ""
-    for flow in flows:
+    for flow in FLOWS:
         if flow.is_wanted(document.settings):
-            told = [before, flow.name, _asked(document.written, flow.name), flow.reads(document)]
-            before = hashlib.sha256(json.dumps(told).encode()).hexdigest()
-            yield Step(flow, flow.artefact(document.settings), before)
+            origin = [before, flow.name, _asked(document.written, flow.name), _sizes(document, flow.reads)]
+            before = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
+            yield Step(flow, document.settings.value(flow.artefact) if flow.artefact else None, before)
 
 
 def _asked(settings: Settings, command: str) -> dict[str, Any]:
     """Return the settings of a command that are not defaults, except those of the engine."""
-    of_command = [one for one in declared(Settings) if command in one.commands and one.name not in _WHERE]
-    values = {one.place: settings.value(one.place) for one in of_command}
-    return {one.place: values[one.place] for one in of_command if values[one.place] != one.default}
+    asked = {}
+    for setting in declared(Settings):
+        value = settings.value(setting.place)
+        if command in setting.commands and setting.name not in _WHERE and value != setting.default:
+            asked[setting.place] = value
+    return asked
 
 
-def run(
-    document: Document, watch: Watch | None = None, *, only: str | None = None, flows: Sequence[Flow] = FLOWS
-) -> None:
+def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
     """Do every step of a document, or ``only`` one, unless it is done.
 
     Raises UserError if an artefact was made in another way.
     """
     watch = watch or Watch()
-    planned = list(steps(document, flows))
+    planned = list(steps(document))
     if only is not None and only not in (names := [step.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:

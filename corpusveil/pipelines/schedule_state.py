@@ -1,14 +1,23 @@
-"""The files of a schedule's state: a plan and a done record of each run, a summary of them, and unusable shards."""
+"""The files of a schedule's state: a plan and a done record of each run, their summary, unusable shards, and measures.
+
+The measures are a line for each start, and all in the text format of Prometheus.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from corpusveil.storage.records import Line, Record
+from corpusveil.errors import BadRecordError
+from corpusveil.storage import files
+from corpusveil.storage.records import Line, Record, Records
 
-SUMMARY, LEFT_OUT = "summary.json", "left_out.json"
+SUMMARY, LEFT_OUT, METRICS = "summary.json", "left_out.json", "metrics.jsonl"
+MOST_LINES = 1000
+"""The starts that are kept: six weeks of hours."""
 
 
 class Planned(Record):
@@ -56,20 +65,17 @@ class Summary(Record):
         for run in made.values():
             shards |= run.shards
         named = {number: run for number, run in made.items() if run.release and run.key_fingerprint}
-        last = max(named, default=self.last)
-        release = (
-            self.release if last not in named else f"{named[last].release[:16]}-{named[last].key_fingerprint[:16]}"
-        )
+        last, release = self.last, self.release
+        if named:
+            last = max(named)
+            release = f"{named[last].release[:16]}-{named[last].key_fingerprint[:16]}"
         return Summary(
-            through=max(done, default=self.through),
-            runs=self.runs + len(made),
+            through=max(done, default=self.through), runs=self.runs + len(made),
             released=self.released + sum(len(run.shards) for run in made.values()),
             documents=self.documents + sum(run.documents for run in made.values()),
             tokens=self.tokens + sum(run.tokens for run in made.values()),
-            last=last,
-            release=release,
-            shards=shards,
-        )
+            last=last, release=release, shards=shards,
+        )  # fmt: skip
 
 
 class LeftOut(Record):
@@ -77,3 +83,98 @@ class LeftOut(Record):
 
     settings: str = ""
     shards: dict[str, tuple[int, str, str, str]] = Field(default_factory=dict)
+
+
+def _is_time(text: str) -> str:
+    try:
+        datetime.fromisoformat(text).timestamp()
+    except (OverflowError, OSError) as error:
+        raise ValueError from error
+    return text
+
+
+class Metric(Record):
+    """A line of ``metrics.jsonl``: one start of the schedule, what it released, and why it ended early.
+
+    ``run`` is the last run that it worked on, ``left_out`` the number of shards that were left out at its end.
+    """
+
+    time: Annotated[str, AfterValidator(_is_time)]
+    status: int
+    seconds: float
+    run: int | None
+    new: int = 0
+    changed: int = 0
+    documents: int = 0
+    tokens: int = 0
+    left_out: int = 0
+    why: str | None = None
+
+    @property
+    def seconds_since_1970(self) -> float:
+        """When it was."""
+        return datetime.fromisoformat(self.time).timestamp()
+
+
+def note(state: Records, metric: Metric) -> None:
+    """Add a start to the metrics of a schedule. The oldest go, but never the last success."""
+    address = state.address(METRICS)
+    lines = [*(files.read_if_there(address) or b"").splitlines(), metric.data()]
+    if len(lines) > MOST_LINES:
+        success = next(
+            (line for line in reversed(lines) if (start := Metric.of(line)) and start.status == 0), lines[-1]
+        )
+        lines = lines[-MOST_LINES:]
+        if success not in lines:
+            lines[0] = success
+    files.write_bytes(address, b"\n".join([*lines, b""]), private=True)
+
+
+def metrics_of(state: Records) -> list[Metric]:
+    """Return the lines of metrics, the oldest first. Raises UserError for a damaged one."""
+    address = state.address(METRICS)
+    data = (files.read_if_there(address) or b"").splitlines()
+    lines = [metric for line in data if (metric := Metric.of(line)) is not None]
+    if len(lines) < len(data):
+        raise BadRecordError(f"{address}: a line of these metrics is damaged; remove the line or the file.")
+    return lines
+
+
+FAMILIES = {
+    "last_start_timestamp_seconds": ("gauge", "When the schedule last started."),
+    "last_status": (
+        "gauge",
+        "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 interrupted.",
+    ),
+    "last_duration_seconds": ("gauge", "Duration of the last start in seconds."),
+    "last_success_timestamp_seconds": ("gauge", "Time of the last successful start."),
+    "left_out_shards": ("gauge", "Shards that cannot be used until they change."),
+    "runs_total": ("counter", "Releases made."),
+    "shards_total": ("counter", "Shards released."),
+    "documents_total": ("counter", "Documents released."),
+    "tokens_total": ("counter", "Tokens released."),
+}
+"""The kind and the help of each metric of Prometheus."""
+
+
+def prometheus(state: Records) -> str:
+    """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
+    totals = state.read(SUMMARY, Summary) or Summary()
+    left_out = state.read(LEFT_OUT, LeftOut) or LeftOut()
+    values: dict[str, float] = {
+        "left_out_shards": len(left_out.shards), "runs_total": totals.runs, "shards_total": totals.released,
+        "documents_total": totals.documents, "tokens_total": totals.tokens,
+    }  # fmt: skip
+    for start in metrics_of(state):
+        values |= {
+            "last_start_timestamp_seconds": start.seconds_since_1970, "last_status": start.status,
+            "last_duration_seconds": start.seconds,
+        }  # fmt: skip
+        if start.status == 0:
+            values["last_success_timestamp_seconds"] = start.seconds_since_1970
+    text = ""
+    for name, (kind, words) in FAMILIES.items():
+        if name in values:
+            full = f"corpusveil_schedule_{name}"
+            text += f"# HELP {full} {words}\n# TYPE {full} {kind}\n{full} {values[name]}\n"
+    return text

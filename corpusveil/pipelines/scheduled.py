@@ -12,10 +12,10 @@ from typing import Any, Literal
 import corpusveil
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError
-from corpusveil.jobs.beam_runners import goes_on_alone
+from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
-from corpusveil.pipelines.schedule_metrics import prometheus
+from corpusveil.pipelines.schedule_state import prometheus
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
@@ -76,8 +76,8 @@ def _digest(settings: Settings) -> str:
 
     Of the settings as written: a start puts the folder of the demo space in place of its name, and ``status`` does not.
     """
-    told = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    decisive = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 class Chosen(Record):
@@ -103,14 +103,14 @@ def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
     if budget.risk is None:
         return None
     mechanism = privatize.mechanism_of(settings)
-    told = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
-    asked = hashlib.sha256(json.dumps([*told, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
+    decisive = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
+    asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:
-        found = privatize.at_risk(settings, mechanism)
-        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(found)))
-        return found
-    return EpsilonAtRisk(**{one.name: getattr(kept, one.name) for one in dataclasses.fields(EpsilonAtRisk)})
+        choice = privatize.at_risk(settings, mechanism)
+        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(choice)))
+        return choice
+    return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
 
 
 def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:

@@ -36,11 +36,6 @@ class Watch:
         """Return the display of a release's shards: their records, the tasks, and the run's name."""
         return None
 
-    @property
-    def training(self) -> Callable[[float, float], None] | None:
-        """Return a function that receives the finished share of a training, and its words per second."""
-        return None
-
 
 class Later(Watch):
     """Holds lines back until the work begins, so that an error comes before announcements."""

@@ -51,17 +51,19 @@ def build_space(
     near word (``vocabulary_maps.py``); choosing among the lists that contain a word would void the guarantee
     (``mechanisms.md`` §4).
 
-    Args: vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts. lists:
-        lists per embedding, each from another start word; 0 for mechanisms that need none. seed: the seed of the start
-        words (PCG64). Public, like everything in a space. counts: int64 [V of the first embedding], public counts; by
-        default those of its file. order: how lists are ordered, a name in ``ORDERS``; by default improved if they are
-        balanced, otherwise greedy. union: keep words that only some of the embeddings have. only: keep only these
-        words. balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and
-        None
+    Args:
+        vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
+        lists: lists per embedding, each from another start word; 0 for mechanisms that need none.
+        seed: the seed of the start words (PCG64). Public, like everything in a space.
+        counts: int64 [V of the first embedding], public counts; by default those of its file.
+        order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
+        union: keep words that only some of the embeddings have.
+        only: keep only these words.
+        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
         cell: order the lists of an embedding with more words in cells of at most this many (``cells.py``), at least
-            ``SMALLEST_CELL``: for millions of words. None: one exact order for any number. numbers: public numbers that
-            surrogates are drawn from (``read_numbers``); nothing else depends on them.
+            ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
+        numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
         UserError: an argument is out of range, a balance is given without counts, or the embeddings share fewer than

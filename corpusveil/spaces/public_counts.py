@@ -30,13 +30,16 @@ MOST = 2.0**62
 def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> npt.NDArray[np.int64]:
     """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
 
-    Args: url: the folder that ``corpusveil count`` wrote, or Parquet files like those in it (``ngram, n, count``; a
-    collocation ``new_york`` has the count of the n-gram ``new york``), or a table ``word<TAB>count`` (``.csv``: comma),
-    also ``.gz``. A word that occurs in several rows has their sum. hyphens: how the text of the vocabulary was read,
-    which counts must match; None if unknown.
+    Args:
+        url: the folder that ``corpusveil count`` wrote, or Parquet files like those in it (``ngram, n, count``; a
+            collocation ``new_york`` has the count of the n-gram ``new york``), or a table ``word<TAB>count`` (``.csv``:
+            comma), also ``.gz``. A word that occurs in several rows has their sum.
+        vocabulary: the words to count.
+        hyphens: how the text of the vocabulary was read, which counts must match; None if unknown.
 
-    Raises: UserError: a row is unusable, the artefact has another kind or tokenizer, or no word of the vocabulary has a
-    count.
+    Raises:
+        UserError: a row is unusable, the artefact has another kind or tokenizer, or no word of the vocabulary has a
+            count.
     """
     spaced = [" ".join(parts(word)) for word in vocabulary.words]
     known = pa.array(

@@ -38,11 +38,14 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
 class Vectors:
     """Words and their vectors.
 
-    Attributes: words: V >= 2 different words, none empty, none with a blank. vectors: float32 [V, d], finite, exactly
-        as given (float64 is rounded to float32, nothing is normalized). source: the file's name, without folders.
-        counts: int64 [V] where the source has them. hyphens: whether hyphens joined words in the text that they were
-        trained on, None where nobody knows. where, first_row: the name of the source in errors, and the row of its
-        first word.
+    Attributes:
+        words: V >= 2 different words, none empty, none with a blank.
+        vectors: float32 [V, d], finite, exactly as given (float64 is rounded to float32, nothing is normalized).
+        source: the file's name, without folders.
+        counts: int64 [V] where the source has them.
+        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
+        where: the name of the source in errors.
+        first_row: the row of the first word in the source.
 
     Raises:
         UserError: a word or a vector is not as above; names the source and the row.

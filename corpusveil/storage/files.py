@@ -131,7 +131,7 @@ def listing(url: str) -> list[str]:
             if failures.names_no_bucket(error):
                 raise
             return []
-        if "abfs" in protocols(fs) and [one["name"] for one in entries] == [path]:
+        if "abfs" in protocols(fs) and [item["name"] for item in entries] == [path]:
             entries = _beside_marker(fs, path)
     names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
     return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
@@ -139,8 +139,12 @@ def listing(url: str) -> list[str]:
 
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
     """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
-    found = fs.find(path, detail=True, withdirs=True)
-    return [one for one in found.values() if posixpath.dirname(one["name"]) == path] if isinstance(found, dict) else []
+    entries = fs.find(path, detail=True, withdirs=True)
+    return (
+        [entry for entry in entries.values() if posixpath.dirname(entry["name"]) == path]
+        if isinstance(entries, dict)
+        else []
+    )
 
 
 class _LocalReader(io.FileIO):
@@ -274,10 +278,10 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
     if not isinstance(fs, LocalFileSystem):
         return
     for folder, folders, names in os.walk(path):
-        for found in filter(_UNFINISHED.fullmatch, names):
-            if name and not found.startswith(f".{name}."):
+        for unfinished in filter(_UNFINISHED.fullmatch, names):
+            if name and not unfinished.startswith(f".{name}."):
                 continue
-            hidden = os.path.join(folder, found)
+            hidden = os.path.join(folder, unfinished)
             with contextlib.suppress(OSError), open(hidden, "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(hidden)
@@ -316,15 +320,15 @@ def make_folder(path: str, *, private: bool = False) -> None:
         at = os.path.dirname(at)
     removed = False
     try:
-        for one in reversed(missing):
+        for level in reversed(missing):
             try:
-                os.mkdir(one, 0o700 if private and one == path else 0o755)
+                os.mkdir(level, 0o700 if private and level == path else 0o755)
             except FileExistsError:  # another process made it just now; or a file, on which more fails
                 continue
             except FileNotFoundError:  # another process removed what it lies in, which was empty
                 removed = True
                 continue
-            _flush_folder(os.path.dirname(one))
+            _flush_folder(os.path.dirname(level))
     except PermissionError:
         raise AccessError(f"{path}: there is no permission to create this folder.") from None
     except NotADirectoryError:
@@ -441,4 +445,4 @@ def absolute(url: str) -> str:
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         return os.path.abspath(path)
-    return _SYNONYM.sub(lambda found: _PLAIN_SCHEMES[found[0]], url).rstrip("/")
+    return _SYNONYM.sub(lambda scheme: _PLAIN_SCHEMES[scheme[0]], url).rstrip("/")

@@ -1,42 +1,43 @@
-"""The formats of documents, one module each, recognized by file names."""
+"""The formats of documents by file name: the files of ``storage/forms``, whose first lines say the suffixes.
+
+No form is imported for its suffixes: help names them, and has to start at once.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import re
+from importlib import resources
 from typing import TYPE_CHECKING
 
-from corpusveil.choices import CODECS
+from corpusveil.choices import CODECS, Codec
 from corpusveil.errors import FormatError, not_a_choice
 
 if TYPE_CHECKING:
-    from corpusveil.storage.rows import Form
+    from corpusveil.storage.forms import Form
 
-SUFFIXES = (
-    *(f"{stem}{codec}" for codec in CODECS for stem in (".json", ".jsonl")),
-    ".parquet",
-    *(f".csv{codec}" for codec in CODECS),
-    *(f".txt{codec}" for codec in CODECS),
-)
-FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
-"""The possible formats of an output."""
+_PACKAGE = "corpusveil.storage.forms"
+_SUFFIX = re.compile(r"``(\.[a-z]+)(\[.*?\])?``")
+"""A suffix in a first line; behind it, in brackets, the compressions that can follow."""
 
 
 @functools.cache
-def _forms() -> dict[str, Form]:
-    """Return the formats by suffix. Help needs only the names, so the modules are imported here."""
-    from corpusveil.storage.delimited import Csv
-    from corpusveil.storage.jsonlines import JsonLines
-    from corpusveil.storage.parquet import Parquet
-    from corpusveil.storage.plain import PlainText
+def _declared() -> dict[str, tuple[str, Codec]]:
+    """Return the module and the compression of each suffix."""
+    declared: dict[str, tuple[str, Codec]] = {}
+    for file in sorted(resources.files(_PACKAGE).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".py"):
+            first = file.read_text(encoding="utf-8").split("\n", 1)[0]
+            for suffix, compressed in _SUFFIX.findall(first):
+                for codec in CODECS if compressed else CODECS[:1]:
+                    declared[suffix + codec] = f"{_PACKAGE}.{file.name.removesuffix('.py')}", codec
+    return declared
 
-    forms: list[Form] = [Parquet((".parquet",))]
-    for codec in CODECS:
-        forms += [
-            JsonLines((f".json{codec}", f".jsonl{codec}"), codec),
-            Csv((f".csv{codec}",), codec),
-            PlainText((f".txt{codec}",), codec),
-        ]
-    return {suffix: form for form in forms for suffix in form.suffixes}
+
+SUFFIXES = tuple(_declared())
+FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
+"""The possible formats of an output."""
 
 
 def form_of(name: str) -> str:
@@ -56,6 +57,12 @@ def suffix_of(format: str) -> str | None:
     return None if format == "same" else f".{format}"
 
 
+@functools.cache
 def find(suffix: str) -> Form:
-    """Return the format of a suffix."""
-    return _forms()[suffix]
+    """Return the form of a suffix: the only one that its module defines."""
+    from corpusveil.storage.forms import Form
+
+    name, codec = _declared()[suffix]
+    kinds = [kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)]
+    (form,) = (kind for kind in kinds if issubclass(kind, Form) and kind.__module__ == name)
+    return form(codec)

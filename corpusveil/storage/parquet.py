@@ -1,28 +1,16 @@
-"""Parquet: a row group a block; columns of any type are kept as they are, nested ones too."""
+"""Parquet files of our own making: opened on this thread alone, and read whole, each batch checked."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO, Any, ClassVar
+from typing import IO
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, existing
+from corpusveil.errors import BadFileError
 from corpusveil.storage import files
-from corpusveil.storage.jsonlines import Renderer
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
-from corpusveil.storage.values import as_strings
-
-_READ_ROWS = 1024
-_READ_BYTES = 1 << 20
-"""So much of each column is read at a time; without it, all that a row group has of it."""
-
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """What Arrow raises on a damaged file."""
@@ -43,14 +31,6 @@ def sound(sentence: str) -> Iterator[None]:
         raise BadFileError(sentence) from None
 
 
-def _sound(name: str) -> contextlib.AbstractContextManager[None]:
-    return sound(_not_sound(name))
-
-
-def _not_sound(name: str) -> str:
-    return f"{name}: this is not a valid Parquet file; fetch or make it again."
-
-
 def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
 
@@ -64,15 +44,6 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
 def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
     """Return a file of our own making, or columns of it, read on this thread alone."""
     return opened(file).read(columns, use_threads=False)
-
-
-def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
-    with _sound(name):
-        parquet = opened(file, _READ_BYTES)
-        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
-    if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
-        raise BadFileError(_not_sound(name))
-    return parquet
 
 
 def read_batches(
@@ -108,8 +79,8 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
     Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
     far more than a file of its size would.
     """
-    found = list(read_batches(url, sentence, pick))
-    schema, batches = found[0][0], [batch for _, batch in found if batch is not None]
+    pieces = list(read_batches(url, sentence, pick))
+    schema, batches = pieces[0][0], [batch for _, batch in pieces if batch is not None]
     with sound(sentence):
         table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
         return table.select(schema.names).replace_schema_metadata(schema.metadata)
@@ -120,230 +91,3 @@ def read_rows(url: str, sentence: str) -> tuple[pa.Schema, int]:
     with files.open_read(url) as file, sound(sentence):
         parquet = opened(file)
         return parquet.schema_arrow, parquet.metadata.num_rows
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(is_one(kind) for is_one in known)
-
-
-def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
-    refuse_others(schema.names, columns, name)
-    for column in columns.named:
-        if schema.names.count(column) != 1:
-            if column in schema.names:
-                raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
-            raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
-    text = schema.field(columns.text).type
-    if not _is_text(text):
-        raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
-    if columns.id is not None:
-        kind = schema.field(columns.id).type
-        if not _is_text(kind) and not pa.types.is_integer(kind):
-            raise ColumnError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type without a dictionary, which holds values of other rows."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _plain(column: Any) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _wrong(column: pa.Array) -> list[int]:
-    """Return the rows of a string column that are not UTF-8."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        wrong = []
-        for number, value in enumerate(column.cast(pa.large_binary()).to_pylist()):
-            try:
-                (value or b"").decode()
-            except UnicodeDecodeError:
-                wrong.append(number)
-        return wrong
-    return []
-
-
-def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield (number of the first row, rows) for rows start to stop, cut by the rows of their block only."""
-    groups, number, first = [], 0, None
-    for group in range(file.metadata.num_row_groups):
-        size = file.metadata.row_group(group).num_rows
-        if number + size > start and number < stop:
-            first = number if first is None else first
-            groups.append(group)
-        number += size
-    if first is None:
-        return
-    at = first
-    pending: list[pa.RecordBatch] = []
-    weight = 0
-    for batch in file.iter_batches(_READ_ROWS, row_groups=groups, columns=columns.named, use_threads=False):
-        low, high = max(start - at, 0), min(stop - at, batch.num_rows)
-        at += batch.num_rows
-        left = batch.slice(low, max(0, high - low))
-        row = at - batch.num_rows + low
-        while left.num_rows:
-            text = _plain(left.column(columns.text)).cast(pa.large_string())
-            sizes = weight + np.cumsum(pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False))
-            room = BLOCK_ROWS - row % BLOCK_ROWS
-            full = int(np.searchsorted(sizes, BATCH_BYTES)) + 1
-            take = min(room, full, left.num_rows)
-            pending.append(left.slice(0, take))
-            weight = int(sizes[take - 1])
-            row += take
-            left = left.slice(take)
-            if take in {room, full}:
-                yield row - sum(part.num_rows for part in pending), _joined(pending)
-                weight = 0
-    if pending:
-        yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
-
-
-def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return the rows of all parts, and let go of these column by column: wide rows are not in memory twice."""
-    names = parts[0].schema.names
-    columns = [pa.chunked_array([part.column(k) for part in parts]) for k in range(len(names))]
-    parts.clear()
-    return pa.RecordBatch.from_arrays([_plain(columns.pop(0)) for _ in names], names=names)
-
-
-def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
-    batch = Batch(first + rows.num_rows)
-    texts = _plain(rows.column(columns.text)).cast(pa.large_string())
-    why: dict[int, str] = {}
-    for name in columns.named:
-        column = rows.column(name)
-        if _is_text(column.type):
-            why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
-    if columns.id is not None:
-        for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
-            why[number] = no_id(columns.id)
-    batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
-    if why:
-        sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
-        rows, texts = rows.take(sound), texts.take(sound)
-        batch.numbers = [first + number for number in sound.to_pylist()]
-    else:
-        batch.numbers = list(range(first, batch.stop))
-    batch.texts = texts
-    batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
-    batch.kept = [rows.column(name) for name in columns.keep]
-    return batch
-
-
-class _Abandonable(pq.ParquetWriter):
-    """Arrow's writer, which writes no end to a file that an error has closed."""
-
-    def __del__(self) -> None:
-        """Leave the file as it is: who finishes it calls ``close``."""
-
-
-class ParquetWriter:
-    """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
-
-    def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
-        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
-        self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
-        keep = list(columns.keep)
-        self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
-        self._render = Renderer(columns)
-        self._digest = digest
-        self._block: list[pa.RecordBatch] = []
-
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        kept = [as_strings(column) if column.type == JSON else column for column in kept]
-        for part in self._render.parts(texts, kept):
-            self._digest.update(part)
-        self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
-
-    def end_block(self) -> None:
-        if self._block:
-            table = pa.Table.from_batches([_joined(self._block)])
-            self._file.write_table(table, row_group_size=max(1, table.num_rows))
-
-    def close(self) -> None:
-        self.end_block()
-        self._file.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Parquet:
-    """A row a document."""
-
-    suffixes: tuple[str, ...]
-    seeks: ClassVar[bool] = True
-    checksum: ClassVar[str] = "SHA-256 of each shard's rows written as JSON lines"
-
-    def check(self, columns: Columns) -> None:
-        """Hold any columns."""
-
-    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        """Return the names of the schema."""
-        return list(_open(file, name).schema_arrow.names)
-
-    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
-        schema = _open(file, name).schema_arrow
-        _check(schema, columns, name)
-        return [_plain_type(schema.field(column).type) for column in columns.keep]
-
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows."""
-        return int(_open(file, name).metadata.num_rows)
-
-    def batches(
-        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
-    ) -> Iterator[Batch]:
-        """Yield the rows start to stop. Raises UserError for columns that aren't there or of a wrong type."""
-        parquet = _open(file, name)
-        _check(parquet.schema_arrow, columns, name)
-        size = parquet.metadata.num_rows
-        stop = size if stop is None else min(stop, size)
-        runs = _runs(parquet, columns, start, stop)
-        at = start
-        while True:
-            with _sound(name):
-                run = next(runs, None)
-                batch = None if run is None else _parse(run[1], columns, run[0])
-            if batch is None:
-                break
-            at = batch.stop
-            yield batch
-        if at < stop:  # fewer rows than the file says, which nothing else would notice
-            raise BadFileError(_not_sound(name))
-
-    def writer(
-        self,
-        file: Any,
-        columns: Columns,
-        digest: Any,
-        kept_types: Sequence[pa.DataType],
-        *,
-        first: bool = True,
-    ) -> ParquetWriter:
-        """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the rows as JSON lines."""
-        return ParquetWriter(file, columns, digest, kept_types)
-
-    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Write the pieces' row groups one behind the other."""
-        writer = None
-        for piece in pieces:
-            with files.open_read(piece) as file:
-                parquet = _open(file, piece)
-                if writer is None:
-                    types = [parquet.schema_arrow.field(column).type for column in columns.keep]
-                    writer = self.writer(sink, columns, digest, types)
-                for group in range(parquet.num_row_groups):
-                    table = parquet.read_row_group(group, use_threads=False).combine_chunks()
-                    writer.write(_plain(table.column(0)), [_plain(column) for column in table.columns[1:]])
-                    writer.end_block()
-        if writer is not None:
-            writer.close()

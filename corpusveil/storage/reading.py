@@ -44,21 +44,21 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     ``suffix`` is that of the output, None for that of the input. All shards must have the columns of the first, as a
     table has one header. Raises UserError if the forms of input or output can't hold the columns.
     """
-    source = formats.form_of(shards[0].url)
-    target = suffix or source
-    if columns.others == "keep" and not source.startswith(".json"):
+    source = formats.find(formats.form_of(shards[0].url))
+    target = formats.find(suffix) if suffix else source
+    if columns.others == "keep" and not source.rows_differ:
         names = next(filter(None, (names_of(shard, columns.separator) for shard in shards)), [])  # no header if empty
         keep = tuple(dict.fromkeys(name for name in names if name != columns.text))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
-    elif columns.others == "keep" and not target.startswith(".json"):
+    elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(
-            f"keep all: each line of JSON can have other fields, and {target[1:]} has the same columns in every row; "
-            "name the columns to keep, or choose an output of JSON lines."
+            f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
+            "columns; name the columns to keep, or choose an output of JSON lines."
         )
-    if columns.separator != "comma" and not (source.startswith(".csv") or target.startswith(".csv")):
+    if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     for form in {source, target}:
-        formats.find(form).check(columns)
+        form.check(columns)
     return columns
 
 

@@ -53,8 +53,8 @@ Line = Annotated[str, AfterValidator(_one_line)]
 """Text that can be shown on one line."""
 
 
-class Run(Record):
-    """``run.json``: input and output of a run, and the version of its records."""
+class Claim(Record):
+    """``run.json``: what a run claims its folders for: input and output of a run, and the version of its records."""
 
     version: int | None = None
     release: str

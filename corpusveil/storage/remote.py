@@ -189,10 +189,10 @@ class RemoteWriter(io.RawIOBase):
                 where = self._send(self._path)
             else:
                 where = self._send_hidden()
-            found = int(self._fs.info(where)["size"])
-        if found != self._written:
+            size = int(self._fs.info(where)["size"])
+        if size != self._written:
             raise StoreError(
-                f"{self._url}: the store has {found:,} of the {self._written:,} bytes that were written; run the "
+                f"{self._url}: the store has {size:,} of the {self._written:,} bytes that were written; run the "
                 "same command again."
             )
         if where != self._path:

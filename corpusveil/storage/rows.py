@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -62,9 +62,9 @@ class Columns:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
-        told = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
-        told |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
-        return told if self.separator == "comma" else {**told, "separator": self.separator}
+        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
+        fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
+        return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
     @property
     def keeps(self) -> bool:
@@ -134,62 +134,9 @@ class Batch:
         mask = pa.array(stay)
         self.numbers = [number for number, here in zip(self.numbers, stay, strict=True) if here]
         self.texts = self.texts.filter(mask)
-        self.ids = None if self.ids is None else [one for one, here in zip(self.ids, stay, strict=True) if here]
+        self.ids = None if self.ids is None else [id for id, here in zip(self.ids, stay, strict=True) if here]
         self.kept = [column.filter(mask) for column in self.kept]
         return int(stay.size - stay.sum())
-
-
-class Writer(Protocol):
-    """Writes the rows of one shard, block by block."""
-
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        """Write rows: texts large_string [N], kept arrays [N]."""
-
-    def end_block(self) -> None:
-        """End the block that was being written."""
-
-    def close(self) -> None:
-        """Write what stands behind the last block; the file stays open."""
-
-
-class Form(Protocol):
-    """One form of documents."""
-
-    @property
-    def suffixes(self) -> tuple[str, ...]: ...
-
-    @property
-    def seeks(self) -> bool:
-        """Whether reading needs a file that can seek."""
-
-    @property
-    def checksum(self) -> str:
-        """What the checksum of a shard is computed from, in words."""
-
-    def check(self, columns: Columns) -> None:
-        """Raise UserError when the form can't hold these columns."""
-
-    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        """Return the names of a file's columns; where each row has its own, of those at the beginning."""
-
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows."""
-
-    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the types of the kept columns."""
-
-    def batches(
-        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
-    ) -> Iterator[Batch]:
-        """Yield the rows start to stop in batches that depend on nothing but the rows of their block."""
-
-    def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
-    ) -> Writer:
-        """Return a writer of a shard, or of a piece of one that is not the ``first``; ``digest`` is fed."""
-
-    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Write the shard whose pieces lie at these addresses; ``digest`` is fed."""
 
 
 def cut(

@@ -18,7 +18,7 @@ from corpusveil.evaluation.utility.training_modes import Mode
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.strategies import STRATEGIES, follow
+from corpusveil.transforms.release.presets import STRATEGIES, follow
 from corpusveil_studies.cells import Cell, Results, cells_over
 from corpusveil_studies.claims import compare
 from corpusveil_studies.report import Account, Chart, Table

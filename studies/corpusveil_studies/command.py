@@ -55,8 +55,7 @@ def study(
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
     from corpusveil.cli.progress import stage_watcher
-    from corpusveil.pipelines.engines import make_engine
-    from corpusveil.pipelines.settings import EngineSettings
+    from corpusveil.pipelines.settings.sections import EngineSettings
     from corpusveil.waiting import choose, settled
     from corpusveil_studies.report import lines
     from corpusveil_studies.run_study import lease_of, plan_lines, prepare_study, run_study
@@ -77,7 +76,7 @@ def study(
     if output is None:
         raise UnsetError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
-    made = make_engine(EngineSettings(name=engine, workers=workers, master=master))
+    made = EngineSettings(name=engine, workers=workers, master=master).make()
     watch = stage_watcher(settled(progress))
     choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):

@@ -13,7 +13,7 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.evaluation.utility.text_classifiers import Predictor
 from corpusveil.evaluation.utility.training_modes import score
-from corpusveil.transforms.release.profiles import find as profile
+from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release
 from corpusveil_studies.cells import Cell, Results, cells_over
 from corpusveil_studies.claims import Check, compare

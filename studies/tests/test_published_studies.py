@@ -152,7 +152,7 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
 def test_the_worked_example_of_the_four_strategies_has_its_epsilons_a_token() -> None:
     """I think, therefore I am: six tokens, E = 10 (papers.md)."""
     from corpusveil.budget import Budget
-    from corpusveil.transforms.release.strategies import follow
+    from corpusveil.transforms.release.presets import follow
 
     units = {"s1": 6, "s2": 4, "s3": 4, "s4": 4}
     words = 6

@@ -12,7 +12,7 @@ import pytest
 
 from corpusveil.errors import AddressError, ConflictError, DataError, InUseError
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 from corpusveil_studies import pypantera
 from corpusveil_studies.cells import Cell, Results
 from corpusveil_studies.pypantera import STUDY, PypanteraGrid, best_search

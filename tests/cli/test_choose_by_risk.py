@@ -15,6 +15,7 @@ from corpusveil.cli.main import run
 from corpusveil.pipelines import privatize
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files, make_space
 from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
@@ -30,8 +31,8 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text").mkdir()
     (folder / "text" / "a.txt").write_text("\n".join(one.replace("\n", " ") for one in text))
     counted = [str(folder / "text"), "--output", str(folder / "counts"), "--min-count", "1"]
-    assert run(["count", *counted, *QUIET]) == 0
-    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *QUIET]) == 0
+    succeeds("count", *counted, *QUIET)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *QUIET)
     vectors = Vectors(WORDS[:40], np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
     counts = (1000 / np.arange(1, 41)).astype(int)
     cv.build_space(vectors, counts=counts).save(str(folder / "space"))
@@ -79,15 +80,11 @@ def chosen(public: Path, risk: float, of: Any = "word") -> cv.EpsilonAtRisk:
 
 
 class TestARelease:
-    def test_is_the_one_of_the_epsilon_that_is_chosen(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_is_the_one_of_the_epsilon_that_is_chosen(self, public: Path, folder: Path) -> None:
         """The same bytes as with that epsilon; the manifest says what chose it, and no other one does."""
         found = chosen(public, 0.5)
-        assert run(call(public, "--risk", "0.5")) == 0
-        assert found.sentence() in capsys.readouterr().out
-        assert run(call(public, "--epsilon", repr(found.epsilon), output="again")) == 0
-        assert "Risk" not in capsys.readouterr().out
+        assert found.sentence() in succeeds(*call(public, "--risk", "0.5")).out
+        assert "Risk" not in succeeds(*call(public, "--epsilon", repr(found.epsilon), output="again")).out
         first, again = ([path.read_bytes() for path in data_files(folder / name)] for name in ("out", "again"))
         assert first == again
         told, plain = manifest("out"), manifest("again")
@@ -110,8 +107,7 @@ class TestARelease:
         assert "--model: --risk-of context needs a language model" in said
         assert "[missing-setting]" in said
         assert not (folder / "out").exists()
-        assert run(call(public, *words, "--model", str(public / "model"))) == 0
-        assert found.sentence() in capsys.readouterr().out
+        assert found.sentence() in succeeds(*call(public, *words, "--model", str(public / "model"))).out
         model = cv.load_model(str(public / "model")).digest
         assert manifest("out")["risk"] == {
             "risk": 0.6, "risk_of": "context", "measured": found.measured, "exact": False, "model": model
@@ -122,8 +118,8 @@ class TestARelease:
         """By context that gives back more than a reader of single words guesses, and the page says it."""
         model = ["--model", str(public / "model")]
         asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "context" else [])]
-        assert run(call(public, *asked)) == 0
-        assert run(["denoise", "out", "--space", str(public / "space"), *model, "--output", "readable", *QUIET]) == 0
+        succeeds(*call(public, *asked))
+        succeeds("denoise", "out", "--space", public / "space", *model, "--output", "readable", *QUIET)
         assert manifest("readable")["risk"] == manifest("out")["risk"]
         pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
         assert ["recovers more" in page for page in pages] == [False, reader == "word"]
@@ -147,51 +143,38 @@ class TestARelease:
         assert told.out == ""
         assert "matches no file" in told.err
 
-    def test_what_is_refused_chooses_nothing(
-        self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_what_is_refused_chooses_nothing(self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for"))
         words = call(public, "--risk", "0.5")
         words[words.index("ring-geometric")] = "custext-per-word"
-        assert run(words) == 2
-        assert "[no-guarantee]" in capsys.readouterr().err
+        fails(words, "no-guarantee")
 
 
 class TestAFile:
     @pytest.mark.parametrize("command", ["run", "plan"])
-    def test_asks_for_it(self, public: Path, folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_asks_for_it(self, public: Path, folder: Path, command: str) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.5))
-        assert run([command, str(file), *(QUIET if command == "run" else [])]) == 0
-        assert chosen(public, 0.5).sentence() in capsys.readouterr().out
+        assert chosen(public, 0.5).sentence() in succeeds(command, file, *(QUIET if command == "run" else [])).out
         assert (folder / "out").exists() == (command == "run")
 
-    def test_has_the_model_of_its_own_section(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
         """As denoising has; a model that is named beside the risk goes before it."""
         asked = settings(public, risk=0.6, risk_of="context")
         file = save(folder / "run.toml", asked)
-        assert run(["plan", str(file)]) == 2
-        assert "run.toml, budget.model: budget.risk_of context needs a language model" in capsys.readouterr().err
+        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
-        assert run(["plan", str(save(folder / "run.toml", asked))]) == 0
-        assert chosen(public, 0.6, "context").sentence() in capsys.readouterr().out
+        assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
         asked["budget"]["model"] = "elsewhere"
-        assert run(["plan", str(save(folder / "run.toml", asked))]) == 2
-        assert f"{folder}/elsewhere" in capsys.readouterr().err
+        fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/elsewhere")
 
-    def test_is_printed_with_what_it_asks_for(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_is_printed_with_what_it_asks_for(self, public: Path, folder: Path) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.5))
-        assert run(["run", str(file), "--print-config"]) == 0
-        printed = capsys.readouterr().out
+        printed = succeeds("run", file, "--print-config").out
         budget = tomllib.loads(printed)["budget"]
         assert (budget["risk"], budget["risk_of"]) == (0.5, "word")
         assert "epsilon" not in budget
         (folder / "again.toml").write_text(printed)
-        assert run(["run", str(folder / "again.toml"), "--print-config"]) == 0
-        assert capsys.readouterr().out == printed
+        assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
 
 @pytest.mark.parametrize(("options", "said", "code"), [
@@ -220,9 +203,8 @@ def test_what_does_not_go_together_is_one_sentence(
     assert not (folder / "out").exists()
 
 
-def test_a_space_without_counts_has_no_risk(public: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(call(public, "--risk", "0.5", space="bare")) == 2
-    assert "no public counts" in capsys.readouterr().err
+def test_a_space_without_counts_has_no_risk(public: Path, folder: Path) -> None:
+    fails(call(public, "--risk", "0.5", space="bare"), "missing-setting")
     assert not (folder / "out").exists()
 
 

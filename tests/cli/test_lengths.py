@@ -10,6 +10,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space
 
 SIZES = (0, 3, 9, 17)
@@ -28,9 +29,8 @@ def call(tmp_path: Path) -> list[str]:
     return [*found, "--id", "id", "--corpus", "c"]
 
 
-def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6"]) == 0
-    told = capsys.readouterr().out
+def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path) -> None:
+    told = succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6").out
     assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
     assert "with the same number of words of their own" in told
     (file,) = (tmp_path / "out" / "data").iterdir()
@@ -44,19 +44,19 @@ def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: p
     assert ">29<" in private
 
 
-def test_a_plan_says_how_many_words_there_are_before(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*call, *FILLED, "--pad", "8", "--plan"]) == 0
-    assert "before documents are padded or cut, they have about 29 words" in capsys.readouterr().out
+def test_a_plan_says_how_many_words_there_are_before(call: list[str]) -> None:
+    assert (
+        "before documents are padded or cut, they have about 29 words"
+        in succeeds(*call, *FILLED, "--pad", "8", "--plan").out
+    )
 
 
-def test_any_two_words_may_differ(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_two_words_may_differ(call: list[str]) -> None:
     """``--distance inf``, as the help has it; between documents of one size, whatever their own lengths."""
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"]) == 2
-    assert "--distance nan: give a number above 0" in capsys.readouterr().err
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf"]) == 0
+    fails([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"], "wrong-value", "--distance nan")
     assert (
         "documents of known words only, which may all differ, that are released with the same number of words"
-        in capsys.readouterr().out
+        in succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf").out
     )
 
 
@@ -98,3 +98,12 @@ def test_what_would_show_the_length_is_refused(
     assert run([*call, *options]) == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("old", "new"), [("growth = 2", "pad_growth"), ("noise = 1.0", "epsilon")])
+def test_keys_of_an_earlier_version_are_refused_by_their_new_names(
+    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.toml").write_text(f"[length]\n{old}\n")
+    assert run(["run", str(tmp_path / "run.toml")]) == 2
+    assert f"it is called length.{new} now" in capsys.readouterr().err

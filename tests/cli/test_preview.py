@@ -10,6 +10,7 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.cli.preview import PRIVATE
 from corpusveil.language.denoise import NO_FACTS
+from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 
 
@@ -21,8 +22,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "public.jsonl").write_bytes(encode(rows(400, 90, words=20)))
     quiet = ["--progress", "none"]
     counts = ["--min-count", "1", "--output", str(folder / "counts"), *quiet]
-    assert run(["count", str(folder / "public.jsonl"), *counts]) == 0
-    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *quiet]) == 0
+    succeeds("count", folder / "public.jsonl", *counts)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *quiet)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_bytes(TEST_KEY)
     write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
@@ -82,13 +83,10 @@ def test_with_the_key_it_shows_what_will_be_written(
     assert shown == written[:5]
 
 
-def test_what_a_terminal_would_obey_is_not_shown(
-    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -> None:
     """A text may hold codes that clear a screen or write to a clipboard."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
-    assert run(["preview", str(tmp_path / "a.jsonl"), "--space", str(ground / "space"), "--progress", "none"]) == 0
-    told = capsys.readouterr().out
+    told = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
     assert not {"\x1b", "\x07", "\x9b"} & set(told)
     assert WORDS[1] in told
 
@@ -98,8 +96,7 @@ def test_a_text_of_another_language_is_noticed(
 ) -> None:
     """The warning names no share where nobody is at a terminal; a text that the space knows has none."""
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": "der Hund lief gestern abend durch den Wald"}])
-    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 0
-    told = capsys.readouterr().err
+    told = succeeds("preview", tmp_path / "in", "--space", ground / "space", *QUIET).err
     assert "many words of this text are not in the vocabulary of the space" in told
     assert "%" not in told
     assert previewed(ground) == 0
@@ -121,7 +118,6 @@ def test_what_is_wrong_is_one_sentence(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path) -> None:
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": " "}])
-    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 2
-    assert "the column text has no text" in capsys.readouterr().err
+    fails(["preview", tmp_path / "in", "--space", ground / "space", *QUIET], "unsuitable-data")

@@ -9,6 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from tests.calls import succeeds
 from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
 
 
@@ -57,7 +58,7 @@ def test_configurations_of_the_study(
     source = write_shard(tmp_path / "x.jsonl", rows(30, 1))
     arguments = ["privatize", str(source), "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
     arguments += ["--epsilon", "1", "--test-key", "--output", str(tmp_path / "out"), "--progress", "none"]
-    assert run(arguments) == 0
+    succeeds(*arguments)
     said = " ".join(manifest(tmp_path / "out")["guarantee_in_words"])
     assert (f"the largest over {total} lists" in said) == (total > 1)
     assert len(data_files(tmp_path / "out")) == 1
@@ -87,17 +88,14 @@ def test_which_balance_was_taken_is_said(
 
 class TestProgress:
     @pytest.mark.parametrize("how", ["bar", "lines", "none"])
-    def test_a_name_may_hold_any_character(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
-    ) -> None:
+    def test_a_name_may_hold_any_character(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
         """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
         monkeypatch.setattr("corpusveil.waiting._TICK", 0.001)
         monkeypatch.setattr("corpusveil.waiting.LINE_SECONDS", 0.001)
         Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
-        assert run(["space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how]) == 0
-        said = capsys.readouterr().err
+        said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
         assert ("reading {E}[bold].txt" in said) == (how != "none")
         assert ("ordering 400 words" in said) == (how != "none")
 

@@ -19,7 +19,7 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import consecutive
 from corpusveil.collocations.tokenizers import units
-from corpusveil.errors import UserError, VersionError
+from corpusveil.errors import VersionError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
@@ -33,6 +33,7 @@ from corpusveil.text.sentences import ends_and_stops, running
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
+from tests.calls import refused
 
 TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
 
@@ -192,10 +193,10 @@ class TestHyphens:
         release = Release(mechanism, Budget(epsilon=60.0), joined, key=key, collocations=collocations)
         assert privatize(["The long-term plan"], release, ids=["a"]) == ["the long-term plan"]
         said = "was read with hyphens join"
-        with pytest.raises(UserError, match=f"the space {said}"):
+        with refused("mismatch", said):
             Release(mechanism, Budget(1.0), TextPolicy(), key=key)
         other = make("ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32))))
-        with pytest.raises(UserError, match=f"the collocation table {said}"):
+        with refused("mismatch", said):
             Release(other, Budget(1.0), TextPolicy(tokenizer="gst"), key=key, collocations=collocations)
         private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]
         private += ["--epsilon", "1", "--test-key", *quiet]
@@ -215,5 +216,5 @@ class TestHyphens:
         """The default is no part of a digest, so that no release of before gets other bytes."""
         assert "hyphens" not in TextPolicy().as_dict()
         assert TextPolicy(hyphens="join").as_dict()["hyphens"] == "join"
-        with pytest.raises(UserError, match="hyphens"):
+        with refused("wrong-value", "hyphens"):
             TextPolicy(hyphens="glue")  # type: ignore[arg-type]

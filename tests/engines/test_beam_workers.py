@@ -18,6 +18,7 @@ from tests.engines.processes import alive, end_session, tree, wait_until
 pytestmark = pytest.mark.slow
 BEAM_GIVES_UP = 100
 """Before so many seconds, no worker of Beam gives up by itself on a run that does not answer (128 s were seen)."""
+BY_DAY = (("begins", 0), (1.5, 1), ("works", 0))
 SCRIPT = """
 import os, signal, sys, time
 from corpusveil.errors import CorpusveilError, WorkError
@@ -79,8 +80,10 @@ def workers_of(pid: int) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("moment", ["begins", 0.4, 1.5, "works", "works on"])
+@pytest.mark.parametrize(("moment", "which"), [
+    pytest.param(moment, which, marks=[] if (moment, which) in BY_DAY else [pytest.mark.nightly])
+    for moment in ("begins", 0.4, 1.5, "works", "works on") for which in (0, 1)
+])  # fmt: skip
 def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, tmp_path: Path) -> None:
     """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left."""
     (tmp_path / "job.py").write_text(SCRIPT)

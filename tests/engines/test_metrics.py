@@ -25,6 +25,8 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 ENGINES = [
     pytest.param(Local, id="local"),
     pytest.param(lambda: Local(2), id="local-2"),

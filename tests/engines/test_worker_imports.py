@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from corpusveil.collocations.count import count_corpus
-from corpusveil.jobs import forked
+from corpusveil.jobs import startup
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
 from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_ground, make_release
+from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_release
 
 HEAVY = (
     "gensim",
@@ -64,11 +64,6 @@ class Apart:
         return {}
 
 
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("ground"))
-
-
 def test_of_a_count(tmp_path: Path) -> None:
     """Neither of its two jobs."""
     engine = Apart(tmp_path)
@@ -89,7 +84,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked o
 @linux
 def test_local_workers_are_forked_with_everything_loaded_and_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     """And they get the environment of their run, though the process that they are forked from is older."""
-    monkeypatch.setattr(forked, "_own", [True])
+    monkeypatch.setattr(startup, "_own", [True])
     counts = []
     for setting in ("0", "1"):
         with pytest.MonkeyPatch.context() as patch:
@@ -106,25 +101,25 @@ def test_local_workers_are_forked_with_everything_loaded_and_without_pandas(monk
 @linux
 def test_workers_whose_cores_are_parted_otherwise_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenBLAS reads its number of threads once: a worker forked later would keep the first."""
-    monkeypatch.setattr(forked, "_own", [True])
+    monkeypatch.setattr(startup, "_own", [True])
     for threads in ("1", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
-        last = forked.context(2).get_start_method()
+        last = startup.context(2).get_start_method()
     assert last == "spawn"
 
 
 @linux
 def test_where_the_socket_of_a_fork_server_has_no_room_workers_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forked, "_own", [True])
+    monkeypatch.setattr(startup, "_own", [True])
     monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 90)
-    assert forked.context(2).get_start_method() == "spawn"
+    assert startup.context(2).get_start_method() == "spawn"
 
 
 @linux
 def test_a_program_that_uses_corpusveil_keeps_its_fork_server() -> None:
     """Python has one: its children would lack pandas' objects in Arrow, and hear no Ctrl+C."""
-    code = "from corpusveil.jobs.forked import context; print(context(2).get_start_method())"
+    code = "from corpusveil.jobs.startup import context; print(context(2).get_start_method())"
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout == "spawn\n"
 
@@ -133,7 +128,7 @@ def test_a_program_that_uses_corpusveil_keeps_its_fork_server() -> None:
 def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> None:
     """And says nothing but its port on standard output, where Spark reads it."""
     daemon = subprocess.Popen(
-        [sys.executable, "-m", "corpusveil.jobs.spark_daemon", "pyspark.worker"],
+        [sys.executable, "-m", "corpusveil.jobs.preload", "pyspark.worker"],
         cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip

@@ -27,8 +27,7 @@ from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, header_of
-from corpusveil.pipelines.schedule_metrics import prometheus
-from corpusveil.pipelines.schedule_state import Finished, Planned
+from corpusveil.pipelines.schedule_state import Finished, Planned, prometheus
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
@@ -37,7 +36,7 @@ from corpusveil.spaces.space import VECTORS, content_digest
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files, formats, lease
-from corpusveil.storage.records import Failed, Record, Records, Run, Shard, Totals
+from corpusveil.storage.records import Claim, Failed, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
 from corpusveil.transforms.release.manifest import read_manifest
@@ -284,7 +283,7 @@ class TestStates:
     @pytest.mark.parametrize(
         ("name", "kind"),
         [
-            ("run.json", Run),
+            ("run.json", Claim),
             ("totals.json", Totals),
             ("shards/x.json", Shard),
             ("failed/x.json", Failed),

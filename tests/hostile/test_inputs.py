@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpusveil.cli.main import run
+from tests.calls import fails, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, release_files, rows
 from tests.hostile import calls, inputs
 from tests.hostile.inputs import Hostile
@@ -53,22 +54,21 @@ def test_is_one_sentence(
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
-def test_what_was_finished_stays(ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_finished_stays(ground: Ground, tmp_path: Path) -> None:
     """Sound shards beside a hostile one are kept; mended, the run ends as if nothing had been wrong."""
     folder, good = tmp_path / "in", gzip.compress(encode(rows(50, 1)))
     folder.mkdir()
     for number in (0, 2):
         (folder / f"{number}.json.gz").write_bytes(good)
     (folder / "1.json.gz").write_bytes(good[:-20])
-    assert run(ground.arguments(folder, tmp_path / "out")) == 2
-    assert "1.json.gz" in capsys.readouterr().err
+    fails(ground.arguments(folder, tmp_path / "out"), "bad-shards", "1.json.gz")
     before = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
     assert len(before) == 2
     (folder / "1.json.gz").write_bytes(good)
-    assert run(ground.arguments(folder, tmp_path / "out")) == 0
+    succeeds(*ground.arguments(folder, tmp_path / "out"))
     after = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
     assert {name: after[name] for name in before} == before
-    assert run(ground.arguments(folder, tmp_path / "fresh")) == 0
+    succeeds(*ground.arguments(folder, tmp_path / "fresh"))
     assert release_files(tmp_path / "out") == release_files(tmp_path / "fresh")
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from corpusveil.cli.derived import settings_of
-from corpusveil.errors import UnknownError, UserError
+from corpusveil.errors import UserError
 from corpusveil.jobs import registry
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.pipelines.engines import make_engine
-from corpusveil.pipelines.settings import schema, toml
+from corpusveil.pipelines.settings import reference, toml
+from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -62,9 +62,9 @@ def package(tmp_path: Path) -> Path:
 def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package, in this process too."""
     monkeypatch.syspath_prepend(str(package))
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     yield package
-    registry._found.cache_clear()
+    registry._points.cache_clear()
     sys.modules.pop("threads_engine", None)
 
 
@@ -108,13 +108,13 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     start = '[collocations]\ninput = ["in"]\ncounts = "counts"\n[engine]\nname = "threads"\n'
     file.write_text(f'{start}prefix = "x"\npatient = false\n')
     document = toml.read(str(file))
-    made = make_engine(document.settings.engine)
+    made = document.settings.engine.make()
     assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
     assert 'prefix = "x"' in toml.written(document)
-    assert "prefix" in schema.schema()["$defs"]["EngineSettings"]["properties"]
+    assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
     fields = ["prefix=x", "patient=false"]
-    assert make_engine(settings_of("count", given | {"engine_option": fields}, []).engine) == made
+    assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made
     for key, sentence in (
         ("prefx", r"engine\.prefx: engine threads has no such key; did you mean prefix\?"),
         ("prefix", r"engine\.prefix: give a text"),
@@ -122,7 +122,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
         file.write_text(f"{start}{key} = {{}}\n")
         with pytest.raises(UserError, match=sentence):
             toml.read(str(file))
-    with pytest.raises(UnknownError, match="--engine-option prefix: engine local has no such key"):
+    with refused("unknown-name", "--engine-option prefix"):
         settings_of("count", given | {"engine": "local", "engine_option": fields}, [])
 
 
@@ -170,12 +170,12 @@ def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: py
     (installed / "threads_engine-1.0.dist-info" / "entry_points.txt").write_text(
         "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
     )
-    registry._found.cache_clear()
-    with pytest.raises(UserError, match="Two packages provide an engine local"):
+    registry._points.cache_clear()
+    with refused("missing-package"):
         registry.find("local")
 
 
 def test_a_broken_engine_is_told(installed: Path) -> None:
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
-    with pytest.raises(UserError, match="engine threads: threads_engine:Threads could not be imported"):
+    with refused("missing-package", "threads_engine:Threads"):
         registry.find("threads")

@@ -10,15 +10,10 @@ import psutil
 import pytest
 
 from corpusveil.errors import BadValueError, EngineError, PackageError
-from corpusveil.jobs import java, spark_java
+from corpusveil.jobs import java
 from corpusveil.jobs.spark import Spark
-from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, make_ground, rows, write_corpus
+from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, rows, write_corpus
 from tests.engines.processes import cluster, free_port, wait_until
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("ground"))
 
 
 def begin(ground: Ground, folder: Path, log: Path, *more: str, **variables: str) -> subprocess.Popen[bytes]:
@@ -74,7 +69,7 @@ def test_a_java_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, tm
     ],
 )  # fmt: skip
 def test_a_session_that_does_not_start_names_the_cause(lines: list[str], error: str, said: str) -> None:
-    assert said in str(spark_java.not_started(RuntimeError(error), "spark://h:1", deque(lines)))
+    assert said in str(java.not_started(RuntimeError(error), "spark://h:1", deque(lines)))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +82,7 @@ def test_a_session_that_does_not_start_names_the_cause(lines: list[str], error: 
     ],
 )
 def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
-    sentence = str(spark_java.job_failure(error))
+    sentence = str(java.job_failure(error))
     assert said in sentence
     assert "private" not in sentence
 

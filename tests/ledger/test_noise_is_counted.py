@@ -29,7 +29,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.kernel import kernel as kernel_module
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release import release as release_module
-from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.release import DUPLICATES, Release
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
@@ -228,12 +228,12 @@ VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
     "begun": (False, {"begun": lambda: None}),
     "look": (False, {"look": len}),
 }
-"""By what is varied, as ``privatize_corpus`` has it: whether noise is fresh then, and how it is varied."""
+"""By what is varied, as ``Run`` has it: whether noise is fresh then, and how it is varied."""
 
 
 def test_whatever_a_run_is_asked_for_draws_afresh_exactly_where_that_is_counted(space: Space, tmp_path: Path) -> None:
     """Every argument of a run, one by one: the texts are others exactly where the entries say other noise."""
-    assert {name.split(":")[0] for name in VARIATIONS} == set(inspect.signature(privatize_corpus).parameters)
+    assert {name.split(":")[0] for name in VARIATIONS} == {field.name for field in dataclasses.fields(Run)} | {"engine"}
     write(tmp_path / "in")
     write(tmp_path / "moved")
     write(tmp_path / "renamed", "b.jsonl")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import ConflictError, DataError, UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.spaces.balance import balanced, median_spacing
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
 
 SIZE = 120
 COUNTS = np.random.default_rng(5).integers(0, 100_000, SIZE)
@@ -137,5 +138,5 @@ def test_equal_vectors_and_unions_are_refused() -> None:
     with pytest.raises(DataError):
         build_space(same, counts=COUNTS, balance=1)
     more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
-    with pytest.raises(ConflictError, match="leave union or balance out"):
+    with refused("conflicting-settings"):
         build_space([embedding(), more], counts=COUNTS, balance=1, union=True)

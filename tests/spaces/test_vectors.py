@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.errors import FormatError, UserError
+from corpusveil.errors import BadRowError, FormatError, UserError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
+from tests.calls import refused
 
 WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]
 MATRIX = np.random.default_rng(5).normal(size=(len(WORDS), 4)).astype(np.float32)
@@ -101,7 +102,7 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
     path = tmp_path / "v.txt"
     for header in ([], [f"{len(body)} 3"]):
         path.write_text("\n".join(header + body) + "\n", encoding="utf-8")
-        with pytest.raises(UserError) as error:
+        with pytest.raises(BadRowError) as error:
             read_vectors(str(path))
         assert f"{path}, row {len(header) + many + 2}:" in str(error.value)
         assert row_says in str(error.value)
@@ -110,7 +111,7 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
 def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(b"a 1 2\n\xff\xfe 3 4\n")
-    with pytest.raises(UserError, match=r"row 2: .*UTF-8"):
+    with refused("bad-row", "row 2", "UTF-8"):
         read_vectors(str(path))
 
 
@@ -138,12 +139,12 @@ def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(lines().encode())
     for data in (whole[:-12], whole[:40], b"not gzip at all", whole[:30] + b"\0" * 20 + whole[50:]):
         path.write_bytes(data)
-        with pytest.raises(UserError, match=r"v\.txt\.gz: .*(ends too early|not a valid gzip)"):
+        with refused("damaged-file", "v.txt.gz"):
             read_vectors(str(path))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such file"):
+    with refused("missing-file"):
         read_vectors(str(tmp_path / "none.txt"))
 
 
@@ -189,7 +190,7 @@ def test_npz_that_is_damaged_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for data in (b"", b"PK nothing", whole[:-40], whole[:90] + b"\0\0\0\0" + whole[94:]):
         path.write_bytes(data)
-        with pytest.raises(UserError, match=r"v\.npz: "):
+        with refused("damaged-file", "v.npz"):
             read_vectors(str(path))
 
 
@@ -222,7 +223,7 @@ def test_trained_gensim_vectors_are_read(tmp_path: Path) -> None:
     vectors = read_vectors(str(tmp_path / "v.kv"))
     assert vectors.words == model.wv.index_to_key
     np.testing.assert_array_equal(vectors.vectors, model.wv.vectors)
-    with pytest.raises(FormatError, match=r"model\.wv\.save"):
+    with refused("wrong-format", "model.wv.save"):
         read_vectors(str(tmp_path / "whole.model"))
 
 
@@ -278,9 +279,9 @@ def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
 
 
 def test_vectors_made_in_python_are_checked_too() -> None:
-    with pytest.raises(UserError, match="row 2: this word is also"):
+    with refused("bad-row", "row 2"):
         Vectors(["a", "a"], np.zeros((2, 2), np.float32))
-    with pytest.raises(UserError, match="row 1: a number is not finite"):
+    with refused("bad-row", "row 1"):
         Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
 
 
@@ -293,5 +294,5 @@ def test_a_damaged_keyed_vectors_file_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     for cut in (0, 1, 20, 200, len(whole) - 1):
         path.write_bytes(whole[:cut] + bytes(rng.integers(0, 128, 30, dtype=np.uint8)))
-        with pytest.raises(UserError, match=r"v\.kv"):
+        with refused("damaged-file", "v.kv"):
             read_vectors(str(path))

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
-from corpusveil.storage import files, formats, lines
+from corpusveil.storage import files, formats, forms
+from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
+from tests.calls import refused, succeeds
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
 
 BOM = b"\xef\xbb\xbf"
@@ -28,7 +29,7 @@ ROWS = {
 }
 
 
-def refused(ground: Ground, source: object, output: object, *more: str) -> str:
+def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
     """Privatize what has to be refused; return the one sentence, as a stream of ASCII shows it."""
     errors = io.TextIOWrapper(io.BytesIO(), "ascii", errors="backslashreplace", write_through=True)
     with contextlib.redirect_stderr(errors):
@@ -44,8 +45,8 @@ class TestNames:
         (tmp_path / "in").mkdir()
         (tmp_path / "in" / "a::b.jsonl").write_text('{"text": "ba"}\n')
         for source in (tmp_path / "in", tmp_path / "in" / "a::b.jsonl"):
-            assert "a::b.jsonl: a name with '::' would be read as a chain" in refused(ground, source, tmp_path / "out")
-        assert "o::t: a name with '::'" in refused(ground, ground.corpus, tmp_path / "o::t")
+            assert "a::b.jsonl: a name with '::' would be read as a chain" in sentence(ground, source, tmp_path / "out")
+        assert "o::t: a name with '::'" in sentence(ground, ground.corpus, tmp_path / "o::t")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
     def test_that_are_not_utf8(self, ground: Ground, tmp_path: Path) -> None:
@@ -54,10 +55,10 @@ class TestNames:
             path = os.fsencode(tmp_path / "in") + b"/" + name
             os.makedirs(os.path.dirname(path), exist_ok=True)
             Path(os.fsdecode(path)).write_text('{"text": "ba"}\n')
-            said = refused(ground, tmp_path / "in", tmp_path / "out")
+            said = sentence(ground, tmp_path / "in", tmp_path / "out")
             assert re.search(r"in/\\xff(/a|a)\.jsonl: this name is not valid UTF-8; rename", said)
             os.unlink(path)
-        assert "/o\\xff: this name is not valid UTF-8" in refused(
+        assert "/o\\xff: this name is not valid UTF-8" in sentence(
             ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
         )
 
@@ -79,11 +80,11 @@ class TestAnEmptyFile:
     @pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
     def test_that_can_be_empty_has_no_rows(self, ground: Ground, tmp_path: Path, name: str) -> None:
         (tmp_path / name).touch()
-        assert run(ground.arguments(tmp_path / name, tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / name, tmp_path / "out"))
 
     def test_that_is_compressed_has_no_rows(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "a.json.gz").write_bytes(gzip.compress(b""))
-        assert run(ground.arguments(tmp_path / "a.json.gz", tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / "a.json.gz", tmp_path / "out"))
 
 
 class TestAByteOrderMark:
@@ -105,9 +106,9 @@ class TestAByteOrderMark:
         assert [text.as_py() for text in found[1]] == ["ba de", "lo"]
 
     def test_alone_is_no_row(self) -> None:
-        assert list(lines.split(iter([BOM]), "a.txt")) == []
-        assert list(lines.split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
-        assert list(lines.split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
+        assert list(split(iter([BOM]), "a.txt")) == []
+        assert list(split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
+        assert list(split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
 class TestAnotherEncoding:
@@ -117,17 +118,17 @@ class TestAnotherEncoding:
         path = tmp_path / f"a{suffix}"
         for encoding, command in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
             path.write_bytes(ROWS[suffix].decode().replace("lo", "l\xf6").encode(encoding))
-            said = refused(ground, path, tmp_path / "out", *more)
+            said = sentence(ground, path, tmp_path / "out", *more)
             assert str(path) in said
             assert command in said
 
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
-    assert run(ground.arguments(tmp_path / "a.jsonl", tmp_path / "out")) == 0
+    succeeds(*ground.arguments(tmp_path / "a.jsonl", tmp_path / "out"))
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
-    said = refused(ground, tmp_path / "a.jsonl", tmp_path / "out")
+    said = sentence(ground, tmp_path / "a.jsonl", tmp_path / "out")
     assert "manifest.json: this manifest has version 2, and this corpusveil reads version 1" in said
 
 
@@ -137,7 +138,7 @@ class TestALineThatFillsTheMemory:
     @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".txt"])
     def test_is_refused_by_file_and_line(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffix: str) -> None:
         """Nothing behind the stated size is read. In CSV a quote that is not closed makes one row of all lines."""
-        monkeypatch.setattr(lines, "MOST_LINE_BYTES", 4 << 20)
+        monkeypatch.setattr(forms, "MOST_LINE_BYTES", 4 << 20)
         head = {".jsonl": b'{"text": "a"}\n{"text": "', ".csv": b'text\na\n"', ".txt": b"a\n"}[suffix]
         form, read = formats.find(suffix), 0
 
@@ -153,7 +154,7 @@ class TestALineThatFillsTheMemory:
 
         source: Any = Bomb()
         where = 2 + (suffix == ".csv")
-        with pytest.raises(UserError, match=rf"^x{suffix}, line {where}: this line is longer than 4 MiB, the most"):
+        with refused("bad-row", f"x{suffix}, line {where}"):
             list(form.batches(source, f"x{suffix}", Columns()))
         assert read <= 8 << 20
 

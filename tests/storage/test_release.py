@@ -17,18 +17,19 @@ import fsspec
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import CapError, InUseError, UserError, WorkError
+from corpusveil.errors import InUseError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.release_key import keep
-from corpusveil.pipelines.settings import KeySettings
+from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import refused
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -82,7 +83,7 @@ def output(tmp_path: Path) -> Path:
 @pytest.fixture
 def unfinished(ground: Ground, source: Path, output: Path) -> Path:
     """An output of which two of four shards are done."""
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
     assert len(data_files(output)) == 2
     return output
@@ -235,7 +236,7 @@ class TestRunningAgain:
         else:
             data_files(finished)[1].unlink()
         before = release_files(finished)
-        with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input or its output shard changed"):
+        with refused("input-changed", "00001-of-00004.json.gz"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
 
@@ -272,7 +273,7 @@ class TestAnotherRunIntoTheSameOutput:
     @staticmethod
     def refused(there: Path, said: str, release: Any, inputs: list[Path], columns: Columns | None = None) -> None:
         before = release_files(there)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(InUseError, match=said):
             privatize_corpus(release, [str(one) for one in inputs], str(there), Local(), columns=columns)
         assert release_files(there) == before
 
@@ -342,7 +343,7 @@ class TestStartedTwice:
             nonlocal starts
             before = release_files(output), release_files(records)
             for key in (TEST_KEY, TEST_KEY[::-1]):
-                with pytest.raises(WorkError, match=self.IN_PROGRESS):
+                with refused("other-run"):
                     privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), Local())
                 starts += 1
             assert (release_files(output), release_files(records)) == before
@@ -396,7 +397,7 @@ class TestARefusedRun:
 
     def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
         spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
-        with pytest.raises(CapError, match=r"cap 0\.5"):
+        with refused("cap-exceeded", "cap 0.5"):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), spending=spending, **more)
 
     def test_leaves_no_records(self, ground: Ground, source: Path, output: Path) -> None:
@@ -428,7 +429,7 @@ class TestALink:
         elsewhere.mkdir()
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).symlink_to(elsewhere)
-        with pytest.raises(UserError, match=f"{name}: this is a symbolic link, which is not followed"):
+        with refused("unusable-address", name):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert list(elsewhere.iterdir()) == []
 
@@ -452,14 +453,14 @@ class TestAFolderThatIsNotOurs:
 
     def test_nor_is_a_file(self, ground: Ground, source: Path, output: Path) -> None:
         output.write_bytes(b"something")
-        with pytest.raises(UserError, match=r"out"):
+        with refused("output-in-use", "out"):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert output.read_bytes() == b"something"
 
 
 @pytest.mark.parametrize("number", [0, -BLOCK_ROWS, 1, 100, BLOCK_ROWS + 1])
 def test_row_ranges_begin_where_blocks_do(ground: Ground, source: Path, output: Path, number: int) -> None:
-    with pytest.raises(UserError, match="multiple of 8192"):
+    with refused("wrong-value", "8192"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), rows_per_task=number)
 
 
@@ -476,7 +477,7 @@ def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
     ground: Ground, source: Path, output: Path
 ) -> None:
     """Its shard is recorded as done, so nobody does it again and clears up behind it."""
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
     progress = output.with_name("out.records") / "progress"
     progress.mkdir()

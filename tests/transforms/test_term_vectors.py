@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import ConflictError, UserError
+from corpusveil.errors import UserError
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.engines.corpora import TEST_KEY
 
@@ -102,6 +103,6 @@ def test_what_can_not_be_done_is_said(space: Space, tmp_path: Path) -> None:
         with pytest.raises(UserError, match=words):
             call()
     shared = cv.Release(release.mechanism, cv.Budget(5.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY))
-    with pytest.raises(ConflictError, match="per='document'"):
+    with refused("conflicting-settings", "per='document'"):
         cv.term_vectors(["a"], shared, 2, ["a"])
     assert math.isfinite(release.mechanism.guarantee(6.0).plain_ldp or math.inf)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.errors import ConflictError, UnknownError, UnsetError
+from corpusveil.errors import ConflictError, RefutedError, UnknownError, UnsetError
 from corpusveil.evaluation.attacks.document_audit import DocumentAudit, audit_documents
 from corpusveil.evaluation.attacks.guarantee_audit import Audit, audit
 from corpusveil.evaluation.attacks.risk_curve import EPSILONS, RiskCurve, risk_curve
@@ -21,7 +21,10 @@ from corpusveil.storage import files
 
 
 def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit | RiskCurve:
-    """Do the audit; what ``[audit]`` leaves out is that of ``[mechanism]`` and ``[budget]``."""
+    """Do the audit; what ``[audit]`` leaves out is that of ``[mechanism]`` and ``[budget]``.
+
+    Raises RefutedError, after the result is written, if a guarantee is refuted.
+    """
     (asked,) = settings.needed("audit")
     watch = watch or Watch()
     mechanisms = _mechanisms(settings)
@@ -51,6 +54,8 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
             watch.say(line)
     if asked.path is not None:
         files.write_bytes(asked.path, (json.dumps(audited.as_dict(), indent=1) + "\n").encode())
+    if audited.refuted:
+        raise RefutedError("The audit refuted this; choose another mechanism, or report a fault of ours.")
     return audited
 
 

@@ -15,8 +15,9 @@ from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, 
 from corpusveil.evaluation.terms import WordList
 from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, model_of, require_sklearn
 from corpusveil.mechanisms import find
-from corpusveil.pipelines.settings import EvaluateSettings, Settings
+from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space, load_space

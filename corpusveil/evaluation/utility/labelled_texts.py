@@ -145,11 +145,11 @@ def read_task(
     ``test``. Raises UserError for a missing column and for the first unreadable row.
     """
     name = name or url.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
-    suffix = formats.form_of(url)
-    if suffix.startswith(".txt"):
+    form = formats.find(formats.form_of(url))
+    if not form.has_columns:
         raise FormatError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
     keep = [one for one in (label, second, split) if one is not None]
-    columns, form = Columns(text, None, tuple(keep)), formats.find(suffix)
+    columns = Columns(text, None, tuple(keep))
     texts: list[str] = []
     values: dict[str, list[str]] = {one: [] for one in keep}
     with files.open_read(url) as file:

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
-from corpusveil.pipelines.settings import rules
-from corpusveil.pipelines.settings.fields import declared, fault, is_demo
-from corpusveil.pipelines.settings.sections import (
-    AuditSettings,
-    BudgetSettings,
-    CollocationsSettings,
-    CorpusSettings,
-    DenoiseSettings,
-    EmbeddingsSettings,
-    EngineSettings,
-    EvaluateSettings,
-    KeySettings,
-    LedgerSettings,
-    LengthSettings,
-    MechanismSettings,
-    ModelSettings,
-    OutputSettings,
-    ScheduleSettings,
-    SpaceSettings,
-    TextSettings,
-)
+from corpusveil.pipelines.settings import rules, sections
+from corpusveil.pipelines.settings.fields import DEMO_URL, declared, fault, is_demo
 
 
 class Settings(BaseModel):
@@ -35,23 +16,23 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True)
 
-    collocations: CollocationsSettings | None = None
-    embeddings: EmbeddingsSettings | None = None
-    model: ModelSettings | None = None
-    space: SpaceSettings | None = None
-    corpus: CorpusSettings | None = None
-    mechanism: MechanismSettings | None = None
-    budget: BudgetSettings | None = None
-    text: TextSettings = Field(default_factory=TextSettings)
-    length: LengthSettings = Field(default_factory=LengthSettings)
-    key: KeySettings = Field(default_factory=KeySettings)
-    ledger: LedgerSettings | None = None
-    engine: EngineSettings = Field(default_factory=EngineSettings)
-    output: OutputSettings | None = None
-    denoise: DenoiseSettings | None = None
-    audit: AuditSettings | None = None
-    evaluate: EvaluateSettings | None = None
-    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+    collocations: sections.CollocationsSettings | None = None
+    embeddings: sections.EmbeddingsSettings | None = None
+    model: sections.ModelSettings | None = None
+    space: sections.SpaceSettings | None = None
+    corpus: sections.CorpusSettings | None = None
+    mechanism: sections.MechanismSettings | None = None
+    budget: sections.BudgetSettings | None = None
+    text: sections.TextSettings = Field(default_factory=sections.TextSettings)
+    length: sections.LengthSettings = Field(default_factory=sections.LengthSettings)
+    key: sections.KeySettings = Field(default_factory=sections.KeySettings)
+    ledger: sections.LedgerSettings | None = None
+    engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)
+    output: sections.OutputSettings | None = None
+    denoise: sections.DenoiseSettings | None = None
+    audit: sections.AuditSettings | None = None
+    evaluate: sections.EvaluateSettings | None = None
+    schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
 
     @model_validator(mode="after")
     def _that_go_together(self) -> Self:
@@ -71,22 +52,34 @@ class Settings(BaseModel):
         section, _, name = place.partition(".")
         return name in getattr(getattr(self, section), "model_fields_set", ())
 
-    def changed(self, **sections: dict[str, Any]) -> Settings:
+    def changed(self, **changes: dict[str, Any]) -> Settings:
         """Return the settings with other values in some sections; they are not checked again."""
-        made = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
+        made = {name: getattr(self, name).model_copy(update=values) for name, values in changes.items()}
         return self.model_copy(update=made)
 
-    def demos(self, folder: str = "") -> dict[str, Literal["space", "model"]]:
-        """Return the places that name the demo's space or model, neither a folder nor what these settings make."""
+    def settled(self) -> Settings:
+        """Return the settings with those of their presets written out."""
+        changes: dict[str, dict[str, Any]] = {}
+        for _, own in rules.presets_of(self):
+            for place, value in own.items():
+                section, _, name = place.partition(".")
+                changes.setdefault(section, {})[name] = value
+        return self.changed(**changes)
+
+    def with_demo(self, folder: str = "") -> Settings:
+        """Return the settings with the demo's address where they name its space or model.
+
+        A folder of that name, relative to ``folder``, comes first, and so does what these settings make there.
+        """
         made = {
             "space": self.embeddings is not None or bool(self.value("space.vectors")),
             "model": self.model is not None and bool(self.model.counts or self.value("collocations.counts")),
         }
-        return {
-            one.place: one.told.demo
-            for one in declared(Settings)
-            if one.told.demo is not None and not made[one.told.demo] and is_demo(self.value(one.place), folder)
-        }
+        changes: dict[str, dict[str, Any]] = {}
+        for setting in declared(Settings):
+            if setting.demo is not None and not made[setting.demo] and is_demo(self.value(setting.place), folder):
+                changes.setdefault(setting.name, {})[setting.key] = DEMO_URL
+        return self.changed(**changes)
 
     def needed(self, *names: str) -> tuple[Any, ...]:
         """Return sections that a flow requires. Raises UserError for a missing section."""
@@ -94,11 +87,3 @@ class Settings(BaseModel):
             if getattr(self, name) is None:
                 raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")
         return tuple(getattr(self, name) for name in names)
-
-
-__all__ = [
-    "AuditSettings", "BudgetSettings", "CollocationsSettings", "CorpusSettings", "DenoiseSettings",
-    "EmbeddingsSettings", "EngineSettings", "EvaluateSettings", "KeySettings", "LedgerSettings", "LengthSettings",
-    "MechanismSettings", "ModelSettings", "OutputSettings", "ScheduleSettings", "Settings", "SpaceSettings",
-    "TextSettings",
-]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import re
@@ -25,6 +26,8 @@ BEHIND = "--"
 """The option for the arguments after two dashes on a command line."""
 DEMO = "demo"
 """The name of the space and of the model of bundled text (``pipelines/demo_space.py``)."""
+DEMO_URL = "demo://"
+"""The address of both in settings, which no folder has."""
 
 
 def is_demo(address: Any, folder: str = "") -> bool:
@@ -34,7 +37,7 @@ def is_demo(address: Any, folder: str = "") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The metadata of a field other than its type, default, bounds and help."""
+    """A setting: what its field declares beside the type, and its place in the tree."""
 
     group: Group | None = None
     """Its heading; by default that of its section."""
@@ -53,6 +56,10 @@ class Setting:
     """Whether help lists it first, among the options that most calls need."""
     demo: Literal["space", "model"] | None = None
     """Which of the demo's artefacts it may name."""
+    name: str = ""
+    """The name of its section, and its own."""
+    key: str = ""
+    info: FieldInfo = field(default_factory=FieldInfo)
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Add further constraints to the setting's JSON schema."""
@@ -65,8 +72,41 @@ class Setting:
         if self.choices is None:
             return ()
         module, _, name = self.choices.partition(":")
-        found = getattr(importlib.import_module(module), name)
-        return tuple(found() if callable(found) else found)
+        names = getattr(importlib.import_module(module), name)
+        return tuple(names() if callable(names) else names)
+
+    @property
+    def place(self) -> str:
+        """Its section and key, as a file names it."""
+        return f"{self.name}.{self.key}"
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of its commands, without a name."""
+        return "" in self.commands.values()
+
+    def is_needed(self, command: str) -> bool:
+        """Say whether a command requires it."""
+        return bool({command, "*"} & set(self.needed))
+
+    @property
+    def kind(self) -> Any:
+        """Its type without None, which means that it is not given."""
+        return plain(self.info.annotation)
+
+    def help(self, name: Callable[[str], str] = str) -> str:
+        """Return its help, with other settings under the caller's names."""
+        return named(str(self.info.description), name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The allowed values of a choice."""
+        return tuple(map(str, typing.get_args(self.kind))) if typing.get_origin(self.kind) is Literal else self.known
+
+    @property
+    def default(self) -> Any:
+        """Its default, or None."""
+        return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
 
 
 def key(
@@ -75,23 +115,19 @@ def key(
     *,
     commands: Sequence[str] | Mapping[str, str] | None = None,
     needed: bool | Sequence[str] = False,
-    group: Group | None = None,
-    metavar: str | None = None,
-    path: bool = False,
-    choices: str | None = None,
-    form: str | None = None,
-    often: bool = False,
-    demo: Literal["space", "model"] | None = None,
-    **bounds: Any,
+    **more: Any,
 ) -> Any:
-    """Declare a setting. ``commands`` are its commands, by default its section's; ``bounds`` are pydantic's."""
+    """Declare a setting. ``commands`` are its commands, by default its section's.
+
+    ``more`` are fields of ``Setting``, and pydantic's bounds.
+    """
     if commands is not None and not isinstance(commands, Mapping):
         commands = dict.fromkeys(commands, "*")
     by_name = {"*": "*"} if commands is None else dict(commands)
-    wanted = tuple(by_name) if needed is True else tuple(needed or ())
-    told = Setting(group, metavar, path, by_name, wanted, choices, form, often, demo)
+    own = {field.name: more.pop(field.name) for field in dataclasses.fields(Setting) if field.name in more}
+    setting = Setting(commands=by_name, needed=tuple(by_name) if needed is True else tuple(needed or ()), **own)
     value: dict[str, Any] = {"default_factory": list} if isinstance(default, list) else {"default": default}
-    return Field(**value, description=help, json_schema_extra=told, **bounds)
+    return Field(**value, description=help, json_schema_extra=setting, **more)
 
 
 def fault(place: str, sentence: str, kind: type[UserError]) -> PydanticCustomError:
@@ -115,10 +151,10 @@ class Section(BaseModel):
     @model_validator(mode="after")
     def _within_choices_and_64_bits(self) -> typing.Self:
         for name, info in type(self).model_fields.items():
-            told, value = told_of(info), getattr(self, name)
-            if any(isinstance(one, int) and abs(one) >= 1 << 63 for one in listed(value)):
+            setting, value = setting_of(info), getattr(self, name)
+            if any(isinstance(item, int) and abs(item) >= 1 << 63 for item in listed(value)):
                 raise PydanticCustomError("int_type", "64 bits", {"key": name, "value": value})
-            if told.choices is not None and value is not None and value not in told.known:
+            if setting.choices is not None and value is not None and value not in setting.known:
                 raise PydanticCustomError("literal_error", "one of them", {"key": name, "value": value})
         return self
 
@@ -128,88 +164,30 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def told_of(info: FieldInfo) -> Setting:
-    """Return the metadata of a field."""
-    return typing.cast("Setting", info.json_schema_extra)
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A setting and its place in the tree."""
-
-    name: str
-    section: type[Section]
-    key: str
-    info: FieldInfo
-
-    @property
-    def place(self) -> str:
-        """Its section and key, as a file names it."""
-        return f"{self.name}.{self.key}"
-
-    @property
-    def told(self) -> Setting:
-        """Its metadata."""
-        return told_of(self.info)
-
-    @property
-    def group(self) -> Group:
-        """Its heading."""
-        return self.told.group or self.section.GROUP
-
-    @property
-    def commands(self) -> Mapping[str, str]:
-        """The commands that have it, and its name there."""
-        own = self.told.commands
-        of_section = dict.fromkeys(self.section.COMMANDS, "*") if "*" in own else own
-        return {command: self.key if name == "*" else name for command, name in of_section.items()}
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether it is an argument of its commands, without a name."""
-        return "" in self.commands.values()
-
-    def is_needed(self, command: str) -> bool:
-        """Say whether a command requires it."""
-        return bool({command, "*"} & set(self.told.needed))
-
-    @property
-    def kind(self) -> Any:
-        """Its type without None, which means that it is not given."""
-        return plain(self.info.annotation)
-
-    def help(self, name: Callable[[str], str] = str) -> str:
-        """Return its help, with other settings under the caller's names."""
-        return named(str(self.info.description), name)
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The allowed values of a choice."""
-        return (
-            tuple(map(str, typing.get_args(self.kind))) if typing.get_origin(self.kind) is Literal else self.told.known
-        )
-
-    @property
-    def default(self) -> Any:
-        """Its default, or None."""
-        return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
-
-
 def named(sentence: str, name: Callable[[str], str]) -> str:
     """Return a sentence with the caller's names for ``{section.key}`` and ``{section}``."""
-    return _NAMED.sub(lambda found: name(found[1]), sentence)
+    return _NAMED.sub(lambda match: name(match[1]), sentence)
 
 
 def plain(annotation: Any) -> Any:
     """Return a type without ``| None``."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        (annotation,) = (one for one in typing.get_args(annotation) if one is not types.NoneType)
+        (annotation,) = (kind for kind in typing.get_args(annotation) if kind is not types.NoneType)
     return annotation
 
 
-def declared(tree: type[BaseModel]) -> Iterator[Declared]:
+def declared(tree: type[BaseModel]) -> Iterator[Setting]:
     """Yield every setting of a tree of sections, in its order."""
     for name, info in tree.model_fields.items():
         section = plain(info.annotation)
-        for key, one in section.model_fields.items():
-            yield Declared(name, section, key, one)
+        for key, field_info in section.model_fields.items():
+            setting = setting_of(field_info)
+            commands = dict.fromkeys(section.COMMANDS, "*") if "*" in setting.commands else setting.commands
+            by_name = {command: key if own == "*" else own for command, own in commands.items()}
+            group = setting.group or section.GROUP
+            yield dataclasses.replace(setting, group=group, commands=by_name, name=name, key=key, info=field_info)
+
+
+def setting_of(info: FieldInfo) -> Setting:
+    """Return the setting that a field declares."""
+    return typing.cast("Setting", info.json_schema_extra)

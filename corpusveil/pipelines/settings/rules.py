@@ -7,12 +7,12 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.errors import UserError
 from corpusveil.jobs import registry
-from corpusveil.pipelines.settings import presets
+from corpusveil.transforms.release.presets import PROFILES, STRATEGIES
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
@@ -24,14 +24,27 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
 
 
+NEEDS = {
+    "budget.risk_of": "budget.risk",
+    "budget.model": "budget.risk",
+    "budget.distance": "budget.delta",
+    "ledger.cap_delta": "ledger.cap",
+    "length.pad_growth": "length.pad",
+    "length.extra": "length.epsilon",
+    "evaluate.second_private": "evaluate.second",
+}
+"""Settings that mean nothing without another one."""
+
+
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
     for rule in (
         _flow,
         _key,
+        _pairs,
         _risk,
         _budget,
-        presets.contradictions,
+        _presets,
         _ledger,
         _text,
         _length,
@@ -47,6 +60,15 @@ def _needs(other: str) -> str:
     return f"this key needs {other}; add it, or leave this key out"
 
 
+def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
+    for place, other in NEEDS.items():
+        section, _, name = place.partition(".")
+        given = getattr(settings, section)
+        default = None if given is None else type(given).model_fields[name].default
+        if settings.value(other) is None and settings.value(place) != default:
+            yield place, _needs(f"{{{other}}}")
+
+
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget = settings.budget
@@ -55,19 +77,14 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
     if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
-        yield (
-            "budget.model",
-            (
-                "{budget.risk_of} context needs a language model of public text; add this key "
-                "(make the model with 'corpusveil model')"
-            ),
-        )
+        model = "a language model of public text; add this key (make the model with 'corpusveil model')"
+        yield "budget.model", f"{{budget.risk_of}} context needs {model}"
 
 
 def risk_model(settings: Settings) -> str | None:
     """Return the address of the language model for a risk of context; by default that of [model]."""
-    found: str | None = settings.value("budget.model") or settings.value("model.path")
-    return found
+    address: str | None = settings.value("budget.model") or settings.value("model.path")
+    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -81,14 +98,8 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
             if getattr(flow, name) != type(flow).model_fields[name].default:
                 place = f"collocations.{name}"
                 yield place, "{collocations.add_to} takes this from the earlier counts; leave it out"
-    if (
-        flow is not None
-        and flow.input
-        and flow.tokens is not None
-        and (flow.tokenizer == "word") != (flow.table is None)
-    ):
-        needs = "takes no" if flow.tokenizer == "word" else "needs a"
-        yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
+    if flow is not None and flow.input and flow.tokens is not None:
+        yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
         yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
@@ -96,40 +107,25 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:
     given = [name for name in ("path", "environment", "test") if getattr(settings.key, name)]
     if len(given) > 1:
-        yield (
-            f"key.{given[-1]}",
-            "{key.path}, {key.environment} and {key.test} exclude each other; keep only one",
-        )
+        yield f"key.{given[-1]}", "{key.path}, {key.environment} and {key.test} exclude each other; keep only one"
 
 
 def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
-    if budget is None:
-        return
-    if budget.risk is None:
-        for name, value in (("risk_of", None if budget.risk_of == "word" else budget.risk_of), ("model", budget.model)):
-            if value is not None:
-                yield f"budget.{name}", _needs("{budget.risk}")
+    if budget is None or budget.risk is None:
         return
     if budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
     if budget.model is not None and budget.risk_of != "context":
         yield "budget.model", _needs("{budget.risk_of} context")
-    for name, given in (("strategy", budget.strategy), ("average_words", budget.average_words)):
-        if given is not None:
-            yield (
-                "budget.risk",
-                f"this key is for the epsilon of a word, and {{budget.{name}}} multiplies epsilon; leave either out",
-            )
-    if budget.allocation == "dataset":
-        yield (
-            "budget.risk",
-            (
-                "this key is for the epsilon of a word, and {budget.allocation} dataset multiplies "
-                "epsilon; leave either out"
-            ),
-        )
-    if (presets.settled(settings).budget or budget).per != "token":
+    for multiplies, by in (
+        (budget.strategy is not None, "{budget.strategy}"),
+        (budget.average_words is not None, "{budget.average_words}"),
+        (budget.allocation == "dataset", "{budget.allocation} dataset"),
+    ):
+        if multiplies:
+            yield "budget.risk", f"this key is for the epsilon of a word, and {by} multiplies epsilon; leave either out"
+    if settings.settled().value("budget.per") != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
 
 
@@ -137,15 +133,13 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
-    if budget.delta is None and budget.distance != 1:
-        yield "budget.distance", _needs("{budget.delta}")
     multiplied = budget.strategy is not None or budget.allocation == "dataset"
     if multiplied and budget.average_words is None:
         by = "{budget.strategy}" if budget.strategy is not None else "{budget.allocation} dataset"
         yield "budget.average_words", f"{by} needs this key; add the words of an average text, from public knowledge"
     if not multiplied and budget.average_words is not None:
         yield "budget.average_words", _needs("{budget.strategy} or {budget.allocation} dataset")
-    filled = presets.settled(settings).budget or budget
+    filled = settings.settled().budget or budget
     if bool(filled.weights) != (filled.allocation == "position"):
         yield "budget.weights", "weights and {budget.allocation} position belong together; give both or neither"
     if filled.per != "document":
@@ -155,53 +149,68 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "budget.field_weights", "weights share a document's budget; add {budget.per} document"
 
 
+def presets_of(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the settings of presets, by place, with the presets' names; later presets override earlier ones."""
+    budget, mechanism = settings.budget, settings.mechanism
+    if budget is not None and budget.profile is not None and mechanism is not None:
+        profile = PROFILES[budget.profile]
+        own = {f"mechanism.{name}": value for name, value in profile.parameters.get(mechanism.name, {}).items()}
+        yield f"profile {profile.name}", own | _placed({"per": profile.per, **profile.text})
+    if budget is not None and budget.strategy is not None:
+        yield f"strategy {budget.strategy}", _placed(STRATEGIES[budget.strategy])
+
+
+def _placed(values: Mapping[str, str]) -> dict[str, Any]:
+    of_budget = ("per", "allocation")
+    return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in values.items()}
+
+
+def _presets(settings: Settings) -> Iterator[tuple[str, str]]:
+    for preset, own in presets_of(settings):
+        for place, value in own.items():
+            given = settings.value(place)
+            if given != value and (settings.is_given(place) or (place.startswith("mechanism.") and given is not None)):
+                yield place, f"{given} contradicts the {preset}, which sets {value}; leave either out"
+
+
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
-    if ledger.cap_delta is not None and ledger.cap is None:
-        yield "ledger.cap_delta", _needs("{ledger.cap}")
-    for name in ("cap", "cap_token", "cap_ldp"):
-        if getattr(ledger, name) is not None and not ledger.unit:
-            yield (
-                f"ledger.{name}",
-                "a cap limits what a privacy unit spends; add {ledger.unit}: a column such as customer_id, or content",
-            )
-            break
+    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
+    if caps and not ledger.unit:
+        unit = "add {ledger.unit}: a column such as customer_id, or content"
+        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+
+
+def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:
+    if (tokenizer == "word") != (table is None):
+        needs = "takes no" if tokenizer == "word" else "needs a"
+        yield table_place, f"{{{place}}} {tokenizer} {needs} collocation table"
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
-    from corpusveil.text.policy import TextPolicy
-
-    text = presets.settled(settings).text
-    if (text.tokenizer == "word") != (text.collocations is None):
-        needs = "takes no" if text.tokenizer == "word" else "needs a"
-        yield "text.collocations", f"{{text.tokenizer}} {text.tokenizer} {needs} collocation table"
+    text = settings.settled().text
+    yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
-        TextPolicy(**text.model_dump(exclude={"collocations"}))
+        text.policy()
     except UserError as error:
         yield "text", str(error).removesuffix(".")
 
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
-    if length.pad is not None and length.noise is not None:
-        yield "length.noise", "{length.pad} and {length.noise} exclude each other; leave one of them out"
-    if length.pad is None and length.growth != 1:
-        yield "length.growth", _needs("{length.pad}")
-    if length.noise is None and length.extra:
-        yield "length.extra", _needs("{length.noise}")
+    if length.pad is not None and length.epsilon is not None:
+        yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
     if length.chosen() is None or (settings.audit is not None and settings.output is None):
         return  # an audit checks lengths on texts of its own, of which nothing but words is left
-    from corpusveil.text.policy import TextPolicy
     from corpusveil.transforms.kernel.lengths import refuse_unsound
 
-    filled = presets.settled(settings)
+    filled = settings.settled()
     try:
-        policy = TextPolicy(**filled.text.model_dump(exclude={"collocations"}))
-        refuse_unsound(length.chosen(), policy, filled.value("budget.allocation"))
+        refuse_unsound(length.chosen(), filled.text.policy(), filled.value("budget.allocation"))
     except UserError as error:
-        yield "length.pad" if length.pad is not None else "length.noise", str(error).removesuffix(".")
+        yield "length.pad" if length.pad is not None else "length.epsilon", str(error).removesuffix(".")
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -222,9 +231,7 @@ def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
     if asked is None:
         return
     if asked.mechanisms and not asked.epsilons:
-        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}, at which other mechanisms are tried")
-    if asked.second_private is not None and asked.second is None:
-        yield "evaluate.second_private", _needs("{evaluate.second}, the column of second texts")
+        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}")
     if asked.encoder is not None and asked.vectors is not None:
         yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
     columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]
@@ -270,9 +277,7 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
-            yield (
-                "collocations.counts",
-                "nothing is made from {collocations.input}; add this key or {collocations.tokens}",
-            )
+            advice = "add this key or {collocations.tokens}"
+            yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
     elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -30,6 +30,8 @@ from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, 
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
+    from corpusveil.storage.engine import Engine
+    from corpusveil.text.policy import TextPolicy
 
 Tokenizer = Literal["word", "gst", "mst", "optimal"]
 
@@ -78,9 +80,9 @@ class CollocationsSettings(Section):
         "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
         commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
     tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on "
-        "each line.",
-        None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Where")
+        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on each "
+        "line.", None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL",
+        group="Where")
     max_n: int = key("The longest n-grams, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
     min_count: int = key("Leave out n-grams that occur less often.", 5, commands=("count",), ge=1)
     hyphens: Hyphens | None = key(
@@ -130,11 +132,10 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space "
-        "of bundled text.", path=True, demo="space",
+        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space of bundled "
+        "text.", path=True, demo="space",
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
-        needed=("space", "privatize", "denoise", "audit"), metavar="URL",
-        group="Where")
+        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
@@ -147,15 +148,15 @@ class SpaceSettings(Section):
     union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
-        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others "
-        "and is changed less.", None, path=True, metavar="FILE")
+        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others and "
+        "is changed less.", None, path=True, metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count a line.", None,
         path=True, metavar="URL")
     balance: float | None = key(
-        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. "
-        "0: no weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors "
-        "are unchanged.", None, ge=0)
+        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
+        "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
+        "unchanged.", None, ge=0)
     seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
@@ -165,8 +166,7 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
-        demo="model",
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, demo="model",
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
@@ -192,11 +192,11 @@ class DenoiseSettings(Section):
         "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
         needed=True, metavar="URL", demo="model")
     collocations: str | None = key(
-        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None,
-        path=True, metavar="URL", group="Text")
+        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
+        metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
-        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of "
-        "context (fast).", "words")
+        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of context "
+        "(fast).", "words")
     candidates: int = key("Candidate originals for each word.", 32, ge=1)
     width: int = key("Candidates that are also scored in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -218,18 +218,14 @@ class CorpusSettings(Section):
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
         'called all is written in double quotes, "all".', [], metavar="COLUMN", form=WORD)
-    separator: Separator = key(
-        "The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
+    separator: Separator = key("The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
     name: str | None = key(
-        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger a "
-        "name space, for values of {ledger.unit} that are unique in this corpus only.", None,
-        commands=dict.fromkeys(SHOWING, "corpus"),
-        metavar="NAME",
-        form=WORD,
-        group="Records")
+        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger "
+        "a name space, for values of {ledger.unit} that are unique in this corpus only.", None,
+        commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", form=WORD, group="Records")
 
 
 class MechanismSettings(Section):
@@ -240,9 +236,7 @@ class MechanismSettings(Section):
 
     name: str = key(
         "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        needed=("privatize",),
-        metavar="NAME",
-        form="[a-z0-9]+(?:-[a-z0-9]+)*")
+        needed=("privatize",), metavar="NAME", form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -279,14 +273,13 @@ class BudgetSettings(Section):
     risk_of: RiskOf = key(
         "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
     model: str | None = key(
-        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the "
-        "model of [model].", None, path=True, metavar="URL", demo="model")
+        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the model "
+        "of [model].", None, path=True, metavar="URL", demo="model")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
-        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example "
-        "0.000001.", None,
-        ge=1e-10, lt=1)
+        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example 0.000001.",
+        None, ge=1e-10, lt=1)
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
@@ -298,9 +291,10 @@ class BudgetSettings(Section):
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.strategies:STRATEGIES")
-    profile: str | None = key("The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.profiles:PROFILES")
+        choices="corpusveil.transforms.release.presets:STRATEGIES")
+    profile: str | None = key(
+        "The settings of a published study.", None, metavar="NAME",
+        choices="corpusveil.transforms.release.presets:PROFILES")
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
     field_weights: str | None = key(
@@ -330,11 +324,18 @@ class TextSettings(Section):
     case: Literal["lower", "restore"] = key(
         "Whether replacements take the capitals of the input; restore discloses where capitals were.", "lower")
     hyphens: Hyphens = key(
-        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was "
-        "made from.", "split")
+        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
+        "from.", "split")
     markup: Markup = key(
         "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
         "without attributes, and so discloses them.", "words")
+
+
+    def policy(self) -> TextPolicy:
+        """Return the policy. Raises UserError for treatments that exclude each other."""
+        from corpusveil.text.policy import TextPolicy
+
+        return TextPolicy(**self.model_dump(exclude={"collocations"}))
 
 
 class LengthSettings(Section):
@@ -344,17 +345,17 @@ class LengthSettings(Section):
     COMMANDS = (*SHOWING, "audit")
 
     pad: int | None = key(
-        "Pad every document with words drawn from public counts, to a multiple of this number of words. The "
-        "token count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    growth: float = key(
+        "Pad every document with words drawn from public counts, to a multiple of this number of words. The token "
+        "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
+    pad_growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
-        1.0, commands=dict.fromkeys((*SHOWING, "audit"), "pad_growth"), ge=1, le=100)
-    noise: float | None = key(
-        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this epsilon "
-        "per word, 0.001 to 20. Documents are padded or cut at their end.", None,
+        1.0, ge=1, le=100)
+    epsilon: float | None = key(
+        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this "
+        "epsilon per word, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.noise}: words to add to every document, so that fewer documents are cut.", 0,
+        "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
         commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
@@ -362,8 +363,8 @@ class LengthSettings(Section):
         from corpusveil.budget.length import LengthGrid, LengthNoise
 
         if self.pad is not None:
-            return LengthGrid(self.pad, self.growth)
-        return None if self.noise is None else LengthNoise(self.noise, self.extra)
+            return LengthGrid(self.pad, self.pad_growth)
+        return None if self.epsilon is None else LengthNoise(self.epsilon, self.extra)
 
 
 class KeySettings(Section):
@@ -373,8 +374,7 @@ class KeySettings(Section):
 
     path: str | None = key(
         "The key file. Default: a key is made for this output.", None, path=True,
-        commands=dict.fromkeys(SHOWING, "key"),
-        metavar="PATH", often=True)
+        commands=dict.fromkeys(SHOWING, "key"), metavar="PATH", often=True)
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
     test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
@@ -389,17 +389,16 @@ class LedgerSettings(Section):
         "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
         often=True)
     unit: list[str] = key(
-        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, where "
-        "an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for "
-        "each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
+        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, "
+        "where an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps "
+        "hold for each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
-        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and metrics, "
-        "between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.", None,
-        ge=1e-10,
-        lt=1)
+        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and "
+        "metrics, between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.",
+        None, ge=1e-10, lt=1)
     cap_token: float | None = key(
         "The most that the costliest tokens of a unit's documents may spend in one metric; set {ledger.cap_ldp} as "
         "well.", None, gt=0)
@@ -429,6 +428,12 @@ class EngineSettings(Section):
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
     options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
+
+    def make(self) -> Engine:
+        """Return the engine, ready to run."""
+        from corpusveil.jobs import registry
+
+        return registry.make_engine(self.name, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
@@ -462,8 +467,7 @@ class OutputSettings(Section):
     on_bad_rows: OnBadRows = key(
         "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
-        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the "
-        "first.",
+        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the first.",
         "independent", group="How private")
     accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="How private")
     rows_per_task: int | None = key(

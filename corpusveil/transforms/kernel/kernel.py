@@ -165,7 +165,7 @@ class Kernel:
         read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
         noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
-        found: list[Readings] = []
+        spent: list[Readings] = []
         for first, last in chunks(places):
             part = read.part(first, last)
             runs, roles, _, words = self._parsed(prepared, part)
@@ -179,11 +179,11 @@ class Kernel:
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
-            bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
+            bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
             drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64)
             drawn[drawn > 0] *= unknown  # which may be infinite
-            found.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
-        whole = with_length(joined(found), length_epsilon(self.length))
+            spent.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
+        whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(

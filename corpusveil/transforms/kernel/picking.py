@@ -61,7 +61,7 @@ def picked(
     names = ("index", "documents", "positions", "words")
     lists = [_scratch.array(f"{name} of {action}", len(tokens), np.int32) for name in names]
     size = _pick(roles, actions, action, tokens.ids, tokens.offsets, *lists)
-    found = Picked(*(one[:size] for one in lists))
+    chosen = Picked(*(values[:size] for values in lists))
     if before:
-        np.add(found.positions, before, out=found.positions)
-    return found
+        np.add(chosen.positions, before, out=chosen.positions)
+    return chosen

@@ -32,7 +32,7 @@ from corpusveil.storage.engine import Detachable, Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
-from corpusveil.storage.records import RUN_VERSION, Records, Run, Shard
+from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
@@ -113,22 +113,15 @@ class Finish:
         """
         job = self.job
         refuse_failed(job.records)
-        by_shard: dict[int, list[ShardTask]] = {}
-        for task in self.tasks:
-            if task.piece is not None:
-                by_shard.setdefault(task.shard, []).append(task)
-        for pieces in by_shard.values():
-            job.assemble(pieces)
-        for part in (
-            "pieces",
-            "progress",
-        ):  # left by a run that was split in another way, or by a worker that was killed at the end
+        job.assemble_all(self.tasks)
+        # left by a run that was split in another way, or by a worker that was killed at the end
+        for part in ("pieces", "progress"):
             for name in files.listing(job.records.address(part)):
                 files.remove(job.records.address(part, name))
         _sweep(job)
-        found = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
+        written = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
         self._tidy()
-        return found
+        return written
 
     def _tidy(self) -> None:
         for part in (COPIES, DROPS):
@@ -136,180 +129,236 @@ class Finish:
         write_pages(self.job.output, self.job.records, self.picture)
 
 
-def privatize_corpus(
-    release: Release,
-    inputs: Sequence[str],
-    output: str,
-    engine: Engine,
-    *,
-    columns: Columns | None = None,
-    root: str | None = None,
-    corpus: str | None = None,
-    records: str | None = None,
-    rows_per_task: int | None = None,
-    format: str = "same",
-    on_bad_rows: OnBadRows = "fail",
-    page: bool = True,
-    debug: bool = False,
-    spending: Spending | None = None,
-    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
-    begun: Callable[[], Any] | None = None,
-    look: Callable[[pa.Array], Any] | None = None,
-) -> Outcome:
-    """Privatize every shard of the inputs into ``output/data`` and write ``output/manifest.json`` last.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a run reads: its shards, their columns by name, the corpus that they are of, and the output's suffix.
 
-    A repeated call resumes after an interruption. ``records`` (default ``<output>.records``) receives the private
-    files. ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that
-    all inputs share. ``corpus`` names the corpus; by default it is the name of that folder. Without an id column the
-    name is part of documents' identities. ``format`` is the output's format, a suffix or ``same``; ``on_bad_rows`` says
-    whether an unreadable row stops the run or is set aside among the records; without ``page`` there is no public page.
-    ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
-    if a cap would be exceeded. ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is
-    called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
-    has received the texts of the first rows. Only one run at
-    a time works on the same records: it holds a lease among them until it ends (a detached job continues without it).
-    Raises UserError if the input or arguments are wrong, or if the output folder belongs to another release; WorkError
-    if the engine fails, or if another run is in progress.
+    ``suffix`` is None for that of the input.
     """
-    began = time.monotonic()
-    columns = columns or Columns()
-    folder = Records(files.absolute(records or output.rstrip("/") + ".records"))
-    output = files.absolute(output)
-    suffix = formats.suffix_of(format)
-    shards = find_shards(inputs, root)
-    columns = settled(columns, shards, suffix)
-    if columns.formulas != "keep" and not (suffix or formats.form_of(shards[0].url)).startswith(".csv"):
-        raise ConflictError(
-            "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
-        )
-    refuse_overlap(inputs, shards, output, folder.url)
-    if spending is not None:
-        refuse_denoised(shards)
-        formats.find(formats.form_of(shards[0].url)).check(spending.reading(columns))
-    corpus = name_of_corpus(corpus, shards)
-    for url in (output, folder.url):
-        if (there := files.info(url)) is not None and there["type"] != "directory":
-            raise file_in_the_way(url)
-    files.refuse_links(files.join(output, "data"), folder.url, *map(folder.address, _FOLDERS))
-    if page and files.exists(public_page(output)) and folder.read("run.json", Run) is None:
-        raise InUseError(
-            f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
-            "output."
-        )
-    tasks = plan(
-        shards,
-        suffix,
-        rows_per_task,
-        lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-        columns.separator,
-    )
-    if begun is not None and not files.exists(files.join(output, "manifest.json")):
-        refuse_first(tasks, columns, skip if on_bad_rows == "quarantine" else refuse, look)
-    job = ShardJob(
-        release.kernel(whole_corpus=True),
-        columns,
-        output,
-        folder,
-        release.digest,
-        release.key.fingerprint(),
-        release.key.derive("records"),
-        on_bad_rows,
-        debug,
-        copies_key=release.key.derive("copies"),
-        thin=thinned(sum(shard.size for shard in shards)),
-        run=events.new_run(),
-        corpus=corpus,
-    )
-    parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk  # and no key
-    picture = functools.partial(illustrate, *parts) if page else None
-    with lease.hold(folder.url) as held:
-        outcome = _run(release, job, tasks, engine, spending, watch, begun, held, began, picture)
-    with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
-        outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
-    return outcome
+
+    shards: Sequence[InputShard]
+    columns: Columns
+    corpus: str
+    suffix: str | None
 
 
-def _run(
-    release: Release,
-    job: ShardJob,
-    tasks: Sequence[ShardTask],
-    engine: Engine,
-    spending: Spending | None,
-    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None,
-    begun: Callable[[], Any] | None,
-    held: Lease,
-    began: float,
-    picture: Callable[[], Illustration | None] | None,
-) -> Outcome:
-    """Finish a run whose folders this process holds."""
-    whole = wholes(tasks)
-    events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
-    looks_first = spending is not None or release.duplicates == "drop"
-    fresh = looks_first and job.records.read("run.json", Run) is None
-    if _claim(release, job, tasks, None if spending is None else files.absolute(spending.ledger)):
-        if begun is not None:
-            begun()
-        _sweep(job)
-        outcome = _already(job, tasks, began)
-        write_pages(job.output, job.records, picture)
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A release over a corpus: what is read and where it goes. An engine does it, and may be another one each time.
+
+    ``records`` (default ``<output>.records``) receives the private files. ``root`` is the folder at which the paths in
+    documents' identities begin; by default the lowest folder that all inputs share. ``corpus`` names the corpus; by
+    default it is the name of that folder. Without an id column the name is part of documents' identities. ``format`` is
+    the output's format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set
+    aside among the records; without ``page`` there is no public page. ``spending`` names a ledger: the spending of
+    documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
+    ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders,
+    caps and the first rows are checked, and before anything is drawn; then ``look`` has received the texts of the first
+    rows.
+    """
+
+    release: Release
+    inputs: Sequence[str]
+    output: str
+    _: dataclasses.KW_ONLY
+    columns: Columns | None = None
+    root: str | None = None
+    corpus: str | None = None
+    records: str | None = None
+    rows_per_task: int | None = None
+    format: str = "same"
+    on_bad_rows: OnBadRows = "fail"
+    page: bool = True
+    debug: bool = False
+    spending: Spending | None = None
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
+    begun: Callable[[], Any] | None = None
+    look: Callable[[pa.Array], Any] | None = None
+
+    def source(self) -> Source:
+        """Find the shards. Raises UserError if the input or the columns are wrong."""
+        suffix = formats.suffix_of(self.format)
+        shards = find_shards(self.inputs, self.root)
+        columns = settled(self.columns or Columns(), shards, suffix)
+        if self.spending is not None:
+            refuse_denoised(shards)
+        return Source(shards, columns, name_of_corpus(self.corpus, shards), suffix)
+
+    def job(self, source: Source, output: str, records: Records) -> ShardJob:
+        """Return the work of each task."""
+        release = self.release
+        return ShardJob(
+            release.kernel(whole_corpus=True),
+            source.columns,
+            output,
+            records,
+            release.digest,
+            release.key.fingerprint(),
+            release.key.derive("records"),
+            self.on_bad_rows,
+            self.debug,
+            copies_key=release.key.derive("copies"),
+            thin=thinned(sum(shard.size for shard in source.shards)),
+            run=events.new_run(),
+            corpus=source.corpus,
+        )
+
+    def privatize(self, engine: Engine) -> Outcome:
+        """Privatize every shard into ``output/data`` and write ``output/manifest.json`` last.
+
+        A repeated call resumes after an interruption. Only one run at a time works on the same records: it holds a
+        lease among them until it ends (a detached job continues without it). Raises UserError if the input or arguments
+        are wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run
+        is in progress.
+        """
+        began = time.monotonic()
+        output = files.absolute(self.output)
+        records = Records(files.absolute(self.records or self.output.rstrip("/") + ".records"))
+        source = self.source()
+        shards, columns = source.shards, source.columns
+        self._check(source, output, records)
+        tasks = plan(
+            shards,
+            source.suffix,
+            self.rows_per_task,
+            lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
+            columns.separator,
+        )
+        if self.begun is not None and not files.exists(files.join(output, "manifest.json")):
+            refuse_first(tasks, columns, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
+        with lease.hold(records.url) as held:
+            outcome = _Start(self, engine, self.job(source, output, records), tasks, held, began).outcome()
+        with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
+            names = names_of(shards[0], columns.separator)
+            outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
         return outcome
-    job = _prepare(spending, release, job, tasks, engine, held, fresh=fresh)
-    if begun is not None:
-        begun()
-    finish = Finish(job, tasks, draft(release, job.columns), picture)
-    left = _left(job, tasks)
-    if left and isinstance(engine, Detachable) and engine.detached:
-        engine.launch(job, left, finish)
-        return _outcome(job, Counts(), len(whole), None, began)
-    with watch(job.records, left, job.run) if watch is not None else contextlib.nullcontext():
-        measured = engine.run(job, left) or {}
-    totals, content = finish.finish()
-    seconds = time.monotonic() - began
-    events.tell("run_ends", job.run, seconds=round(seconds, 3), **measured)
-    return dataclasses.replace(_outcome(job, totals, len(whole), content, began), measured=measured)
+
+    def _check(self, source: Source, output: str, records: Records) -> None:
+        """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
+        form = formats.find(formats.form_of(source.shards[0].url))
+        written = formats.find(source.suffix) if source.suffix else form
+        if source.columns.formulas != "keep" and not written.has_separator:
+            raise ConflictError(
+                "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
+            )
+        refuse_overlap(self.inputs, source.shards, output, records.url)
+        if self.spending is not None:
+            form.check(self.spending.reading(source.columns))
+        for url in (output, records.url):
+            if (there := files.info(url)) is not None and there["type"] != "directory":
+                raise file_in_the_way(url)
+        files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
+        if self.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
+            raise InUseError(
+                f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
+                "output."
+            )
+
+    def picture(self) -> Callable[[], Illustration | None] | None:
+        """Return what draws the picture at the beginning of the public page; it holds no key. None without a page."""
+        release = self.release
+        parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
+        return functools.partial(illustrate, *parts) if self.page else None
 
 
-def _prepare(
-    spending: Spending | None,
-    release: Release,
-    job: ShardJob,
-    tasks: Sequence[ShardTask],
-    engine: Engine,
-    held: Lease,
-    *,
-    fresh: bool,
-) -> ShardJob:
-    """If requested, find copies to leave out, and enter the spending in the ledger.
+def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:
+    """Privatize a corpus once (``Run``, whose fields ``settings`` are)."""
+    return Run(release, inputs, output, **settings).privatize(engine)
 
-    On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
-    """
-    skip_bad = job.on_bad_rows == "quarantine"
-    try:
-        if release.duplicates == "drop":
-            folder = Records(job.records.address(DROPS))
-            finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
-            drops, seen = find_drops(finding, tasks, engine)
-            job = dataclasses.replace(job, drops=drops, seen=seen)
-        if spending is not None:
-            accounting = AccountPass(
-                spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
-                account=spending.accounting(release.account(job.columns.text, whole_corpus=True)),
-                corpus=job.corpus, drawn=job.columns, drops=job.drops,
-            )  # fmt: skip
-            inputs = {name: record.input for name, record in look(accounting, tasks, engine).items()}
-            entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
-            agreed = _agreed(job.seen or inputs, inputs, tasks)
-            job = dataclasses.replace(job, seen=agreed, entries=entries)
-    except UserError:
-        if fresh and held.is_last():
-            for part in ("failed", DROPS):
-                files.remove_folder(job.records.address(part))
-            job.records.remove("run.json")
-        raise
-    finally:
-        if held.is_last():
-            files.remove_folder(job.records.address(SPENDING))
-    return job
+
+@dataclass(slots=True)
+class _Start:
+    """One start of a run whose folders this process holds; ``job`` is completed on the way."""
+
+    run: Run
+    engine: Engine
+    job: ShardJob
+    tasks: Sequence[ShardTask]
+    held: Lease
+    began: float
+
+    def outcome(self) -> Outcome:
+        """Finish the run."""
+        run, job, tasks = self.run, self.job, self.tasks
+        whole = wholes(tasks)
+        events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
+        looks_first = run.spending is not None or run.release.duplicates == "drop"
+        fresh = looks_first and job.records.read("run.json", Claim) is None
+        ledger = None if run.spending is None else files.absolute(run.spending.ledger)
+        if _claim(run.release, job, tasks, ledger):
+            if run.begun is not None:
+                run.begun()
+            _sweep(job)
+            outcome = self._already()
+            write_pages(job.output, job.records, run.picture())
+            return outcome
+        self._prepare(fresh=fresh)
+        job = self.job
+        if run.begun is not None:
+            run.begun()
+        finish = Finish(job, tasks, draft(run.release, job.columns), run.picture())
+        left = _left(job, tasks)
+        if left and isinstance(self.engine, Detachable) and self.engine.detached:
+            self.engine.launch(job, left, finish)
+            return self._result(Counts(), None)
+        with run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext():
+            measured = self.engine.run(job, left) or {}
+        totals, content = finish.finish()
+        events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
+        return dataclasses.replace(self._result(totals, content), measured=measured)
+
+    def _prepare(self, *, fresh: bool) -> None:
+        """If requested, find copies to leave out, and enter the spending in the ledger.
+
+        On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
+        """
+        run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
+        skip_bad = job.on_bad_rows == "quarantine"
+        try:
+            if run.release.duplicates == "drop":
+                folder = Records(job.records.address(DROPS))
+                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
+                drops, seen = find_drops(finding, tasks, self.engine)
+                job = dataclasses.replace(job, drops=drops, seen=seen)
+            if spending is not None:
+                accounting = AccountPass(
+                    spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
+                    account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
+                    corpus=job.corpus, drawn=job.columns, drops=job.drops,
+                )  # fmt: skip
+                inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
+                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                agreed = _agreed(job.seen or inputs, inputs, tasks)
+                job = dataclasses.replace(job, seen=agreed, entries=entries)
+        except UserError:
+            if fresh and self.held.is_last():
+                for part in ("failed", DROPS):
+                    files.remove_folder(job.records.address(part))
+                job.records.remove("run.json")
+            raise
+        finally:
+            if self.held.is_last():
+                files.remove_folder(job.records.address(SPENDING))
+        self.job = job
+
+    def _already(self) -> Outcome:
+        """Check a finished release against its input and output. Raises UserError if either has changed."""
+        job, counts = self.job, Counts()
+        for task in wholes(self.tasks):
+            record = job.records.read(f"shards/{task.record_name}", Shard)
+            if record is None or not job.is_done(task):
+                raise ChangedError(
+                    f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                    "input into another output, as a further release."
+                )
+            counts += Counts.of(record.counts, job.records.url)
+        content = read_manifest(job.output)["content_sha256"]
+        return dataclasses.replace(self._result(counts, content), finished_before=True)
+
+    def _result(self, counts: Counts, content: str | None) -> Outcome:
+        job, seconds = self.job, time.monotonic() - self.began
+        shards = len(wholes(self.tasks))
+        return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
@@ -333,8 +382,8 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
     """Return the figures of copies, for the records."""
     if job.drops is not None:
         return {}
-    found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
-    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(found)}}
+    copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
+    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
@@ -366,7 +415,7 @@ def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
 
 def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
     """Claim the folders for this run, or check that they belong to it; say whether the release is already finished."""
-    mine = Run(
+    mine = Claim(
         version=RUN_VERSION,
         release=release.digest,
         key=release.key.fingerprint(),
@@ -380,7 +429,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         configuration=release.configuration(),
     )
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json", Run)  # after checking the output: an equal run may be starting right now
+    theirs = job.records.read("run.json", Claim)  # after checking the output: an equal run may be starting right now
     if theirs is None:
         if written:
             raise InUseError(
@@ -388,7 +437,7 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
             )
         if job.records.create("run.json", mine):
             return False
-        theirs = job.records.read("run.json", Run) or mine
+        theirs = job.records.read("run.json", Claim) or mine
     if not written and not job.records.names("shards") and job.records.names("failed"):
         theirs = mine  # nothing but a first attempt that failed
         job.records.write("run.json", mine)
@@ -424,25 +473,3 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         job.records.write("run.json", mine)  # no bad row was met so far
     forget_failed(job.records)
     return files.exists(files.join(job.output, "manifest.json"))
-
-
-def _already(job: ShardJob, tasks: Sequence[ShardTask], began: float) -> Outcome:
-    """Check a finished release against its input and output. Raises UserError if either has changed."""
-    counts = Counts()
-    whole = wholes(tasks)
-    for task in whole:
-        record = job.records.read(f"shards/{task.record_name}", Shard)
-        if record is None or not job.is_done(task):
-            raise ChangedError(
-                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                "input into another output, as a further release."
-            )
-        counts += Counts.of(record.counts, job.records.url)
-    manifest = read_manifest(job.output)
-    outcome = _outcome(job, counts, len(whole), manifest["content_sha256"], began)
-    return dataclasses.replace(outcome, finished_before=True)
-
-
-def _outcome(job: ShardJob, counts: Counts, shards: int, content: str | None, began: float) -> Outcome:
-    seconds = time.monotonic() - began
-    return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)

@@ -176,6 +176,15 @@ class ShardJob(Work[Shard]):
             ledger=None if self.entries is None else list(self.entries),
         )
 
+    def assemble_all(self, tasks: Sequence[ShardTask]) -> None:
+        """Join the pieces of every shard that was done in pieces."""
+        by_shard: dict[int, list[ShardTask]] = {}
+        for task in tasks:
+            if task.piece is not None:
+                by_shard.setdefault(task.shard, []).append(task)
+        for pieces in by_shard.values():
+            self.assemble(pieces)
+
     def assemble(self, pieces: Sequence[ShardTask]) -> None:
         """Join the pieces of one shard into its output file, and record the shard."""
         whole = ShardTask(

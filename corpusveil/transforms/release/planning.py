@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
-from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, NotMadeError
 from corpusveil.ledger.account import Account, AccountPass
@@ -27,20 +26,18 @@ from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.inputs import InputShard, find_shards
+from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.parquet import read_table
-from corpusveil.storage.reading import settled
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.copies import Copies, content_tags, count
-from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.document_figures import DocumentFigure, figure_of, sentences
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.released import refuse_denoised
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -79,74 +76,55 @@ class Forecast(Shown):
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""
         read, written = (f"{size / MIB:,.1f} MiB" for size in (self.bytes_read, self.bytes_written))
-        told = [
+        lines = [
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
             f"about {several(self.documents, 'document')}, {several(self.tokens, 'token')}, {written} written",
         ]
         if self.own_words is not None:
-            told.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
+            lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
-        told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
+        lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
         names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
-            told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
+            lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         if self.composed is not None:
-            told += sentences([self.composed], "of the costliest document in the sample")
+            lines += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
+            lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
-            told.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
+            lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
-            told.append(self.copies.sentence())
-        return told
+            lines.append(self.copies.sentence())
+        return lines
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
         return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 
-def forecast(
-    release: Release,
-    inputs: Sequence[str],
-    *,
-    columns: Columns | None = None,
-    root: str | None = None,
-    corpus: str | None = None,
-    format: str = "same",
-    on_bad_rows: OnBadRows = "fail",
-    spending: Spending | None = None,
-) -> Forecast:
-    """Measure the cost of a release of the inputs, on up to ``SAMPLED`` shards.
+def forecast(run: Run) -> Forecast:
+    """Measure the cost of a run on up to ``SAMPLED`` shards.
 
     With ``spending``, the cost includes the ledger's pass, and the ledger's caps are checked for the sample of this
     release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
     sampled shards have faults.
     """
-    columns = columns or Columns()
-    shards = find_shards(inputs, root)
-    suffix = formats.suffix_of(format)
-    columns = settled(columns, shards, suffix)
-    if spending is not None:
-        refuse_denoised(shards)
-    corpus = name_of_corpus(corpus, shards)
+    release, spending, source = run.release, run.spending, run.source()
+    shards, columns = source.shards, source.columns
     asked = spending or Spending("")
-    tasks = plan(shards, suffix, None)
+    tasks = plan(shards, source.suffix, None)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
         records = Records(f"{folder}/records")
-        record_key = passing.key.derive("records")
-        job = ShardJob(
-            passing.kernel(whole_corpus=True), columns, f"{folder}/out", records, passing.digest,
-            passing.key.fingerprint(), record_key, on_bad_rows, corpus=corpus,
-        )  # fmt: skip
+        job = dataclasses.replace(run, release=passing).job(source, f"{folder}/out", records)
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
         noting = AccountPass(
-            asked.reading(columns), records, record_key, on_bad_rows == "quarantine", account=account, corpus=corpus,
-            drawn=columns,
+            asked.reading(columns), records, job.record_key, run.on_bad_rows == "quarantine", account=account,
+            corpus=source.corpus, drawn=columns,
         )  # fmt: skip
         _warm(job)
         for number in chosen:
@@ -209,14 +187,14 @@ def _numbers(note: str) -> pa.Table:
 
 
 def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
-    found = {}
+    readings = {}
     for name in READINGS:
         values = accounts[name].to_numpy()
         mean = (
             math.inf if values.size and values.max() == INFINITE else float(values.mean()) / SCALE if values.size else 0
         )
-        found[name] = (mean, as_float(int(values.max(initial=0))))
-    return found
+        readings[name] = (mean, as_float(int(values.max(initial=0))))
+    return readings
 
 
 def _dearest(release: Release, accounts: pa.Table) -> DocumentFigure | None:
@@ -261,10 +239,10 @@ def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
     Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
     """
     secret = Key.generate().derive("copies")
-    found = []
+    tags = []
     for shard in shards:
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
             batches = form.batches(file, shard.url, columns)
-            found += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
-    return count(found)
+            tags += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
+    return count(tags)

@@ -29,7 +29,7 @@ KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own p
 def statement(release: Release) -> dict[str, Any]:
     """Return the guarantee of a release as JSON-able fields, and in words."""
     guarantee = guarantee_of(release)
-    figures = [one.as_dict() for one in release.document_figures()]
+    figures = [figure.as_dict() for figure in release.document_figures()]
     documents = {"documents_in_epsilon_delta": figures} if figures else {}
     return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
 
@@ -73,22 +73,22 @@ def _of_length(release: Release, token: Guarantee) -> list[str]:
     )
     seen = "Where epsilon leaves most words unchanged, a reader sees where the text stops making sense."
     if isinstance(length, LengthGrid):
-        told = (
+        first = (
             f"Length: documents are padded to the next of {_points(length)} words. The length does not distinguish "
             "two documents in the same cell of this grid (0 nats); the cell is disclosed."
         )
-        return [f"{told} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
+        return [f"{first} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
     each = written(length_epsilon(length))
-    told = (
+    first = (
         f"Length: the number of words is released with noise, of epsilon {each} for each word of difference, between "
         "documents of any length. Where the noise is negative, the text is cut at its end."
     )
     word = f"A word that only the longer of two documents has costs {each} for the length; {beyond}. {seen}"
-    return [f"{told} {fillers}", word]
+    return [f"{first} {fillers}", word]
 
 
 def _points(length: LengthGrid) -> str:
-    return ", ".join(f"{one:,}" for one in length.first_points(4)) + ", …"
+    return ", ".join(f"{point:,}" for point in length.first_points(4)) + ", …"
 
 
 def guarantee_of(release: Release) -> Guarantee:
@@ -160,10 +160,10 @@ def guarantee_of(release: Release) -> Guarantee:
     else:
         lines.append("No guarantee holds: " + " ".join(token.notes))
     if resampled and token.holds:
-        one = budget.per == "token"
-        bound = mechanism.unknown_bound(budget.epsilon, public) if one else mechanism.unknown_bound_at_most(public)
+        single = budget.per == "token"
+        bound = mechanism.unknown_bound(budget.epsilon, public) if single else mechanism.unknown_bound_at_most(public)
         capitals = " except by their capitals" if policy.case == "restore" else ""
-        share = "" if one else ", whatever its share of the budget"
+        share = "" if single else ", whatever its share of the budget"
         lines.append(
             f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
             f"token, so two such tokens cannot be distinguished{capitals}. Such a token can be distinguished from a "

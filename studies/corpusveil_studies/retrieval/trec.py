@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import BadRowError, DataError, MismatchError, UnsetError
-from corpusveil.storage import files, formats, lines
+from corpusveil.storage import files, formats
 from corpusveil.storage.compression import chunks, codec_of
+from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
 from corpusveil_studies.retrieval.obfuscated_search import DL19_THRESHOLD, Judgements
 
@@ -68,7 +69,7 @@ def _numbered(url: str) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of the first line of some, from 1, and the lines."""
     number = 1
     with files.open_read(url) as file:
-        for group in lines.split(chunks(file, url, codec_of(url)), url):
+        for group in split(chunks(file, url, codec_of(url)), url):
             yield number, group
             number += len(group)
 

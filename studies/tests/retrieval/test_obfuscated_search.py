@@ -17,7 +17,7 @@ from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.release.profiles import PROFILES
+from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil_studies.retrieval.bm25 import Bm25
 from corpusveil_studies.retrieval.dense import Dense

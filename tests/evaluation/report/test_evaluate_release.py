@@ -232,6 +232,24 @@ class TestTheReport:
         assert [line["name"] for line in lines] == [measure["name"] for measure in told["measures"]]
         assert not any(word in json.dumps(told["measures"]) for word in WORDS)
 
+    def test_a_configuration_file_asks_for_it_and_for_an_audit(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Paths are relative to the file; a refuted guarantee ends the run."""
+        file = tmp_path / "run.toml"
+        audit = '[audit]\nmechanisms = ["{}"]\nepsilons = [1.0]\npath = "audit.json"\n'
+        evaluate = f'[evaluate]\noriginal = "{source}"\nprivate = "{private}"\npath = "r"\nlabel = "topic"\nseeds = 2\n'
+        content = f'[space]\npath = "{space.url}"\n{audit}{evaluate}'
+        file.write_text(content.format("custext-per-word"))
+        assert run(["run", str(file)]) == 1
+        assert "[refuted-guarantee]" in capsys.readouterr().err
+        assert not (tmp_path / "r").exists()
+        file.write_text(content.format("ring-geometric"))
+        assert run(["run", str(file)]) == 0
+        assert json.loads((tmp_path / "audit.json").read_text())["refuted"] is False
+        names = {figure["name"] for figure in json.loads((tmp_path / "r" / "report.json").read_text())["measures"]}
+        assert {"retention of a word (N_w)", "accuracy, private to private"} <= names
+
     def test_to_be_published_has_no_text_and_nothing_counted(
         self, source: Path, private: Path, space: Space, tmp_path: Path
     ) -> None:

@@ -30,6 +30,7 @@ from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.evaluation.utility import text_classifiers
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
+from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.settings.rules import risk_model
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -332,11 +333,11 @@ def test_the_demo_says_what_its_release_gives_away(
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
-def test_the_demo_names_its_risk_beforehand_and_it_is_of_context(tmp_path: Path) -> None:
+def test_the_demo_names_its_risk_beforehand_and_it_is_of_context() -> None:
     """It denoises, and a denoised release shows what is guessed from context."""
-    settings = demonstration.settings_of(tmp_path, ["public.json.gz"], ["news.json.gz"])
+    settings = toml.read(str(demonstration.CONFIGURATION)).settings
     (budget,) = settings.needed("budget")
-    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, demonstration.RISK, "context")
+    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, 0.5, "context")
     assert risk_model(settings) == settings.value("model.path")
 
 

@@ -1,0 +1,104 @@
+"""The folder from which a Dataflow Flex Template is built, and the key that a launched template reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from corpusveil.deployment.wheel import build_wheel, needed
+from corpusveil.errors import BadValueError, SecretError
+from corpusveil.storage import files
+
+EXTRAS = ("dataflow",)
+KEY_VARIABLE = "CORPUSVEIL_KEY"
+IMAGE_VARIABLE = "CORPUSVEIL_IMAGE"
+FILES = ("Dockerfile", "main.py", "metadata.json", "requirements.txt")
+_IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_KEY_BYTES = 32
+
+
+def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> list[Path]:
+    """Write Dockerfile, launcher, metadata, requirements and the wheel of corpusveil into a folder; return them.
+
+    Raises UserError for an invalid image address, and if a required package is not installed; WorkError if the wheel
+    cannot be written.
+    """
+    if not _IMAGE.fullmatch(image):
+        raise BadValueError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+    requirements = needed(EXTRAS)
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = build_wheel(folder)
+    version = sys.version_info
+    filled = string.Template(_template("Dockerfile")).substitute(
+        digits=f"{version.major}{version.minor}",
+        python=f"{version.major}.{version.minor}",
+        beam=metadata.version("apache-beam"),
+        wheel=wheel.name,
+        image=image,
+    )
+    texts = {
+        "Dockerfile": filled,
+        "main.py": _template("main.py"),
+        "metadata.json": json.dumps(described, indent=2, ensure_ascii=False) + "\n",
+        "requirements.txt": "".join(f"{line}\n" for line in requirements),
+    }
+    for name in FILES:
+        (folder / name).write_text(texts[name], encoding="utf-8")
+    return [*(folder / name for name in FILES), wheel]
+
+
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("template_files", f"{name}.in").read_text(encoding="utf-8")
+
+
+def commands(folder: str, image: str) -> dict[str, str]:
+    """Return how to build and to launch the template."""
+    required = ["input=gs://BUCKET/IN/*.json.gz", "space=gs://BUCKET/SPACE", "output=gs://BUCKET/OUT"]
+    required += ["mechanism=ring-geometric", "epsilon=1", "key=projects/PROJECT/secrets/NAME/versions/1"]
+    return {
+        "image": f"gcloud builds submit {folder} --tag {image}",
+        "template": f"gcloud dataflow flex-template build gs://BUCKET/templates/corpusveil.json --image {image} "
+        f"--sdk-language PYTHON --metadata-file {folder}/metadata.json",
+        "run": "gcloud dataflow flex-template run JOB --region REGION "
+        "--template-file-gcs-location gs://BUCKET/templates/corpusveil.json --staging-location gs://PRIVATE/staging "
+        "--temp-location gs://PRIVATE/temp --service-account-email ACCOUNT "
+        + " ".join(f"--parameters '{parameter}'" for parameter in required),
+    }
+
+
+def read_key(location: str) -> str:
+    """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
+
+    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
+    """
+    if location.startswith("projects/"):
+        from google.api_core.exceptions import GoogleAPIError
+        from google.auth.exceptions import GoogleAuthError
+        from google.cloud import secretmanager
+
+        try:
+            client = secretmanager.SecretManagerServiceClient()
+            data = bytes(client.access_secret_version(name=location).payload.data)
+        except (GoogleAPIError, GoogleAuthError) as error:
+            raise SecretError(
+                f"{location}: this secret could not be read ({type(error).__name__}); "
+                "give the launcher's account the role Secret Manager Secret Accessor."
+            ) from None
+    else:
+        data = files.read_bytes(location)
+    text = data.hex() if len(data) == _KEY_BYTES else data.decode("ascii", "replace").strip()
+    if not re.fullmatch(f"[0-9a-fA-F]{{{2 * _KEY_BYTES}}}", text):
+        raise SecretError(f"{location}: this is not a key; store {_KEY_BYTES} bytes, or as many in hexadecimal.")
+    return text
+
+
+def job_options(image: str, given: Sequence[str]) -> list[str]:
+    """Return the options of a job whose workers start from the unchanged image."""
+    return [*given, f"--sdk_container_image={image}", "--sdk_location=container"]

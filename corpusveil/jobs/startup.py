@@ -1,0 +1,127 @@
+"""How processes begin: the workers of this machine, and processes in which only corpusveil works.
+
+Workers are forked from a process that has loaded what all of them need: Python's own fork server, one for each process
+that has workers. It is started with the first of them and ends when the process that started it does. Workers are
+interpreters of their own instead, which load everything by themselves, where forking is not safe (macOS), where the
+fork server is not (CVE-2022-42919), and where the cores are shared in another way than when the fork server was
+started: OpenBLAS reads that once, when it is loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from multiprocessing.context import BaseContext
+from types import TracebackType
+from typing import Any
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_LONGEST_FOLDER = 64
+"""A socket's name has at most 107 bytes, of which the fork server's own part takes some 35."""
+_began_with: list[tuple[str | None, ...]] = []
+"""How the cores were shared when the fork server was started, if it was."""
+
+
+_own: list[bool] = []
+
+
+def own_process() -> None:
+    """Begin a process that runs a command alone: no other code in it uses pandas, or Python's only fork server."""
+    hide_pandas()
+    _own.append(True)
+
+
+def context(workers: int) -> BaseContext:
+    """Return what to start so many worker processes with."""
+    sound = sys.platform == "linux" and sys.version_info >= (3, 11, 1)
+    if not (_own and sound) or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
+        return multiprocessing.get_context("spawn")
+    with _threads_shared_by(workers):
+        shared = tuple(os.environ.get(name) for name in _THREADS)
+    if not _began_with:
+        _began_with.append(shared)
+        multiprocessing.get_context("forkserver").set_forkserver_preload(["corpusveil.jobs.preload"])
+    return multiprocessing.get_context("forkserver" if _began_with == [shared] else "spawn")
+
+
+@contextlib.contextmanager
+def starting(workers: int) -> Iterator[None]:
+    """Give processes that are started here their part of the cores, and a fork server this process' modules.
+
+    Linear algebra's own threads would fight for the cores. Modules are found as they are here (``sys.path``).
+    """
+    with _threads_shared_by(workers), _set(PYTHONPATH=os.pathsep.join(sys.path), PYTHONSAFEPATH="1"):
+        yield
+
+
+def environment(workers: int) -> dict[str, str]:
+    """Return the environment of so many workers, which a fork server's is not where it has changed since."""
+    with _threads_shared_by(workers):
+        return dict(os.environ)
+
+
+def _threads_shared_by(workers: int) -> contextlib.AbstractContextManager[None]:
+    each = str(max(1, (os.cpu_count() or 1) // workers))
+    return _set(**{name: each for name in _THREADS if name not in os.environ})
+
+
+@contextlib.contextmanager
+def _set(**values: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+class _NoPandas:
+    """A finder that has no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG004 - the protocol's own
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+
+def hide_pandas() -> None:
+    """Let Arrow do without pandas in this process.
+
+    Arrow imports pandas, a quarter of a second, when it makes its first array of a list, of NumPy's or for NumPy, to
+    know pandas' objects. It tries once in each of these places. Pandas is hidden for these first times: afterwards it
+    can be imported, and Arrow takes its objects for those of a stranger.
+    """
+    if "pandas" in sys.modules:
+        return
+    import numpy as np
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([0]).to_numpy()
+        pa.array(np.zeros(0))
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+def end_quietly() -> None:
+    """Let a worker whose command ended while the worker started end without a traceback.
+
+    A fork server may fork a worker that was requested before the command was interrupted. The worker then finds the
+    command's semaphores and pipes gone. Errors in a worker's tasks do not come this way: they reach the command.
+    """
+    show = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, (FileNotFoundError, EOFError, ConnectionError)):
+            show(kind, error, trace)
+
+    sys.excepthook = hook

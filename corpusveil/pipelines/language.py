@@ -1,0 +1,65 @@
+"""From n-gram counts of public text to a language model, and by it from a release to a readable one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.display import several
+from corpusveil.errors import UnsetError
+from corpusveil.language import modelling
+from corpusveil.language.denoise import NO_FACTS, Search
+from corpusveil.language.model import load_model
+from corpusveil.pipelines.collocations import said_when_made
+from corpusveil.pipelines.demo_space import located
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.spaces import load_space
+from corpusveil.storage.engine import Engine
+from corpusveil.transforms.release import denoise_corpus
+
+
+def build_model(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+    """Make the language model of the counts; return its description."""
+    (chosen,) = settings.needed("model")
+    counts, output, began = chosen.counts or settings.value("collocations.counts"), chosen.path, time.monotonic()
+    if counts is None:
+        raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
+    pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
+    with said_when_made(output, watch):
+        made = modelling.build_model(counts, output, engine or settings.engine.make(), pruning, watch=watch.stage)
+    sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
+    watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
+    return made
+
+
+def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | None = None) -> denoise_corpus.Denoised:
+    """Denoise a release; finished work is not repeated."""
+    watch = watch or Watch()
+    chosen, space = settings.needed("denoise", "space")
+    release = chosen.release or settings.value("output.path")
+    model = chosen.model or settings.value("model.path")
+    for name, value in (("release", release), ("model", model)):
+        if value is None:
+            raise UnsetError(f"denoise.{name}: this setting is missing; add it.")
+    table = chosen.collocations or settings.value("text.collocations")
+    made = denoise_corpus.denoise(
+        release, chosen.path, space=load_space(located(space.path, "space")), model=load_model(located(model, "model")),
+        collocations=None if table is None else load_collocations(table),
+        search=Search(
+            aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share,
+            margin=chosen.margin,
+        ),
+        engine=engine or settings.engine.make(), watch=watch.shards,
+    )  # fmt: skip
+    if not made.words:
+        documents = several(made.documents, "document is", "documents are")
+        watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
+        return made
+    watch.say(
+        f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
+        f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
+        f"of {release} holds unchanged if the model is public; nothing was spent.\n{NO_FACTS}"
+    )
+    return made

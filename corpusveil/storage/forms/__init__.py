@@ -1,0 +1,223 @@
+"""Forms of documents, a file each: what documents a file holds, and what is written for a document.
+
+All else is derived from these two ideas: rows that are counted, cut into batches and resumed in the middle; blocks that
+are compressed by themselves; pieces of a shard that are joined; bad rows that are set aside.
+"""
+
+from __future__ import annotations
+
+import abc
+import codecs
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, ClassVar, TypeVar
+
+import pyarrow as pa
+
+from corpusveil.choices import Codec, Separator
+from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
+from corpusveil.storage import files
+from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage.rows import Batch, Columns, cut
+
+MOST_LINE_BYTES = 256 << 20
+"""Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
+hundred kilobytes of gzip can hold a line that fills any memory."""
+_RAW_BYTES = 4 << 20
+
+
+RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
+NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
+
+
+def too_long(name: str, line: int) -> UserError:
+    """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
+    return BadRowError(
+        f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
+        "it, or fetch the file again if it should not have such a line."
+    )
+
+
+def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
+    r"""Yield the lines of each chunk, without their ``\n``; a line that spans chunks comes with its last one.
+
+    A byte order mark before the first line is none of it. Raises UserError for a line that is too long.
+    """
+    rest, number = io.BytesIO(), 1  # which hands over a huge line without a copy
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        if rest.write(first) and rest.tell() > MOST_LINE_BYTES:
+            raise too_long(name, number)
+        if others:
+            line, rest = rest.getvalue(), io.BytesIO()
+            rest.write(others.pop())
+            yield [_unmarked(line, name) if number == 1 else line, *others]
+            number += 1 + len(others)
+    line, rest = rest.getvalue(), io.BytesIO()
+    if last := _unmarked(line, name) if number == 1 else line:
+        yield [last]
+
+
+def _unmarked(line: bytes, name: str) -> bytes:
+    """Return the first line without its byte order mark. Raises UserError for that of UTF-16."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise BadFileError(
+            f"{name}: this file is UTF-16, and only UTF-8 is read; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
+        )
+    return line.removeprefix(codecs.BOM_UTF8)
+
+
+class Writer(abc.ABC):
+    """Writes the rows of one shard, block by block."""
+
+    @abc.abstractmethod
+    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
+        """Write rows: texts large_string [N], kept arrays [N]."""
+
+    @abc.abstractmethod
+    def end_block(self) -> None:
+        """End the block that was being written."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Write what follows the last block; the file stays open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form(abc.ABC):
+    """A form of documents, compressed or not."""
+
+    codec: Codec
+    seeks: ClassVar[bool] = False
+    """Whether reading needs a file that can seek."""
+    checksum: ClassVar[str] = "SHA-256 of each shard's uncompressed bytes"
+    """What the checksum of a shard is computed from, in words."""
+    has_columns: ClassVar[bool] = True
+    has_separator: ClassVar[bool] = False
+    rows_differ: ClassVar[bool] = False
+    """Whether each row can have columns of its own."""
+
+    def check(self, columns: Columns) -> None:
+        """Raise UserError if the form cannot hold these columns."""
+        if self.has_columns or not (columns.id is not None or columns.keep):
+            return
+        option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.keep[0])
+        raise ColumnError(
+            f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
+        )
+
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return the names of a file's columns; where each row has its own, of those at the beginning."""
+        return []
+
+    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
+        """Return the types of the kept columns."""
+        return [pa.large_string()] * len(columns.keep)
+
+    @abc.abstractmethod
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
+        """Return the number of rows."""
+
+    @abc.abstractmethod
+    def batches(
+        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the rows start to stop in batches that depend on nothing but the rows of their block.
+
+        Raises UserError for columns that are not there or of a wrong type.
+        """
+
+    @abc.abstractmethod
+    def writer(
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
+        """Return a writer of a shard, or of a piece of one that is not the ``first``.
+
+        ``digest`` (hashlib's interface) is fed what ``checksum`` says.
+        """
+
+    @abc.abstractmethod
+    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
+        """Write the shard whose pieces are at these addresses; ``digest`` is fed."""
+
+
+D = TypeVar("D")
+
+
+class ByteForm(Form, abc.ABC):
+    """A form whose files are bytes, perhaps compressed, and whose documents follow one another.
+
+    A subclass says which documents bytes hold (``documents``, ``parsed``), and which bytes documents become
+    (``render``, and ``header`` where a file begins with one).
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[Any]]:
+        """Yield the documents of a file's uncompressed bytes, in groups, as ``parsed`` takes them."""
+
+    @abc.abstractmethod
+    def parsed(self, documents: Sequence[Any], first: int, columns: Columns) -> Batch:
+        """Return documents as a batch; ``first`` is the number of the first one, from 0."""
+
+    @abc.abstractmethod
+    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+        """Return documents as bytes, in one piece: what goes into a compressor at a time decides its output."""
+
+    def header(self, columns: Columns) -> bytes:
+        """Return what stands before the first document of a file."""
+        return b""
+
+    def size(self, document: Any) -> int:
+        """Return the size of a document, by which batches are cut."""
+        return len(document)
+
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
+        return sum(len(group) for group in self.documents(chunks(file, name, self.codec), name, Columns()))
+
+    def batches(
+        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
+    ) -> Iterator[Batch]:
+        documents = self.documents(chunks(file, name, self.codec), name, columns)
+        for first, some in cut(documents, self.size, start, stop):
+            yield self.parsed(some, first, columns)
+
+    def writer(
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
+        return ByteWriter(self, blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
+
+    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
+        for piece in filter(files.size, pieces):  # one without rows is an empty file
+            with files.open_read(piece) as file:
+                while data := file.read(_RAW_BYTES):
+                    sink.write(data)
+            with files.open_read(piece) as file:
+                for data in chunks(file, piece, self.codec):
+                    digest.update(data)
+
+
+class ByteWriter(Writer):
+    """Writes what a form renders, after its header."""
+
+    def __init__(self, form: ByteForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
+        self._form, self._blocks, self._columns, self._digest, self._header = form, file, columns, digest, header
+
+    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
+        self._put(self._form.render(texts, kept, self._columns))
+
+    def _put(self, data: Any) -> None:
+        if self._header:
+            data, self._header = b"".join((self._header, data)), b""
+        if len(data):
+            self._digest.update(data)
+            self._blocks.write(data)
+
+    def end_block(self) -> None:
+        self._blocks.end()
+
+    def close(self) -> None:
+        self._put(b"")  # the header of a shard without rows
+        self._blocks.end()

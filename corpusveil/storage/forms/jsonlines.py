@@ -1,0 +1,223 @@
+"""``.json[.gz|.zst]``, ``.jsonl[.gz|.zst]``: JSON lines, C4's own form."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, ClassVar
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from corpusveil.choices import Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, existing
+from corpusveil.storage.compression import chunks
+from corpusveil.storage.forms import RECODE, ByteForm, split
+from corpusveil.storage.json_text import quoted
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
+from corpusveil.storage.values import as_json
+
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_FIRST_LINES = 100
+_LONG_LINE = 16 << 20
+_CELLS = 1 << 12
+"""So many kept values are objects of Python at a time, which take 4 KB each."""
+
+
+class _BadValueError(Exception):
+    """Why a row can't be read, and the kind of error that this is."""
+
+    def __init__(self, why: str, kind: type[UserError] = BadFileError) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+def _value(row: Any, column: str) -> Any:
+    try:
+        return row[column]
+    except KeyError:
+        raise _BadValueError(f"has no column {column!r}{existing(column, row)}", ColumnError) from None
+    except (TypeError, IndexError):
+        raise _BadValueError("not a JSON object; write an object on each line.") from None
+
+
+def _kept(row: Any, columns: Columns) -> list[Any]:
+    if columns.others == "keep":
+        return [{name: value for name, value in row.items() if name != columns.text}]
+    return [_value(row, column) for column in columns.keep]
+
+
+def _dumps(value: Any) -> str:
+    """Write JSON with whole numbers of any size, which orjson turns into floats."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_unicode(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[str]]:
+    """Return text, id and kept values of one line; a text that is null stays null."""
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
+            raise MemoryError from None
+        other = "" if _is_unicode(line) else f" {RECODE}"
+        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
+    text = _value(row, columns.text)
+    if text is not None and not isinstance(text, str):
+        raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+    identity = None
+    if columns.id is not None:
+        identity = _value(row, columns.id)
+        if identity is None:
+            raise _BadValueError(no_id(columns.id))
+        if not isinstance(identity, (str, int)) or isinstance(identity, bool):
+            raise _BadValueError(
+                f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
+            )
+    if not columns.keeps:
+        return text, identity, []
+    try:
+        if not _LONG_NUMBER.search(line):
+            # as str, because the bytes that orjson returns keep 4 KB each, however short they are
+            return text, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
+        orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
+        return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
+    except orjson.JSONEncodeError:
+        raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
+
+
+def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
+    """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
+    if columns.id is not None or columns.keeps:
+        return None
+    loads, column = orjson.loads, columns.text
+    try:
+        texts = [loads(line)[column] for line in rows]
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return None
+    return texts if {*map(type, texts)} <= {str, type(None)} else None
+
+
+def _strings(texts: list[str | None]) -> pa.Array:
+    """Return texts as large_string; a single one, which may be huge, is copied once instead of twice."""
+    if len(texts) != 1 or texts[0] is None:
+        return pa.array(texts, type=pa.large_string())
+    data = texts[0].encode()
+    bounds = np.array([0, len(data)], dtype=np.int64)
+    return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
+
+
+def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
+    batch = Batch(first + len(rows))
+    if (sound := _texts(rows, columns)) is not None:
+        batch.numbers = list(range(first, batch.stop))
+        batch.texts = _strings(sound)
+        return batch
+    texts: list[str | None] = []
+    identities: list[Any] = []
+    kept: list[list[str]] = []
+    for number, line in enumerate(rows, first):
+        try:
+            text, identity, values = _row(line, columns)
+        except _BadValueError as error:
+            batch.bad.append(BadRow(number, str(error), line, error.kind))
+            continue
+        batch.numbers.append(number)
+        texts.append(text)
+        identities.append(identity)
+        kept.append(values)
+    batch.texts = _strings(texts)
+    batch.ids = None if columns.id is None else identities
+    batch.kept = [
+        pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
+        for k in range(len(_types(columns)))
+    ]
+    return batch
+
+
+def _types(columns: Columns) -> list[pa.DataType]:
+    """Return the types of kept columns: JSON text for each, or for all others together."""
+    return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
+
+
+class Renderer:
+    """Rows as JSON lines."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._begin = b"{" + orjson.dumps(columns.text) + b":"
+        self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
+        self._whole = columns.others == "keep"
+
+    def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
+        """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
+        return b"".join(self.parts(texts, kept)) if kept else next(self.parts(texts, kept))
+
+    def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
+        """Yield the rows, so many at a time that memory holds their values."""
+        if not kept:
+            yield quoted(texts, self._begin, b"}\n")[0]
+            return
+        size = max(1, _CELLS // len(kept))
+        for first in range(0, len(texts), size):
+            yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
+
+    def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
+        whole, ends = quoted(texts, self._begin, b"")
+        rows: list[Any] = []
+        first = 0
+        for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
+            rows.append(whole[first:last])
+            if self._whole:
+                (others,) = values  # an object, of which the text becomes a part
+                rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
+            else:
+                for name, value in zip(self._keep, values, strict=True):
+                    rows += (name, value)
+                rows.append(b"}\n")
+            first = last
+        return b"".join(rows)
+
+
+class JsonLines(ByteForm):
+    """A JSON object a line; blank lines are no rows. The text column is written under its own name, and first."""
+
+    __slots__ = ()
+    rows_differ: ClassVar[bool] = True
+
+    def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
+        """Return JSON text for each."""
+        return _types(columns)
+
+    def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
+        """Return the fields of the first lines but huge ones, in the order in which they appear."""
+        fields: dict[str, None] = {}
+        for line in next(self.documents(chunks(file, name, self.codec), name, Columns()), [])[:_FIRST_LINES]:
+            if len(line) > _LONG_LINE:
+                continue
+            with contextlib.suppress(orjson.JSONDecodeError):
+                row = orjson.loads(line)
+                fields |= dict.fromkeys(row) if isinstance(row, dict) else {}
+        return list(fields)
+
+    def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
+        """Yield the lines that are not blank."""
+        for group in split(pieces, name):
+            yield [line for line in group if line.strip()]
+
+    def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
+        """Return what lines say."""
+        return _parse(documents, columns, first)
+
+    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+        """Return ``{"text": ..., kept columns}`` a line."""
+        return Renderer(columns)(texts, kept)

@@ -1,0 +1,187 @@
+"""The packed environment: the call of pex, and a cluster that runs it from an empty home."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from packaging.requirements import Requirement
+
+from corpusveil.deployment import machine_code, package
+from corpusveil.deployment.package import LEFT_OUT, commands, package_spark
+from corpusveil.deployment.wheel import build_wheel, installed, requirement
+from corpusveil.errors import InstallationError
+from tests.calls import refused, succeeds
+from tests.collocations.corpora import make, write
+from tests.engines.corpora import Ground, make_ground, release_files
+
+
+def test_versions_are_those_of_this_environment() -> None:
+    """Each package once, without the engines, which the cluster has, and without corpusveil itself."""
+    lines = list(installed(LEFT_OUT))
+    names = [line.split("==")[0].lower() for line in lines]
+    assert len(names) == len(set(names))
+    assert {"numpy", "pyarrow", "numba", "gensim"} <= set(names)
+    assert not {"pyspark", "apache-beam", "corpusveil"} & set(names)
+    assert all(re.fullmatch(r"[\w.-]+==[\w.!]+", line) for line in lines)
+
+
+def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
+    """It has the installed packages, not versions from an index, with the extras; a path may contain a blank."""
+    found = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
+    assert (found.name, found.extras) == ("corpusveil", {"s3"})
+    assert str(found.url).endswith("/a%20b/x.whl")
+    assert not Requirement(requirement(tmp_path / "x.whl", [])).extras
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a wheel with the machine code of one loop: compiling all takes a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine_code, "PROGRAM", LITTLE)
+        return build_wheel(tmp_path_factory.mktemp("wheel"), machine_code=True)
+
+
+LITTLE = """
+import numpy as np
+from corpusveil.text.utf8 import encode
+encode(233, np.zeros(4, np.uint8), 0)
+"""
+LOADED = f"""
+import corpusveil
+{LITTLE}
+print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.stats.cache_misses.values()))
+"""
+
+
+class TestMachineCode:
+    def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
+        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
+        zipfile.ZipFile(little).extractall(tmp_path)
+        told = subprocess.run(
+            [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False,
+        )  # fmt: skip
+        assert told.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], told.stderr
+
+    def test_is_in_no_other_wheel(self, little: Path, tmp_path: Path) -> None:
+        """Nothing else differs, and each file is in the wheel's record."""
+        plain, names = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (build_wheel(tmp_path), little))
+        assert plain < names
+        assert {Path(name).suffix for name in names - plain} == set(machine_code.ENDINGS)
+        record = next(name for name in names if name.endswith("RECORD"))
+        rows = zipfile.ZipFile(little).read(record).decode().splitlines()
+        assert {row.partition(",")[0] for row in rows} == names
+
+    def test_that_is_not_made_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for program, sentence in (
+            ("pass", "no machine code lies in"),
+            ("1 / 0", "could not compile its loops: ZeroDiv"),
+        ):
+            monkeypatch.setattr(machine_code, "PROGRAM", program)
+            with pytest.raises(InstallationError, match=sentence):
+                build_wheel(tmp_path, machine_code=True)
+        assert not list(tmp_path.iterdir())
+
+
+class TestRefusals:
+    def test_without_pex(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+        with refused("missing-package", "'corpusveil[package]'"):
+            package_spark(str(tmp_path / "out"))
+        assert not (tmp_path / "out").exists()
+
+    def test_of_unknown_extras(self, tmp_path: Path) -> None:
+        with refused("wrong-value", "extra = 'beam'"):
+            package_spark(str(tmp_path / "out"), ["beam"])
+
+    def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its last line is said, and nothing is left half-made."""
+        monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
+        monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
+        with refused("broken-installation", "corpusveil.pex"):
+            package_spark(str(tmp_path / "out"))
+        assert not list((tmp_path / "out").iterdir())
+
+
+def test_commands_name_the_files() -> None:
+    for command in commands("packed").values():
+        words = shlex.split(command)
+        assert words[0] == "spark-submit"
+        assert "packed/corpusveil.pex" in words
+        assert "packed/submit.py" in words
+    assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
+
+
+def test_the_file_to_submit_is_printed() -> None:
+    """Where corpusveil is installed, wherever that is."""
+    assert Path(succeeds("--submit-file").out.strip()).samefile(package.LOGGING.with_name("submit.py"))
+
+
+@pytest.mark.packaged
+def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
+    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own.
+
+    The environment holds neither Beam nor a second Spark; speculative copies of tasks change nothing; counts,
+    collocations and release are those of the local engine.
+    """
+    pytest.importorskip("pex")
+    from benchmarks import cluster
+
+    packed, home = tmp_path / "packed", tmp_path / "home"
+    for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
+        folder.mkdir()
+    package_spark(str(packed))
+    names = zipfile.ZipFile(packed / "corpusveil.pex").namelist()
+    assert any("numpy" in name for name in names)
+    assert not any("pyspark" in name or "apache_beam" in name for name in names)
+    ground = make_ground(tmp_path / "ground")
+    texts = write(tmp_path / "texts", make(3000, 3), 4)
+    here, there = tmp_path / "here", tmp_path / "there"
+    space = ("--vectors", there / "vectors", "--output", there / "space")
+    with cluster.standalone(tmp_path / "cluster", given=cluster.bare(home)) as master:
+        submit = cluster.submit(packed, master, "--conf", "spark.speculation=true")
+        for command in (*flow(texts, there, "spark"), ["space", *space], release(ground, there, "spark")):
+            done = subprocess.run(
+                [*submit, *map(str, command)], env=cluster.bare(home), cwd=home, capture_output=True, text=True,
+                check=False, timeout=900,
+            )  # fmt: skip
+            assert done.returncode == 0, (command, done.stderr[-2000:])
+            assert sys.prefix not in done.stdout + done.stderr
+    unpacked = home / ".cache" / "pex"  # where pex unpacks the file; nothing else brought packages
+    assert unpacked.exists()
+    assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []
+    for command in (*flow(texts, here, "local"), release(ground, here, "local")):
+        succeeds(*[str(word) for word in command])
+    assert release_files(there / "release") == release_files(here / "release")
+    for name in ("counts/ngrams", "collocations/collocations.parquet", "tokens/tokens"):
+        assert pa.dataset.dataset(str(there / name)).to_table().equals(pa.dataset.dataset(str(here / name)).to_table())
+    vectors = [np.load(folder / "vectors" / "vectors.npy") for folder in (here, there)]
+    assert vectors[0].shape == vectors[1].shape
+    assert np.isfinite(vectors[1]).all()
+
+
+def flow(texts: Path, folder: Path, engine: str) -> Iterator[list[object]]:
+    """Yield the command lines from a corpus to vectors."""
+    how = ("--engine", engine)
+    counts, collocations = ("--output", folder / "counts"), ("--collocations", folder / "collocations")
+    yield ["count", texts, *counts, "--min-count", 3, *how]
+    yield ["score", "--counts", folder / "counts", "--output", folder / "collocations", "--min-count", 3, *how]
+    yield ["tokenize", texts, *collocations, "--tokenizer", "gst", "--output", folder / "tokens", *how]
+    yield ["train", "--tokens", folder / "tokens", "--output", folder / "vectors", "--dimensions", 16, "--epochs", 1]
+
+
+def release(ground: Ground, folder: Path, engine: str) -> list[object]:
+    """Return the command line of a release on the tests' own space."""
+    return list(ground.arguments(ground.corpus, folder / "release", "--engine", engine))

@@ -1,0 +1,240 @@
+"""What starts a schedule is read by the tools that will read it: cron, systemd, Kubernetes' schemas, Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from croniter import croniter
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.deployment.schedules import on_calendar, parse_times
+from tests.calls import fails, refused
+from tests.cli.test_run import save
+from tests.engines.corpora import WORDS, make_space
+
+TIMES = (
+    "0 3 * * *", "*/15 * * * *", "30 2 * * 1-5", "0 0 1 * *", "5 4 1,15 * *", "0 12 13 * 5", "59 23 31 12 *",
+    "0 6-18/4 * 3-6 0,6", "10 1 * * 7", "0 0 29 2 *", "1,2,3 */6 2-4 */5 *",
+)  # fmt: skip
+BASE = datetime(2026, 11, 21, 7, 30, tzinfo=UTC)
+AIRFLOW = os.environ.get("CORPUSVEIL_AIRFLOW_PYTHON", "")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    """A release in a folder whose name means something to shells, units, crontabs and templates."""
+    folder = tmp_path / "a 100% 'odd' $HOME {{ name }}"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in/a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
+    make_space(folder / "space")
+    cv.Key.generate().save(folder / "release.key")
+    values: dict[str, dict[str, Any]] = {
+        "corpus": {"input": ["in"]},
+        "space": {"path": "space"},
+        "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0},
+        "key": {"path": "release.key"},
+        "output": {"path": "out"},
+    }
+    save(folder / "s.toml", values)
+    return folder
+
+
+def written(folder: Path, kind: str, *more: str) -> list[Path]:
+    command = ["schedule", str(folder / "s.toml"), "--write", kind, "--to", str(folder / "made"), *more]
+    assert run(command) == 0
+    return sorted((folder / "made").iterdir())
+
+
+class TestTimes:
+    @pytest.mark.parametrize("at", TIMES)
+    def test_are_those_of_cron(self, at: str) -> None:
+        """The fields hold what another reader of cron's form takes from them."""
+        for position, (mine, theirs) in enumerate(zip(parse_times(at), croniter(at, BASE).expanded, strict=True)):
+            if mine is None:
+                assert theirs == ["*"]
+            elif theirs != ["*"]:  # as it writes 0-6 of the weekdays, or */1
+                assert mine == ({one % 7 for one in theirs} if position == 4 else set(theirs))
+
+    @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+    @pytest.mark.parametrize("at", TIMES)
+    def test_systemd_starts_when_cron_does(self, at: str) -> None:
+        """By systemd's own calendar, eight starts ahead."""
+        starts: set[datetime] = set()
+        for event in on_calendar(at):
+            command = [
+                "systemd-analyze",
+                "calendar",
+                "--iterations=8",
+                f"--base-time={BASE:%Y-%m-%d %H:%M:%S} UTC",
+                event,
+            ]
+            told = subprocess.run(command, capture_output=True, text=True, check=True, env={"TZ": "UTC", **os.environ})
+            for found in re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", told.stdout):
+                starts.add(datetime.strptime(found, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC))
+        iterator = croniter(at, BASE)
+        expected = [iterator.get_next(datetime) for _ in range(8)]
+        assert sorted(starts)[:8] == expected
+
+    @pytest.mark.parametrize("at", ["", "* * * *", "60 * * * *", "0 24 * * *", "0 0 0 * *", "a * * * *", "@daily",
+                                    "5-1 * * * *", "*/0 * * * *", "0 0 * * 8", "0 0 * 13 *"])  # fmt: skip
+    def test_others_are_refused(self, at: str) -> None:
+        with refused("wrong-value", "at"):
+            parse_times(at)
+
+
+class TestWhatIsWritten:
+    def test_crontab(self, ground: Path) -> None:
+        """The line, unescaped as cron does it, run by a shell: it makes the release; a failure is one line."""
+        (file,) = written(ground, "cron", "--at", "5 4 * * *")
+        (line,) = [one for one in file.read_text().splitlines() if not one.startswith("#")]
+        times, command = line[:9], line[10:]
+        assert croniter.is_valid(times)
+        assert not re.search(r"(?<!\\)%", command)
+
+        def started() -> str:
+            shell = ["sh", "-c", command.replace("\\%", "%")]
+            return subprocess.run(shell, check=True, cwd="/", capture_output=True, text=True).stdout
+
+        assert started() == ""
+        assert (ground / "out/run-00001/manifest.json").exists()
+        (ground / "release.key").unlink()
+        log = ground / "s.log"
+        assert started() == f"corpusveil-s failed: see {log}\n"
+        assert "release.key" in log.read_text()
+        assert log.stat().st_mode & 0o077 == 0
+
+    @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+    @pytest.mark.parametrize("key", [{"path": "release.key"}, {"environment": "CORPUSVEIL_KEY"}])
+    def test_systemd(self, ground: Path, key: dict[str, str]) -> None:
+        """systemd's own check has nothing to say of the units, and says something of a broken one."""
+        values = tomllib.loads((ground / "s.toml").read_text()) | {"key": key}
+        save(ground / "s.toml", values)
+        failure, service, timer = written(ground, "systemd")
+
+        def said(*units: Path) -> str:
+            command = ["systemd-analyze", "verify", "--man=no", *map(str, units)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return "".join(line for line in done.stderr.splitlines(keepends=True) if "corpusveil-s" in line)
+
+        assert said(service, failure, timer) == ""
+        text = service.read_text()
+        assert f"\nUser={ground.owner()}\n" in text
+        assert f"\nOnFailure={failure.name}\n" in text
+        optional = "" if "environment" in key else "-"
+        assert f"\nEnvironmentFile={optional}/etc/corpusveil/corpusveil-s.env\n" in text
+        service.write_text(text.replace("ExecStart=", "ExecStrt="))
+        assert said(service) != ""
+
+    @pytest.mark.parametrize("key", [{"path": "/run/keys/release.key"}, {"environment": "CORPUSVEIL_KEY"}])
+    def test_kubernetes(self, ground: Path, key: dict[str, str]) -> None:
+        """Kubernetes' schemas, strictly; the configuration in the map is the file."""
+        values = {
+            "corpus": {"input": ["s3://bucket/in"]},
+            "space": {"path": "s3://bucket/space"},
+            "mechanism": {"name": "ring-geometric"},
+            "budget": {"epsilon": 1.0},
+            "key": key,
+            "engine": {"workers": 3},
+            "output": {"path": "s3://bucket/out"},
+        }
+        save(ground / "s.toml", values)
+        (file,) = written(ground, "kubernetes", "--image", "registry.example/corpusveil:0.1.0")
+        account, configuration, job = yaml.safe_load_all(file.read_text())
+        for one in (account, configuration, job):
+            kubernetes_validate.validate(one, "1.31", strict=True)
+        assert "{" not in "".join(line for line in file.read_text().splitlines() if "emptyDir" not in line)
+        assert configuration["data"]["schedule.toml"] == (ground / "s.toml").read_text()
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == account["metadata"]["name"]
+        assert pod["containers"][0]["resources"]["requests"] == {"cpu": "3", "memory": "4Gi"}
+        secrets = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
+        assert [secret["defaultMode"] for secret in secrets] == ([0o400] if "path" in key else [])
+        assert ("fsGroup" in str(pod)) == ("environment" in key)  # it would open the file of the key to a group
+        assert ("run as\n# another user, give the key by key.environment" in file.read_text()) == ("path" in key)
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(job | {"spec": job["spec"] | {"shedule": "x"}}, "1.31", strict=True)
+
+    def test_kubernetes_finds_relative_paths_in_a_volume(self, ground: Path) -> None:
+        """The volume lies where the configuration does; the key is mounted where the file names it."""
+        (file,) = written(ground, "kubernetes", "--image", "a", "--claim", "reviews")
+        _, _, job = yaml.safe_load_all(file.read_text())
+        kubernetes_validate.validate(job, "1.31", strict=True)
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        places = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+        folder = str(Path(container["command"][2]).parent)
+        assert places["data"] == folder
+        assert places["configuration"] == f"{folder}/schedule.toml" == container["command"][2]
+        assert places["key"] == f"{folder}/release.key"
+        (claimed,) = [one["persistentVolumeClaim"] for one in pod["volumes"] if "persistentVolumeClaim" in one]
+        assert claimed == {"claimName": "reviews"}
+
+    def test_kubernetes_knows_no_folder_of_here(self, ground: Path) -> None:
+        command = ["schedule", str(ground / "s.toml"), "--write", "kubernetes"]
+        fails([*command, "--image", "a"], "wrong-value", "space.path")
+        assert run(command) == 2
+        values = tomllib.loads((ground / "s.toml").read_text())
+        save(ground / "s.toml", values | {"space": {"path": "../space"}})
+        fails([*command, "--image", "a", "--claim", "b"], "wrong-value", "space.path", "../space")
+        assert not list(ground.glob("*.yaml"))
+
+    @pytest.mark.airflow
+    @pytest.mark.skipif(not AIRFLOW, reason="needs an Airflow beside: make definitions")
+    def test_airflow(self, ground: Path, tmp_path: Path) -> None:
+        """Airflow imports the DAG without an error, renders its command, and running that makes the release."""
+        (file,) = written(ground, "airflow")
+        home = tmp_path / "airflow"
+        environment = {**os.environ, "AIRFLOW_HOME": str(home), "AIRFLOW__CORE__DAGS_FOLDER": str(file.parent),
+                       "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}  # fmt: skip
+        code = (
+            "import sys, jinja2\n"
+            "from airflow.dag_processing.dagbag import DagBag\n"
+            "bag = DagBag(sys.argv[1])\n"
+            "assert not bag.import_errors, bag.import_errors\n"
+            "(dag,) = bag.dags.values()\n"
+            "assert dag.max_active_runs == 1 and not dag.catchup, dag\n"
+            "(task,) = dag.tasks\n"
+            "print('COMMAND', jinja2.Template(task.bash_command).render())\n"
+        )
+        done = subprocess.run(
+            [AIRFLOW, "-c", code, str(file.parent)], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        command = done.stdout.split("COMMAND ", 1)[1].strip()
+        assert shlex.split(command)[-3] == str(ground / "s.toml")
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True, cwd="/")
+        assert (ground / "out/run-00001/manifest.json").exists()
+
+    def test_a_foreign_file_stays(self, ground: Path) -> None:
+        """Its own are written again, others never."""
+        written(ground, "cron")
+        written(ground, "cron", "--at", "1 1 * * *")
+        (ground / "made/corpusveil-s.cron").write_text("mine\n")
+        fails(["schedule", ground / "s.toml", "--write", "cron", "--to", ground / "made"], "output-in-use")
+        assert (ground / "made/corpusveil-s.cron").read_text() == "mine\n"
+
+    def test_options_that_do_not_go_together(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for wrong in (
+            ["--at", "0 0 * * *"],
+            ["--image", "a"],
+            ["--claim", "a"],
+            ["--write", "windows"],
+            ["--image", "a", "--write", "cron"],
+        ):
+            assert run(["schedule", str(ground / "s.toml"), *wrong]) == 2
+            assert wrong[0] in capsys.readouterr().err
+        assert not (ground / "out").exists()
