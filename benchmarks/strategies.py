@@ -156,7 +156,7 @@ def over_epsilon(shared: Path, space: Space) -> Table:
             privates = releases(task, mechanism, cv.Budget(epsilon), SEEDS)
             if name == "blog_gender":
                 for attacker in ("static", "adaptive"):
-                    told = infer_attribute(task, privates, attacker, MODEL, originals=known).summary
+                    told = infer_attribute(task, privates, attacker, MODEL, originals=known)
                     found.setdefault(f"{attacker} attacker", []).append(told)
             else:
                 for mode in MODES:

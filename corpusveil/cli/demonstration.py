@@ -17,9 +17,9 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics import registry as statistics
+from corpusveil.evaluation.statistics.statistic import find
 from corpusveil.jobs.java import java_home
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import privatize
@@ -67,7 +67,7 @@ def demonstrate(output: str) -> None:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
     report.say(f"\nThe same bytes from {', '.join(digests)}: sha256 {digests['local']}")
-    asked = EvaluationOptions(
+    asked = Question.of(
         epsilons=TRIED, seeds=2, space=load_space(str(folder / "space")),
         collocations=load_collocations(str(folder / "collocations")),
         keys=(Key.load(folder / "release.key"),), counts=str(folder / "counts"),
@@ -136,7 +136,7 @@ def engines() -> list[str]:
     return there
 
 
-def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
+def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
     """Compare the release with its original, write the page, and print the most important figures."""
     released = str(folder / "private-local")
     findings = evaluate_release(match(inputs, [released]), read_manifest(released), question)
@@ -145,7 +145,7 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
     for name in TOLD:
         for figure in findings.measures:
             if figure.name == name and figure.epsilon is None:
-                of = f" ({words})" if (words := statistics.find(name).of) else ""
+                of = f" ({words})" if (words := find(name).of) else ""
                 report.say(f"  {name}{of}{f', {figure.model}' if 'key' in figure.model else ''}: {figure}")
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.options import mechanism_parameters, space_folder
+from corpusveil.cli.options import space_folder
 from corpusveil.errors import ConflictError, UserError
+from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 
