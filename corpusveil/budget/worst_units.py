@@ -24,8 +24,8 @@ from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.budget.accounting import upward
 from corpusveil.budget.composition import FINEST, ROUNDING, check_delta, concentrated
 from corpusveil.budget.privacy_loss import PrivacyLoss
@@ -97,7 +97,7 @@ def _composed(units: Sequence[PrivacyLoss], words: int, delta: float, pure: floa
     return float((at - 1) * step + math.log1p(above * math.expm1(step))) * (1 + 2.0**-40) + ROUNDING
 
 
-def _law(loss: PrivacyLoss, step: float, top: int, reach: int) -> npt.NDArray[np.float64]:
+def _law(loss: PrivacyLoss, step: float, top: int, reach: int) -> Float64:
     """Return the probabilities of losses of -reach to reach steps whose divergence connects the points of the loss."""
     x = np.arange(-top - 1, top + 2, dtype=np.float64) * step
     deltas = np.minimum.accumulate(np.clip(loss.deltas(x), 0.0, 1.0))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
@@ -95,9 +95,7 @@ class Mechanism(abc.ABC):
             raise of_other_type("space", self.space, "cv.load_space(URL)")
 
     @abc.abstractmethod
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         """Replace words; int32 [T] -> int32 [T].
 
         ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
@@ -106,13 +104,13 @@ class Mechanism(abc.ABC):
         """
 
     @abc.abstractmethod
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
 
         Raises NoClosedForm if there is none.
         """
 
-    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+    def distributions(self, words: Integers, epsilon: float) -> Float64:
         """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
         return np.array([self.distribution(word, epsilon) for word in words.tolist()]).reshape(-1, len(self.space))
 
@@ -137,19 +135,19 @@ class Mechanism(abc.ABC):
     def distance(self) -> str:
         """The distance of this mechanism in words, for any epsilon."""
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - here there is none
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - here there is none
         """Return the guarantee's distance of ``word`` from every word, float64 [V]; None without a guarantee."""
         return None
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
         """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
         return self.distances(word, epsilon)
 
     def best_guess(
         self,
         epsilon: float,  # noqa: ARG002
-        words: npt.NDArray[np.int64],  # noqa: ARG002
-        shares: npt.NDArray[np.float64],  # noqa: ARG002
+        words: Int64,  # noqa: ARG002
+        shares: Float64,  # noqa: ARG002
     ) -> tuple[float, float] | None:
         """Return how often the best guess of a word is right, and how often the word stays unchanged.
 
@@ -162,13 +160,13 @@ class Mechanism(abc.ABC):
         """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""
 
     @abc.abstractmethod
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return the largest ``|ln(public[u] / P[w, u])|``: the bound between a resampled and a known word.
 
         ``public`` float64 [V] is the law of resampling; in nats.
         """
 
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound_at_most(self, public: Float64) -> float:
         """Return a bound of ``unknown_bound`` at any epsilon: no probability is below the floor of the weights."""
         floor = weights.FLOOR / weights.TOTAL
         return float(max(np.log(public.max() / floor), -np.log(public.min()))) + weights.EXTRA_LOG_RATIO
@@ -183,7 +181,7 @@ class Mechanism(abc.ABC):
             raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
         return int(word)
 
-    def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
+    def check_tokens(self, ids: Int32, draws: Draws) -> None:
         """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not check."""
         if len(draws) != ids.size:
             raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
@@ -252,7 +250,7 @@ def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
         raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
-def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
+def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | None]:
     """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
     if np.ndim(epsilon) == 0:
         return [check_epsilon(float(epsilon))], None

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
 from corpusveil.mechanisms.distances import discrete
@@ -62,14 +62,14 @@ class CusText(OnSets):
             "bound for any two words divided by epsilon"
         )
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distances(self, word: int, epsilon: float) -> Float64:
         groups = partition(self.space, self.K)
         out = np.full(len(self.space), self.plain_ldp(epsilon) / check_epsilon(epsilon))
         out[groups == groups[self.check_id(word)]] = 1.0
         out[word] = 0.0
         return out
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
         return discrete(self.space, self.check_id(word))
 
@@ -87,7 +87,7 @@ class CusText(OnSets):
             return OnSets.privacy_loss(self, epsilon, distance)
         return BoundedRange(epsilon if distance >= 1 else 0.0)
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         least = self.table(epsilon).added / weights.TOTAL
         return max(math.log(public.max() / least), math.log(float(self.own(epsilon).max()) / public.min()))
 

@@ -12,9 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from corpusveil.arrays import Float64
 from corpusveil.mechanisms.base import Guarantee, nothing_holds
 from corpusveil.mechanisms.distances import discrete
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, nearest_sets, set_table
@@ -43,15 +41,15 @@ class CusTextPerWord(OnSets):
     def distance(self) -> str:
         return "none: words with different nearest words can be distinguished with certainty"
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         """Return 1 for any other word: the paper claims epsilon-LDP."""
         return discrete(self.space, self.check_id(word))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
         """Return infinity: some words are impossible."""
         return math.inf
 
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
+    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
         return math.inf
 
     def guarantee(self, epsilon: float) -> Guarantee:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import called, compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
@@ -48,7 +48,7 @@ class PathTable:
     gamma: int
     centre: int
     far: int
-    inner: npt.NDArray[np.uint64]
+    inner: UInt64
 
 
 @functools.lru_cache(maxsize=512)
@@ -152,7 +152,7 @@ class DiffractorExponential(OnLists):
     def arguments(self, table: PathTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         table = self.table(epsilon, n)
         n, gamma = table.n, table.gamma
         left, right = min(position, gamma - 1), min(n - 1 - position, gamma - 1)
@@ -173,23 +173,21 @@ class DiffractorExponential(OnLists):
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).gamma - 1
 
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the law to a relative 2^-20: a cell of the draw is rounded to an integer."""
         table = self.table(epsilon)
         steps = np.array([table.centre, *np.diff(table.inner).tolist(), table.far], dtype=np.float64)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
         return np.asarray(steps[np.minimum(gaps, table.gamma)] / self._totals(table)[inputs])
 
-    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
+    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
         return np.minimum(gaps, self.table(epsilon, n).gamma)
 
     @property
     def distance(self) -> str:
         return self.on_lists("path")
 
-    def _totals(self, table: PathTable) -> npt.NDArray[np.float64]:
+    def _totals(self, table: PathTable) -> Float64:
         """Return the total weight of each row; float64 [n]."""
         reach = np.minimum(np.arange(table.n), table.gamma - 1)
         sides = table.inner.astype(np.float64)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss, Pure
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
@@ -40,7 +40,7 @@ class StepTable:
     """``tails`` uint64 [K], descending: the weight of ``X >= k`` for k = 1 .. K, out of ``2^64 - n 2^20``."""
 
     n: int
-    tails: npt.NDArray[np.uint64]
+    tails: UInt64
 
 
 @functools.lru_cache(maxsize=512)
@@ -108,7 +108,7 @@ class DiffractorGeometric(OnLists):
     def arguments(self, table: StepTable) -> tuple[Any, ...]:
         return table.tails, np.uint64(_FLOOR_BITS)
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         table = self.table(epsilon, n)
         n = table.n
         tails = np.zeros(n + 1, dtype=np.uint64)  # tails[k]: X >= k, for k = 1 .. n
@@ -132,9 +132,7 @@ class DiffractorGeometric(OnLists):
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).tails.size
 
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)
         tails = np.array([0, *table.tails.tolist(), 0, 0], dtype=np.uint64)  # of X >= k at k; the last stand for all
         steps = tails[:-1] - np.append(tails[1:-1], np.uint64(0))

@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.compiled import njit
 from corpusveil.spaces import Space
 from corpusveil.spaces.nominations import squared_distance
 
 
-def euclidean(space: Space, word: int) -> npt.NDArray[np.float64]:
+def euclidean(space: Space, word: int) -> Float64:
     """Return the Euclidean distance of the vectors of all words from that of ``word``; float64 [V]."""
     out = np.empty(len(space))
     _euclidean(space.vectors, word, out)
@@ -26,7 +26,7 @@ def _euclidean(vectors: Any, word: int, out: Any) -> None:
         out[u] = math.sqrt(squared_distance(vectors, word, u))
 
 
-def discrete(space: Space, word: int) -> npt.NDArray[np.float64]:
+def discrete(space: Space, word: int) -> Float64:
     """Return 1 for every word but ``word``, 0 for that; float64 [V]."""
     out = np.ones(len(space))
     out[word] = 0.0

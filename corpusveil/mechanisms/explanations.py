@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int64, Integers
 from corpusveil.errors import NoClosedForm
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 SAMPLES = 1 << 18
 """The number of samples without an exact law, distributed among words by their prior."""
 LEAST_SAMPLES = 8
@@ -42,18 +41,18 @@ class Explained:
     over all inputs; ``own`` float64 [U] the probability that an output comes from itself.
     """
 
-    words: npt.NDArray[np.int64]
-    joint: npt.NDArray[np.float64]
-    evidence: npt.NDArray[np.float64]
-    own: npt.NDArray[np.float64]
+    words: Int64
+    joint: Float64
+    evidence: Float64
+    own: Float64
 
 
 def explain(
     mechanism: Mechanism,
     epsilon: float,
-    words: npt.NDArray[np.int64],
-    shares: npt.NDArray[np.float64],
-    outputs: npt.NDArray[np.integer[Any]],
+    words: Int64,
+    shares: Float64,
+    outputs: Integers,
     top: int,
 ) -> Explained:
     """Return the ``top`` inputs with the largest prior times law for each output, among all words of the prior; exact.
@@ -120,9 +119,7 @@ def _by_laws(
     return Explained(words, joint, evidence, own)
 
 
-def _best(
-    inputs: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], top: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _best(inputs: Int64, weights: Float64, top: int) -> tuple[Int64, Float64]:
     """Return the inputs with the largest weights above 0 in each row, [U, W] -> [U, k], and these weights.
 
     The largest comes first; ties go to the lowest input. ``weights`` are overwritten.
@@ -139,7 +136,7 @@ def _best(
 
 
 def explain_sampled(
-    mechanism: Mechanism, epsilon: float, words: Ids, shares: Floats, outputs: npt.NDArray[Any], top: int
+    mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, outputs: npt.NDArray[Any], top: int
 ) -> Explained:
     """Return an estimate of what ``explain`` returns, from replacements drawn under a published key.
 

@@ -16,8 +16,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
@@ -32,19 +32,18 @@ NEAR = 1e-6
 """Squared distances below this part of the largest squared length are computed by subtraction."""
 _LOWEST = -46.0
 _FLOOR = weights.FLOOR / weights.TOTAL
-Floats = npt.NDArray[np.float64]
 
 
 class _Squares:
     """Squared distances of words, in tiles: of vectors float32 [V, d] in some order."""
 
-    def __init__(self, vectors: npt.NDArray[np.float32], order: npt.NDArray[np.int64]) -> None:
+    def __init__(self, vectors: Float32, order: Int64) -> None:
         self.points = vectors[order].astype(np.float64)
         self.points -= self.points.mean(axis=0)
         self.lengths = (self.points**2).sum(axis=1)
         self.near = NEAR * float(self.lengths.max())
 
-    def tile(self, rows: slice, columns: slice) -> Floats:
+    def tile(self, rows: slice, columns: slice) -> Float64:
         """Return the squared distances of two ranges of words, float64 [R, C]."""
         out = self.points[rows] @ self.points[columns].T
         out *= -2.0
@@ -56,9 +55,7 @@ class _Squares:
         return out
 
 
-def guessed(
-    rows: ExponentialRows, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
-) -> tuple[float, float]:
+def guessed(rows: ExponentialRows, words: Int64, shares: Float64) -> tuple[float, float]:
     """Return how often the best guess from an output is right, and how often the output itself is right, by ``rows``.
 
     ``words`` int64 [N] are the possible inputs, ``shares`` float64 [N] their public probabilities.
@@ -80,7 +77,7 @@ def _tiles(size: int) -> list[slice]:
     return [slice(first, min(first + TILE, size)) for first in range(0, size, TILE)]
 
 
-def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Floats) -> Floats:
+def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Float64) -> Float64:
     """Return Z of every word, float64 [V]."""
     out = np.zeros(factors.size)
     for here in _tiles(factors.size):
@@ -92,7 +89,7 @@ def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Floats) -> F
     return out
 
 
-def _best(squares: _Squares, logs: Floats, s: float, gamma: float, squared: bool) -> Floats:
+def _best(squares: _Squares, logs: Float64, s: float, gamma: float, squared: bool) -> Float64:
     """Return ``max_w logs_w - s min(d(w, u), gamma)`` of every word u, float64 [V]; ``logs`` fall."""
     best = logs.copy()
     for there in _tiles(logs.size):

@@ -10,11 +10,10 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import Mechanism, levels
 from corpusveil.mechanisms.exponential_risk import guessed
@@ -30,7 +29,7 @@ RETENTION_WORDS = 2048
 FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 
 
-def sample_words(n: int) -> npt.NDArray[np.int64]:
+def sample_words(n: int) -> Int64:
     """Return the words that shares are taken over: all, or a sample from a fixed public seed, the same in every run."""
     if n <= RETENTION_WORDS:
         return np.arange(n)
@@ -53,9 +52,7 @@ class OnDistances(Mechanism):
     def reach(self, epsilon: float) -> float:
         """Return the largest exponent ``s d`` between any two words, or more."""
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         lanes = draws.uint64(MECHANISM)
@@ -67,11 +64,11 @@ class OnDistances(Mechanism):
             out[at] = self.rows(value).sample(ids[at], lanes[at])
         return out
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         word, epsilon = self.check_id(word), check_epsilon(epsilon)
         return self.rows(epsilon).row(word).astype(np.float64) / weights.TOTAL
 
-    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+    def distributions(self, words: Integers, epsilon: float) -> Float64:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
@@ -86,9 +83,7 @@ class OnDistances(Mechanism):
             return Mechanism.privacy_loss(self, epsilon, distance)
         return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
-    def best_guess(
-        self, epsilon: float, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[float, float]:
         """Return both shares without the rows of all words, which are too many to build."""
         return guessed(self.rows(epsilon), words, shares)
 
@@ -110,7 +105,7 @@ class OnDistances(Mechanism):
         """Return an upper bound on any log-ratio: epsilon times the diameter, never more than the floor allows."""
         return min(2 * self.reach(epsilon), math.log(weights.TOTAL / weights.FLOOR))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return a bound from ``exp(-s D) / n <= P[w, u] <= exp(s D) / n``, D the diameter, and from the floor."""
         reach, even = self.reach(check_epsilon(epsilon)), math.log(len(self.space))
         low = min(reach + even, math.log(weights.TOTAL / weights.FLOOR))

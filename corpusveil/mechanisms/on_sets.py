@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism, check_whole, levels
 from corpusveil.mechanisms.exponential_rows import TOGETHER
@@ -39,15 +39,15 @@ MOST = 256
 class Sets:
     """Candidates: ``members`` int32 [V, M], the word itself first, then others, then -1; ``sizes`` int64 [V]."""
 
-    members: npt.NDArray[np.int32]
-    sizes: npt.NDArray[np.int64]
+    members: Int32
+    sizes: Int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetTable:
     """Bounds uint64 [V, M] of the cells of a row: where each ends, less ``n added``; the last is ``room``, or 0."""
 
-    bounds: npt.NDArray[np.uint64]
+    bounds: UInt64
     added: int
 
 
@@ -62,7 +62,7 @@ def nearest_sets(space: Space, size: int) -> Sets:
 
 
 @functools.lru_cache(maxsize=8)
-def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
+def partition(space: Space, size: int) -> Int32:
     """Return the group of each word; int32 [V].
 
     The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
@@ -71,7 +71,7 @@ def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
     return _partition_of(blocks_of(space), size)
 
 
-def _partition_of(blocks: VectorBlocks, size: int) -> npt.NDArray[np.int32]:
+def _partition_of(blocks: VectorBlocks, size: int) -> Int32:
     groups = np.full(blocks.words, -1, dtype=np.int32)
     _divide(blocks.vectors, blocks.chunks, size, groups)
     return groups
@@ -240,9 +240,7 @@ class OnSets(Mechanism):
     def table(self, epsilon: float) -> SetTable:
         """Return the rows at one epsilon; cached."""
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         lanes = draws.uint64(MECHANISM)
@@ -268,14 +266,14 @@ class OnSets(Mechanism):
             cells[u] += weight
         return cells
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         word, added = self.check_id(word), self.table(check_epsilon(epsilon)).added
         cells = self.added_to(word, epsilon)
         out = np.full(len(self.space), added / weights.TOTAL)
         out[self.sets.members[word, : len(cells)]] = [(cell + added) / weights.TOTAL for cell in cells]
         return out
 
-    def own(self, epsilon: float) -> npt.NDArray[np.float64]:
+    def own(self, epsilon: float) -> Float64:
         """Return the probability that each word stays unchanged, which is its largest; float64 [V]."""
         table = self.table(check_epsilon(epsilon))
         return (table.bounds[:, 0].astype(np.float64) + table.added) / weights.TOTAL

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32
 from corpusveil.compiled import compiled
 from corpusveil.errors import NoClosedForm
 from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, promise
@@ -61,21 +61,19 @@ class OnVectors(Mechanism):
         """Compute the common data of all tokens, before threads share the work."""
 
     @abc.abstractmethod
-    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def noise(self, draws: Draws, epsilon: Float64) -> Float64:
         """Return the noise of T tokens; ``epsilon`` float64 [T] -> float64 [T, d]."""
 
     def choose(
         self,
-        points: npt.NDArray[np.float64],
-        ids: npt.NDArray[np.int32],  # noqa: ARG002 - for those that leave the input out, and promise nothing
+        points: Float64,
+        ids: Int32,  # noqa: ARG002 - for those that leave the input out, and promise nothing
         draws: Draws,  # noqa: ARG002 - for those that draw
-    ) -> npt.NDArray[np.int32]:
+    ) -> Int32:
         """Return the output of each noisy vector; float64 [T, d], int32 [T] -> int32 [T]. Here: the nearest word."""
         return search_of(self.space).nearest(points)
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         self.prepare()
         distinct, which = levels(epsilon, ids.size)
@@ -100,11 +98,11 @@ class OnVectors(Mechanism):
         points[part] = self.noise(part_of(draws, part), epsilon[part])
         points[part] += self.space.vectors[ids[part]]
 
-    def mixed(self, law: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def mixed(self, law: Float64) -> Float64:
         """Return probabilities as they are sampled, with the floor."""
         return law * (1 - len(self.space) * LOWEST) + LOWEST
 
-    def exits(self) -> npt.NDArray[np.float64]:
+    def exits(self) -> Float64:
         """Return the largest Gamma factor of the noise before another word is nearer; float64 [``RAYS``]."""
         return exits(self.space)
 
@@ -120,7 +118,7 @@ class OnVectors(Mechanism):
         """Return the standard error of ``retention``; 0 where that is exact."""
         return float(self._returns(epsilon).std() / math.sqrt(RAYS))
 
-    def _returns(self, epsilon: float) -> npt.NDArray[np.float64]:
+    def _returns(self, epsilon: float) -> Float64:
         """Return the probability that a ray's word comes back unchanged; float64 [``RAYS``]."""
         from scipy import special  # loaded late: it takes longer than NumPy, and mechanisms on lists do without
 
@@ -150,14 +148,14 @@ class OnVectors(Mechanism):
             notes=self.notes(epsilon),
         )
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         self.check_id(word)
         check_epsilon(epsilon)
         raise NoClosedForm(
             f"{self.name}: the law of a word has no closed form in {self.space.dimensions} dimensions; sample it."
         )
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - holds at any
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - holds at any
         """Return a bound from ``2^-44 <= P[w, u] <= 1``: the largest ratio itself is not known."""
         return self.unknown_bound_at_most(public)
 

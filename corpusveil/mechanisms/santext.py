@@ -13,9 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from corpusveil.arrays import Float64
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
@@ -40,7 +38,7 @@ class SanText(OnDistances):
     def reach(self, epsilon: float) -> float:
         return epsilon / 2 * self.diameter()
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         return euclidean(self.space, self.check_id(word))
 
     @property

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.distances import discrete
@@ -56,7 +56,7 @@ class SynTf(OnDistances):
     def reach(self, epsilon: float) -> float:
         return epsilon / 2
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         return discrete(self.space, self.check_id(word))
 
     @property

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.errors import BadValueError
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
 from corpusveil.mechanisms.distances import euclidean
@@ -80,7 +80,7 @@ class Tem(OnDistances):
     def _distance(self, gamma: str) -> str:
         return f"min(the Euclidean distance of vectors in {self.space.dimensions} dimensions, {gamma})"
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distances(self, word: int, epsilon: float) -> Float64:
         return np.minimum(euclidean(self.space, self.check_id(word)), self.gamma_at(epsilon))
 
     @property

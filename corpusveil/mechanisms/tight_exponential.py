@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
@@ -51,7 +51,7 @@ class Solution:
     """The sampled law at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realized epsilon."""
 
     s: float
-    factors: npt.NDArray[np.float64] | None
+    factors: Float64 | None
     realised: float
 
 
@@ -63,7 +63,7 @@ def _dot(a: Any, b: Any) -> float:
     return total
 
 
-def solve(blocks: VectorBlocks, epsilon: float) -> npt.NDArray[np.float64] | None:
+def solve(blocks: VectorBlocks, epsilon: float) -> Float64 | None:
     """Return weights c with all normalisers within ``RESIDUAL`` of 1; None where none above 0 are found."""
     ones = np.ones(blocks.words)
     first = kernel_sums(blocks, epsilon)
@@ -143,14 +143,14 @@ class TightExponential(OnDistances):
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return a bound from ``c_min exp(-s D) / Z_max <= P[w, u] <= 1``, and from the floor."""
         factors = solution_of(self.space, check_epsilon(epsilon)).factors
         least = -math.log(len(self.space)) if factors is None else math.log(float(factors.min())) - RESIDUAL
         low = min(self.reach(epsilon) - least, math.log(weights.TOTAL / weights.FLOOR))
         return max(math.log(public.max()) + low, -math.log(public.min())) + weights.EXTRA_LOG_RATIO
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         return euclidean(self.space, self.check_id(word))
 
     @property

@@ -13,8 +13,8 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int32
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Guarantee, nothing_holds
@@ -33,13 +33,11 @@ class TwoNearest:
 
     __slots__ = ()
 
-    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:  # noqa: ARG002 - which others leave out
+    def candidates(self: Any, points: Float64, ids: Int32) -> Int32:  # noqa: ARG002 - which others leave out
         """Return the two candidates, the nearer first; int32 [T, 2]."""
         return search_of(self.space).several(points, 2)
 
-    def choose(
-        self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def choose(self: Any, points: Float64, ids: Int32, draws: Draws) -> Int32:
         near = self.candidates(points, ids)
         second = uniforms(draws.pair(MECHANISM)[1])  # the first of the pair is the floor's
         chosen = second < first_chances(self.space.vectors, points, near, self.t)
@@ -54,7 +52,7 @@ class TwoNearest:
         """Return the standard error of ``retention``."""
         return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
 
-    def distribution(self: Any, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self: Any, word: int, epsilon: float) -> Float64:
         """Raise NoClosedForm: even on a line, the choice between two words has no closed form."""
         return OnVectors.distribution(self, word, epsilon)
 
@@ -67,7 +65,7 @@ class Excluding(TwoNearest):
     private: ClassVar[bool] = False
     floored: ClassVar[bool] = False
 
-    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def candidates(self: Any, points: Float64, ids: Int32) -> Int32:
         if len(self.space) < 3:
             raise DataError(f"{self.name}: it needs a space of at least three words.")
         three = search_of(self.space).several(points, 3)
@@ -75,20 +73,20 @@ class Excluding(TwoNearest):
         out = np.where((three == ids[:, None]).any(axis=1), at, 2)
         return np.asarray(three[np.arange(3) != out[:, None]].reshape(-1, 2))
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - for none
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - for none
         """Return None: nothing is promised."""
         return None
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
         """Return the distances of the mechanism that considers all words."""
         sound: Any = super()
         return np.asarray(sound.distances(word, epsilon))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
         """Return infinity: the input itself is impossible."""
         return math.inf
 
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
+    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
         return math.inf
 
     @property
@@ -106,7 +104,7 @@ class Excluding(TwoNearest):
 
 
 @functools.lru_cache(maxsize=64)
-def _shares(mechanism: Any, epsilon: float) -> npt.NDArray[np.float64]:
+def _shares(mechanism: Any, epsilon: float) -> Float64:
     """Return, for 1,024 words with one noise each, the probability that the word is chosen; the same in every run."""
     size = len(mechanism.space)
     rng = np.random.default_rng(0)
@@ -118,9 +116,7 @@ def _shares(mechanism: Any, epsilon: float) -> npt.NDArray[np.float64]:
     return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
 
 
-def first_chances(
-    vectors: npt.NDArray[np.float32], points: npt.NDArray[np.float64], near: npt.NDArray[np.int32], t: float
-) -> npt.NDArray[np.float64]:
+def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
     """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
 
     Of two candidates at distance 0, the first is chosen.

@@ -11,8 +11,8 @@ import functools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int64
 from corpusveil.compiled import njit
 from corpusveil.spaces.nearest_words import TILE_COLUMNS, in_slices, search_of
 from corpusveil.spaces.space import Space
@@ -23,7 +23,7 @@ NEAR = 2.0**-10
 
 
 @functools.lru_cache(maxsize=4)
-def exits(space: Space, stretch: bytes = b"") -> npt.NDArray[np.float64]:
+def exits(space: Space, stretch: bytes = b"") -> Float64:
     """Return the exit along one direction from each of 1,024 words; float64 [1024], infinite without an exit.
 
     Directions are multiplied by ``stretch``, the bytes of a matrix float64 [d, d], if given; the exit is in units of
@@ -42,7 +42,7 @@ def exits(space: Space, stretch: bytes = b"") -> npt.NDArray[np.float64]:
     return walk(space, words, directions)
 
 
-def walk(space: Space, words: npt.NDArray[np.int64], directions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def walk(space: Space, words: Int64, directions: Float64) -> Float64:
     """Return the exit from each word in its direction; int64 [R], float64 [R, d] -> float64 [R]."""
     scale = np.ldexp(1.0, -search_of(space).exponent)
     starts = (space.vectors[words] * scale).astype(np.float32)

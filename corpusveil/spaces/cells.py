@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from corpusveil.arrays import Float32, Float64, Int64
 from corpusveil.compiled import njit
-from corpusveil.spaces.byte_products import Float32, Int64
-from corpusveil.spaces.nominations import Float64, squared_distance
+from corpusveil.spaces.nominations import squared_distance
 
 LOOKED_AT, TIMES = 4096, 32
 """The number of evenly spaced words that determine a direction, and the steps of its power iteration."""

@@ -14,20 +14,11 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Bool, Float32, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.spaces.byte_products import Float32, Int32, Int64
 from corpusveil.spaces.cells import cells_of, nearest_of
-from corpusveil.spaces.nominations import (
-    Bool,
-    Nominations,
-    Points,
-    bounds,
-    nominate,
-    points_of,
-    squared_distance,
-)
+from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
 from corpusveil.waiting import muted, reached
 
@@ -189,7 +180,7 @@ def _lowest_equal(vectors: Float32) -> Int64:
     return lowest
 
 
-def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
+def _fingerprints(vectors: Float32) -> UInt64:
     """Return uint64 [V], equal for equal vectors and hardly ever for others."""
     n, d = vectors.shape
     odd = np.random.Generator(np.random.PCG64(0)).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1

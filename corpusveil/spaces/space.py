@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import ArtefactError, BadRecordError, DataError, InUseError, ShapeError, UserError
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, write_numbers
@@ -47,14 +48,14 @@ class Space:
     """
 
     vocabulary: Vocabulary
-    vectors: npt.NDArray[np.float32]
-    lists: npt.NDArray[np.int32]
+    vectors: Float32
+    lists: Int32
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
-    places: npt.NDArray[np.int32] | None = None
+    places: Int32 | None = None
     numbers: Numbers | None = None
-    _positions: npt.NDArray[np.int32] | None = field(default=None, init=False, repr=False)
+    _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -74,7 +75,7 @@ class Space:
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
-    def _check_places(self, places: npt.NDArray[np.int32]) -> None:
+    def _check_places(self, places: Int32) -> None:
         size = len(self.vocabulary)
         if places.dtype != np.int32 or places.shape != self.lists.shape:
             raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} is needed.")
@@ -89,7 +90,7 @@ class Space:
             raise ArtefactError("A word is on no list; build the space again.")
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Int64:
         """The number of words on each list; int64 [L]."""
         return np.asarray((self.lists >= 0).sum(axis=1), dtype=np.int64)
 
@@ -117,7 +118,7 @@ class Space:
         return self.vocabulary.word(id)
 
     @property
-    def counts(self) -> npt.NDArray[np.int64] | None:
+    def counts(self) -> Int64 | None:
         """Public counts of the words, int64 [V]; None if the space was built without."""
         return self.vocabulary.counts
 
@@ -133,7 +134,7 @@ class Space:
         return int(self.vectors.shape[1])
 
     @property
-    def positions(self) -> npt.NDArray[np.int32]:
+    def positions(self) -> Int32:
         """int32 [L, V], id -> position on each list; computed at the first use."""
         if self.places is not None:
             return self.places
@@ -180,9 +181,9 @@ class Space:
 
 def content_digest(
     vocabulary: Vocabulary,
-    vectors: npt.NDArray[np.float32],
-    lists: npt.NDArray[np.int32],
-    places: npt.NDArray[np.int32] | None = None,
+    vectors: Float32,
+    lists: Int32,
+    places: Int32 | None = None,
 ) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import BadRowError, DataError, ShapeError
 from corpusveil.spaces.formats import (
@@ -52,9 +53,9 @@ class Vectors:
     """
 
     words: list[str]
-    vectors: npt.NDArray[np.float32]
+    vectors: Float32
     source: str = "memory"
-    counts: npt.NDArray[np.int64] | None = None
+    counts: Int64 | None = None
     hyphens: Hyphens | None = None
 
     where: InitVar[str | None] = None
@@ -99,7 +100,7 @@ def reader(url: str) -> Callable[[str], VectorTable]:
     return vectors_artifact.read if files.exists(files.join(url, "vectors.npy")) else text_vectors.read
 
 
-def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
+def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> Float32:
     """Return the vectors as contiguous float32 [V, d]. Raises UserError for invalid vectors."""
     if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
         raise ShapeError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")

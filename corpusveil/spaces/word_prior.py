@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int64
 from corpusveil.errors import BadValueError
 from corpusveil.spaces.space import Space
 
@@ -21,8 +21,8 @@ class Prior:
     ``covered`` is the share of the public counts that these words have.
     """
 
-    words: npt.NDArray[np.int64]
-    shares: npt.NDArray[np.float64]
+    words: Int64
+    shares: Float64
     covered: float
 
     @property
@@ -37,7 +37,7 @@ def prior_of(space: Space, inputs: int | None = None) -> Prior:
     return smoothed(counts, inputs=inputs)
 
 
-def smoothed(counts: npt.NDArray[np.float64], total: float | None = None, inputs: int | None = None) -> Prior:
+def smoothed(counts: Float64, total: float | None = None, inputs: int | None = None) -> Prior:
     """Return the prior by the counts of a space's words, float64 [V], each with ``SMOOTHING`` added.
 
     Every word is an input, unless ``inputs`` restricts inputs to the most frequent words, which the attacker then

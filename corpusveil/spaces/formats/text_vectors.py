@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32
 from corpusveil.errors import BadFileError, BadRowError
 from corpusveil.spaces.formats.vector_table import VectorTable, decode, open_plain
 
@@ -26,7 +26,7 @@ def read(url: str) -> VectorTable:
         header = _header(first)
         first_row = 1 if header is None else 2
         words: list[str] = []
-        blocks: list[npt.NDArray[np.float32]] = []
+        blocks: list[Float32] = []
         width = None if header is None else header[1]
         for block in _blocks(lines if header else _again(first, lines)):
             numbers = []
@@ -81,7 +81,7 @@ def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
     return numbers
 
 
-def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> npt.NDArray[np.float32]:
+def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
     """Parse a block in one call; when that fails, find the row at fault."""
     try:
         flat = np.fromstring(b" ".join(rows), np.float32, sep=" ")

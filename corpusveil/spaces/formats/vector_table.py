@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
-import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import BadFileError, BadRowError
 from corpusveil.storage import files
@@ -36,7 +36,7 @@ class VectorTable:
     words: list[str]
     vectors: npt.NDArray[Any]
     first_row: int = 1
-    counts: npt.NDArray[np.int64] | None = None
+    counts: Int64 | None = None
     hyphens: Hyphens | None = None
 
 
