@@ -15,8 +15,8 @@ from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import prior_of
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import prior_of
 
 RISK, WITHIN, STEPS = 0.5, 0.005, 9
 BALANCES = (0.0, 0.16, 0.5, 1.0, 1.3)

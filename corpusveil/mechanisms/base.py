@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -81,6 +82,11 @@ class Mechanism(abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
+    claim: ClassVar[str]
+    """What the paper says of its guarantee."""
+    neighbors: ClassVar[str] = "any two words of the vocabulary"
+    disclosed: ClassVar[tuple[str, ...]] = ()
+    """What the guarantee does not cover, beside the number of tokens."""
     private: ClassVar[bool] = True
     """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
     ranged: ClassVar[bool] = False
@@ -114,9 +120,38 @@ class Mechanism(abc.ABC):
         """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
         return np.array([self.distribution(word, epsilon) for word in words.tolist()]).reshape(-1, len(self.space))
 
-    @abc.abstractmethod
     def guarantee(self, epsilon: float) -> Guarantee:
-        """Return the guarantee of one token at this epsilon."""
+        """Return the guarantee of one token at this epsilon.
+
+        Every guarantee says that draws are computational and that the token count is in the clear. Other disclosures
+        depend on the text policy, which a mechanism does not know.
+        """
+        epsilon = check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance_at(epsilon),
+            epsilon=epsilon if self.private else None,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors=self.neighbors,
+            disclosed=(DOCUMENT_LENGTH, *self.disclosed),
+            assumptions=(COMPUTATIONAL, *self.assumptions),
+            claim=self.claim,
+            holds=self.private,
+            notes=self.notes(epsilon),
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee depends on, beside the key."""
+        return (INTEGER_WEIGHTS,)
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - here there are none
+        """Return what a reader of the guarantee should know, in sentences."""
+        return ()
+
+    def plain_ldp(self, epsilon: float) -> float | None:  # noqa: ARG002 - here there is none
+        """Return an upper bound on the log-ratio of any two words, in nats; None without a guarantee."""
+        return None
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return a bound on the privacy loss of one replaced word that changes by at most ``distance``.
@@ -134,6 +169,10 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def distance(self) -> str:
         """The distance of this mechanism in words, for any epsilon."""
+
+    def distance_at(self, epsilon: float) -> str:  # noqa: ARG002 - here it is the same at any
+        """Return the distance in words at this epsilon."""
+        return self.distance
 
     def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - here there is none
         """Return the guarantee's distance of ``word`` from every word, float64 [V]; None without a guarantee."""
@@ -190,51 +229,33 @@ class Mechanism(abc.ABC):
             self.check_id(ids.max())
 
 
-def promise(
-    mechanism: Mechanism,
-    epsilon: float,
-    *,
-    metric: str,
-    plain_ldp: float,
-    assumptions: tuple[str, ...],
-    claim: str,
-    neighbors: str = "any two words of the vocabulary",
-    disclosed: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> Guarantee:
-    """Return the guarantee of a mechanism that has one.
+class Refuted:
+    """What is stated of a mechanism whose published guarantee is false. Mixed in before the class that samples."""
 
-    Every guarantee says that draws are computational and that the token count is in the clear. Other disclosures depend
-    on the text policy, which a mechanism does not know.
-    """
-    return Guarantee(
-        mechanism=mechanism.name,
-        metric=metric,
-        epsilon=float(epsilon),
-        plain_ldp=plain_ldp,
-        neighbors=neighbors,
-        disclosed=(DOCUMENT_LENGTH, *disclosed),
-        assumptions=(COMPUTATIONAL, *assumptions),
-        claim=claim,
-        holds=True,
-        notes=notes,
-    )
+    __slots__ = ()
 
+    private: ClassVar[bool] = False
+    neighbors: ClassVar[str] = "none"
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    flaw: ClassVar[str]
+    """Why the claim is false."""
 
-def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
-    """Return the statement of a mechanism without a guarantee: the claim, and why it is false."""
-    return Guarantee(
-        mechanism=mechanism.name,
-        metric=mechanism.distance,
-        epsilon=None,
-        plain_ldp=None,
-        neighbors="none",
-        disclosed=(DOCUMENT_LENGTH,),
-        assumptions=(COMPUTATIONAL,),
-        claim=claim,
-        holds=False,
-        notes=(why,),
-    )
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
+        return (self.flaw,)
+
+    def plain_ldp(self, epsilon: float) -> Any:  # noqa: ARG002 - at any
+        return None
+
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - for none
+        """Return None: nothing is promised."""
+        return None
+
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
+        """Return infinity: some outputs are impossible, or there is no bound on how unlikely they are."""
+        return math.inf
+
+    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
+        return math.inf
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
@@ -263,3 +284,10 @@ def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | 
         raise BadValueError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(values), return_inverse=True)
     return distinct.tolist(), which.astype(np.int32)
+
+
+def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
+    """Yield each different epsilon for tables, and an index of the tokens that have it."""
+    distinct, which = levels(epsilon, tokens)
+    for level, value in enumerate(distinct):
+        yield value, slice(None) if which is None else np.flatnonzero(which == level)

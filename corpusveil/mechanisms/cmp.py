@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.arrays import Float64
-from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
@@ -39,13 +38,6 @@ class Cmp(OnVectors):
 
     def noise(self, draws: Draws, epsilon: Float64) -> Float64:
         return gamma_noise(draws, self.space.dimensions, epsilon)
-
-    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
-
-    @property
-    def distance(self) -> str:
-        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
 
     def distribution(self, word: int, epsilon: float) -> Float64:
         """Return the law of the output for ``word``, float64 [V].

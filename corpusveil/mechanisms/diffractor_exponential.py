@@ -26,7 +26,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import called, compiled
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
+from corpusveil.mechanisms.base import check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.ring_geometric import default_gamma
@@ -133,6 +133,7 @@ class DiffractorExponential(OnLists):
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
+    claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
     ranged: ClassVar[bool] = True
 
     gamma: int | None = None
@@ -218,18 +219,12 @@ class DiffractorExponential(OnLists):
         most = max(self.table(epsilon, n).gamma for n in self.sizes)
         return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        tables = {n: self.table(epsilon, n) for n in self.sizes}
-        notes = ["Away from the ends of the list, only half of epsilon is realized."]
-        for table in tables.values():
-            notes += self._nearly_uniform(table, epsilon)
-        gammas = {n: table.gamma for n, table in tables.items()}
-        return promise(
-            self,
-            epsilon,
-            metric=self.on_lists("path", gammas),
-            plain_ldp=min(float(epsilon) * max(gammas.values()), 44 * math.log(2)),
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the truncated distance: true, but loose",
-            notes=tuple(notes),
-        )
+    def distance_at(self, epsilon: float) -> str:
+        return self.on_lists("path", {n: self.table(epsilon, n).gamma for n in self.sizes})
+
+    def plain_ldp(self, epsilon: float) -> float:
+        return min(epsilon * max(self.table(epsilon, n).gamma for n in self.sizes), 44 * math.log(2))
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:
+        warnings = [warning for n in self.sizes for warning in self._nearly_uniform(self.table(epsilon, n), epsilon)]
+        return ("Away from the ends of the list, only half of epsilon is realized.", *warnings)

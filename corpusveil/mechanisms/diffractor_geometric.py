@@ -25,7 +25,6 @@ import numpy as np
 from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss, Pure
 from corpusveil.compiled import compiled
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -100,6 +99,7 @@ class DiffractorGeometric(OnLists):
     name: ClassVar[str] = "diffractor-geometric"
     paper: ClassVar[str] = "1-Diffractor, 1-D_G (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous"
+    claim: ClassVar[str] = "epsilon times the distance: true and tight"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
     def table(self, epsilon: float, n: int | None = None) -> StepTable:
@@ -172,20 +172,13 @@ class DiffractorGeometric(OnLists):
         ends = self.position_weights(0, epsilon, n).astype(np.float64) / weights.TOTAL
         return float(ends.min()), float(ends.max())
 
-    def guarantee(self, epsilon: float) -> Guarantee:
+    def plain_ldp(self, epsilon: float) -> float:
         farthest = 0.0
         for n in self.sizes:
             law = self.position_weights(0, epsilon, n)
             ends = math.log(int(law[0])) - math.log(int(law[n - 1]))
-            farthest = max(farthest, min(float(epsilon) * (n - 1), ends))
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=farthest,
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the distance: true and tight",
-            notes=(
-                "For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",
-            ),
-        )
+            farthest = max(farthest, min(epsilon * (n - 1), ends))
+        return farthest
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
+        return ("For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",)

@@ -378,12 +378,7 @@ _cache_lock = threading.Lock()
 
 
 def rows_of(
-    space: Space,
-    s: float,
-    gamma: float = math.inf,
-    factors: Float64 | None = None,
-    *,
-    squared: bool = False,
+    space: Space, s: float, gamma: float = math.inf, factors: Float64 | None = None, *, squared: bool = False
 ) -> ExponentialRows:
     """Return the rows of a space's kernel, cached while the process's cache is within ``CACHE_BYTES``.
 

@@ -23,18 +23,17 @@ from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
-from corpusveil.mechanisms.on_vectors import OnVectors
+from corpusveil.mechanisms.on_vectors import OnVectors, exits
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.spaces import Space
-from corpusveil.spaces.cell_boundaries import exits
 from corpusveil.spaces.nearest_words import in_slices
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Mahalanobis(OnVectors):
+class Mahalanobis(Cmp):
     """Noise with elliptical contours.
 
     ``lam``, from 0 (the noise of ``cmp``) to 1, is how far they follow the vectors.
@@ -99,22 +98,6 @@ class Mahalanobis(OnVectors):
             ),
             *OnVectors.notes(self, epsilon),
         )
-
-    def retention(self, epsilon: float) -> float:
-        plain = self.space.dimensions == 1
-        return Cmp(self.space).retention(epsilon) if plain else OnVectors.retention(self, epsilon)
-
-    def retention_error(self, epsilon: float) -> float:
-        return 0.0 if self.space.dimensions == 1 else OnVectors.retention_error(self, epsilon)
-
-    def distribution(self, word: int, epsilon: float) -> Float64:
-        """Return the law of the output for ``word``, float64 [V]: in one dimension only, where it is that of ``cmp``.
-
-        Raises NoClosedForm in more.
-        """
-        if self.space.dimensions == 1:
-            return Cmp(self.space).distribution(word, epsilon)
-        return OnVectors.distribution(self, word, epsilon)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -146,13 +146,7 @@ class OnLists(Mechanism):
             neighbors.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
         return np.concatenate(neighbors, axis=1)
 
-    def in_reach(
-        self,
-        inputs: Integers,
-        outputs: Integers,
-        epsilon: float,
-        lists: int | None = None,
-    ) -> Bool:
+    def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
         """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)

@@ -21,7 +21,8 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import Mechanism, check_whole, levels
+from corpusveil.mechanisms.base import by_epsilon, check_whole
+from corpusveil.mechanisms.distances import OverVectors, discrete
 from corpusveil.mechanisms.exponential_rows import TOGETHER
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
@@ -221,14 +222,13 @@ def set_table(kind: Any, space: Space, size: int, epsilon: float, added: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class OnSets(Mechanism):
-    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K and where a word has no vector."""
+class OnSets(OverVectors):
+    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K."""
 
     K: int = 10
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+        OverVectors.__post_init__(self)
         check_whole("K", self.K, 2, MOST)
 
     @property
@@ -242,15 +242,17 @@ class OnSets(Mechanism):
 
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
         lanes = draws.uint64(MECHANISM)
         out = np.empty(ids.size, dtype=np.int32)
-        for level, value in enumerate(distinct):
-            at = slice(None) if which is None else np.flatnonzero(which == level)
+        for value, at in by_epsilon(epsilon, ids.size):
             table, some = self.table(value), np.empty(ids[at].size, dtype=np.int32)
             _choose(ids[at], lanes[at], self.sets.members, self.sets.sizes, table.bounds, np.uint64(table.added), some)
             out[at] = some
         return out
+
+    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
+        """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
+        return discrete(self.space, self.check_id(word))
 
     def added_to(self, word: int, epsilon: float) -> list[int]:
         """Return the integer weights of a word's candidates beyond the common weight; total 2^64 - n added."""

@@ -27,7 +27,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled, u
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
+from corpusveil.mechanisms.base import check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -141,6 +141,7 @@ class RingGeometric(OnLists):
     name: ClassVar[str] = "ring-geometric"
     paper: ClassVar[str] = "ours; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a closed, truncated list: exactly epsilon, bounded plain LDP"
+    claim: ClassVar[str] = "exactly epsilon times the distance; epsilon times gamma for any two words"
     loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
     gamma: int | None = None
@@ -221,13 +222,9 @@ class RingGeometric(OnLists):
         table = self.table(epsilon, n)
         return table.far / weights.TOTAL, table.near[0] / weights.TOTAL
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        tables = {n: self.table(epsilon, n) for n in self.sizes}
-        return promise(
-            self,
-            epsilon,
-            metric=self.on_lists("ring", {n: table.gamma for n, table in tables.items()}),
-            plain_ldp=max(math.log(table.near[0]) - math.log(table.far) for table in tables.values()),
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="exactly epsilon times the distance; epsilon times gamma for any two words",
-        )
+    def distance_at(self, epsilon: float) -> str:
+        return self.on_lists("ring", {n: self.table(epsilon, n).gamma for n in self.sizes})
+
+    def plain_ldp(self, epsilon: float) -> float:
+        tables = [self.table(epsilon, n) for n in self.sizes]
+        return max(math.log(table.near[0]) - math.log(table.far) for table in tables)

@@ -25,8 +25,8 @@ import numpy as np
 from corpusveil.arrays import Float64, Int32, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
-from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.base import Guarantee, Refuted, levels
+from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
@@ -140,17 +140,21 @@ def _nodes(apart: Float64, b: float, most: float) -> tuple[Float64, Float64]:
 
 @register
 @dataclass(frozen=True, slots=True)
-class TruncatedGumbel(Mechanism):
+class TruncatedGumbel(Refuted, OverVectors):
     """The mechanism as printed. Raises UserError where two words have one vector, and below its floor of epsilon."""
 
     name: ClassVar[str] = "truncated-gumbel"
     paper: ClassVar[str] = "Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021)"
     summary: ClassVar[str] = "noisy distances of a random number of near words, as published; its theorem is false"
-    private: ClassVar[bool] = False
+    claim: ClassVar[str] = "epsilon times the Euclidean distance"
+    flaw: ClassVar[str] = (
+        "The published theorem is false. Take n words at distance 1 of each other and a far word at distance R "
+        "of all of them: the far word is drawn with a probability that is exponentially small in n (n = 100, R "
+        "= 1.5: a log-ratio of 27.6 where 21.7 is claimed)."
+    )
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+        OverVectors.__post_init__(self)
         if extent(self.space)[0] == 0:
             raise DataError(
                 f"{self.name}: two words of the space have the same vector, so b is not defined; remove either word."
@@ -231,8 +235,8 @@ class TruncatedGumbel(Mechanism):
             law += (density * tails / left) @ weight[some]
         return law
 
-    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
+        return OverVectors.distances(self, word, epsilon)
 
     @property
     def distance(self) -> str:
@@ -252,18 +256,5 @@ class TruncatedGumbel(Mechanism):
         shares = [self._law(self._nearest(int(word), size)[:EXACT_NEAR], counts, epsilon) for word in words]
         return float(np.mean([share[0] / share.sum() for share in shares]))
 
-    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
-        return math.inf
-
-    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
-        return math.inf
-
     def guarantee(self, epsilon: float) -> Guarantee:
-        self.check(epsilon)
-        return nothing_holds(
-            self,
-            "epsilon times the Euclidean distance",
-            "The published theorem is false. Take n words at distance 1 of each other and a far word at distance R "
-            "of all of them: the far word is drawn with a probability that is exponentially small in n (n = 100, R "
-            "= 1.5: a log-ratio of 27.6 where 21.7 is claimed).",
-        )
+        return OverVectors.guarantee(self, self.check(epsilon))

@@ -23,8 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces import vocabulary_maps
 from corpusveil.spaces.balance import Balance, balanced, settled
-from corpusveil.spaces.cells import SMALLEST_CELL
-from corpusveil.spaces.list_orders import ORDERS
+from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
@@ -61,8 +60,8 @@ def build_space(
         only: keep only these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
-        cell: order the lists of an embedding with more words in cells of at most this many (``cells.py``), at least
-            ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
+        cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
+            at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
         numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:

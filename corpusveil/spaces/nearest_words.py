@@ -112,13 +112,7 @@ class Search:
                 found[rest], counted[rest] = part, many
         return out, compared
 
-    def _by_floats(
-        self,
-        points: Float64,
-        products: Float32,
-        out: Int32,
-        compared: Int64,
-    ) -> None:
+    def _by_floats(self, points: Float64, products: Float32, out: Int32, compared: Int64) -> None:
         strip = Strip.of(self, points, out.shape[1], NOMINEES)
         left = strip.points.astype(np.float32)
         strip.slack[:] = 2.02 * error_bound(points.shape[1])
@@ -131,13 +125,7 @@ class Search:
             in_slices(len(left), offer, tile, norms, strip.factors, ones, ones, first, *strip.candidates)
         in_slices(len(left), decide, self.vectors, points, strip.doubts, *strip.candidates, True, out, compared)
 
-    def _by_integers(
-        self,
-        words: IntegerWords,
-        points: Float64,
-        out: Int32,
-        compared: Int64,
-    ) -> None:
+    def _by_integers(self, words: IntegerWords, points: Float64, out: Int32, compared: Int64) -> None:
         """Set ``compared`` to ``UNDECIDED`` if too many words are within the error."""
         strip = Strip.of(self, points, out.shape[1], INTEGER_NOMINEES)
         left = Quantized.of(strip.points, np.zeros(points.shape[1]))

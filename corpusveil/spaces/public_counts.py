@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
-from corpusveil.spaces.formats.vector_table import open_plain
 from corpusveil.spaces.number_counts import NUMBERS
+from corpusveil.spaces.vector_formats import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described

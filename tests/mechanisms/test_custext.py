@@ -10,8 +10,7 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.mechanisms.custext import CusText
-from corpusveil.mechanisms.custext_per_word import CusTextPerWord
+from corpusveil.mechanisms.custext import CusText, CusTextPerWord
 from corpusveil.mechanisms.on_sets import OnSets, nearest_sets, partition
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix

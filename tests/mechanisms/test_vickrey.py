@@ -11,7 +11,7 @@ from scipy import special
 
 from corpusveil.errors import DataError, UserError
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.two_nearest import first_chances
+from corpusveil.mechanisms.vickrey import first_chances
 from corpusveil.spaces import Space
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value

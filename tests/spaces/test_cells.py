@@ -7,8 +7,7 @@ import pytest
 
 from corpusveil.errors import BadValueError
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.cells import cells_of
-from corpusveil.spaces.list_orders import greedy_orders, improved_orders
+from corpusveil.spaces.list_orders import cells_of, greedy_orders, improved_orders
 from corpusveil.spaces.tour_improvement import length
 from corpusveil.spaces.vectors import Vectors
 

@@ -11,8 +11,7 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import UserError
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.importance import read_importance, scaled
-from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vectors import Vectors, read_importance, scaled
 
 WORDS = ["alder", "birch", "cedar", "elder"]
 VECTORS = np.array([[1, 0], [0, 1], [1, 1], [-1, 0.5]], dtype=np.float32)

@@ -20,8 +20,8 @@ from corpusveil.evaluation.matching import Matched, spread
 from corpusveil.evaluation.statistics.figure import Figure
 from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Reading
+from corpusveil.mechanisms.risk import Prior
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces.word_prior import Prior
 from corpusveil.transforms.release.release import Release
 
 REPLAYED = 200

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from corpusveil.errors import BadValueError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.explanations import explain
-from corpusveil.spaces.word_prior import Prior
+from corpusveil.mechanisms.risk import Prior, explain
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,11 +23,10 @@ import numpy.typing as npt
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.distances import euclidean
-from corpusveil.mechanisms.risk import WordRisk, word_risk
+from corpusveil.mechanisms.risk import Prior, WordRisk, prior_of, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.transforms.release.risk import epsilon_for_risk
 from corpusveil.waiting import reached
 

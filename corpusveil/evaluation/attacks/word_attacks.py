@@ -20,9 +20,9 @@ from corpusveil.evaluation.statistics.registry import register
 from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Reading
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import Prior, prior_of, smoothed
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
 
 SENTENCES = 200
 LONGEST = 40

@@ -12,7 +12,7 @@ from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.evaluation.attacks.risk_curve import EPSILONS, AtRisk, Point, at_equal_risk, curve
 from corpusveil.evaluation.report.curve_page import render_curve
 from corpusveil.mechanisms import Mechanism
-from corpusveil.spaces.word_prior import prior_of
+from corpusveil.mechanisms.risk import prior_of
 from corpusveil.storage import files
 from corpusveil.waiting import waiting
 

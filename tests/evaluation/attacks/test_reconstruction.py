@@ -8,12 +8,12 @@ import pytest
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.evaluation.attacks.reconstruction import bayes_token
 from corpusveil.mechanisms import make
+from corpusveil.mechanisms.risk import prior_of
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import prior_of
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
