@@ -17,10 +17,9 @@ from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import Prior, prior_of, smoothed, word_risk
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
 
 SENTENCES = 200
 LONGEST = 40
