@@ -55,7 +55,7 @@ FOUND_WRONG = {
     "--text nowhere": "unsuitable-data",
     "--label text": "wrong-column",
     "--label url": "unsuitable-data",
-    "--words TWICE": "wrong-format",
+    "--words TWICE": "bad-row",
 }
 """Calls that are refused on reading."""
 
