@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import SizeError, UserError, WorkError
+from corpusveil.errors import SizeError, WorkError
 from corpusveil.jobs.java import ensure_java
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -188,20 +188,22 @@ class TestOneColumnChanges:
 
 class TestIsRefused:
     @pytest.mark.parametrize(
-        ("arguments", "said"),
+        ("arguments", "refusal"),
         [
-            ({}, "name a column that identifies them: id="),
-            ({"id": "key"}, "key: there is no such column; the columns are id, review"),
-            ({"id": "id", "text": "Review"}, "Review: there is no such column"),
-            ({"id": "id", "text": "small"}, "small: this column is of type tinyint"),
-            ({"id": "id", "text": "raw"}, "raw: this column is of type binary"),
-            ({"id": "tags"}, "tags: this column is of type map"),
-            ({"id": "nested"}, "nested: this column is of type struct"),
+            ({}, ("missing-setting",)),
+            ({"id": "key"}, ("wrong-column", "key")),
+            ({"id": "id", "text": "Review"}, ("wrong-column", "Review")),
+            ({"id": "id", "text": "small"}, ("wrong-column", "small", "tinyint")),
+            ({"id": "id", "text": "raw"}, ("wrong-column", "raw", "binary")),
+            ({"id": "tags"}, ("wrong-column", "tags", "map")),
+            ({"id": "nested"}, ("wrong-column", "nested", "struct")),
         ],
     )
-    def test_before_anything_runs(self, spark: Any, release: cv.Release, arguments: dict[str, str], said: str) -> None:
+    def test_before_anything_runs(
+        self, spark: Any, release: cv.Release, arguments: dict[str, str], refusal: Any
+    ) -> None:
         """A wrong column is one sentence that names it, with the types Spark shows."""
-        with pytest.raises(UserError, match=said):
+        with refused(*refusal):
             privatize_frame(spark.createDataFrame([], SCHEMA), release, **arguments)
 
     def test_two_columns_of_one_name(self, spark: Any, release: cv.Release) -> None:

@@ -40,6 +40,9 @@ def budgets() -> Iterator[Call]:
     for epsilon in ("abc", "", "1,5", "0x1"):
         yield privatize("--epsilon", epsilon=epsilon)
     yield privatize("--per", "--per", "word")
+    words = privatize("--epsilon").words
+    at = words.index("--epsilon")
+    yield Call((*words[:at], *words[at + 2 :]), "--epsilon")
 
 
 def mechanisms() -> Iterator[Call]:
@@ -69,6 +72,8 @@ def options() -> Iterator[Call]:
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key*--test-key*[conflicting-settings]", "--test-key")
     yield privatize("--nonsense", "--nonsense")
+    yield privatize("--epsilonn", "--epsilonn", "1")
+    yield privatize("ring-geometric?", mechanism="ring-geometrc")
     yield Call(("privatize",), "INPUT")
     yield Call(("privatize", INPUT), "--space")
     yield Call(("privatise", INPUT), "privatise")
@@ -76,6 +81,7 @@ def options() -> Iterator[Call]:
     yield Call(("key", "new", KEY), "[output-in-use]")
     yield Call(("key", "new", "{file}/x.key"), "{file}")
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
+    yield Call(("space", "--output", "{output}"), "--vectors")
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
     yield Call(("space", "--vectors", "{vectors}", "--lists", "-1", "--output", "{output}"), "--lists")
     yield Call(("space", "--vectors", "{vectors}", "--lists", "4", "--output", "{output}"), "lists=4")

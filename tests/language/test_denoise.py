@@ -36,8 +36,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
-from corpusveil.transforms.kernel.kernel import Kernel
-from corpusveil.transforms.kernel.picking import picked
+from corpusveil.transforms.kernel.kernel import Kernel, picked
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
 from tests.calls import refused

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.language.context_risk import sampled_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.model_text import sampled_text
 from tests.evaluation.statistics.test_kneser_ney import corpus
 
 LENGTH = 5

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.public_counts import read_counts
 from tests.calls import refused
@@ -97,6 +96,9 @@ def test_files_that_are_not_counts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.parquet").write_bytes(b"PAR1 no")
     (tmp_path / "e.tsv").write_bytes(b"river\t1\n\xff\t2\n")
     pq.write_table(pa.table({"ngram": ["river"], "count": [-1]}), tmp_path / "f.parquet")
-    for name in ("c.parquet", "d.parquet", "e.tsv", "f.parquet", "none.tsv"):
-        with pytest.raises(UserError, match=name):
+    for name, code in (
+        ("c.parquet", "damaged-file"), ("d.parquet", "damaged-file"), ("e.tsv", "bad-row"),
+        ("f.parquet", "damaged-artefact"), ("none.tsv", "missing-artefact"),
+    ):  # fmt: skip
+        with refused(code, name):
             read_counts(str(tmp_path / name), VOCABULARY)

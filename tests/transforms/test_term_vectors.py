@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -94,13 +93,13 @@ def test_what_can_not_be_done_is_said(space: Space, tmp_path: Path) -> None:
     unsound = cv.Release(
         cv.mechanism("custext-per-word", space), cv.Budget(1.0), key=release.key, accept_no_guarantee=True
     )
-    for call, words in (
-        (lambda: cv.term_vectors("a b", release, 3, ["a"]), "brackets"),
-        (lambda: cv.term_vectors(["a"], release, 0, ["a"]), "terms = 0"),
-        (lambda: cv.term_vectors(["a", None], release, 2, ["a", "b"]), "missing"),  # type: ignore[list-item]
-        (lambda: cv.term_vectors(["a"], unsound, 2, ["a"]), "no bound"),
+    for call, code in (
+        (lambda: cv.term_vectors("a b", release, 3, ["a"]), "wrong-type"),
+        (lambda: cv.term_vectors(["a"], release, 0, ["a"]), "wrong-value"),
+        (lambda: cv.term_vectors(["a", None], release, 2, ["a", "b"]), "bad-row"),  # type: ignore[list-item]
+        (lambda: cv.term_vectors(["a"], unsound, 2, ["a"]), "no-guarantee"),
     ):
-        with pytest.raises(UserError, match=words):
+        with refused(code):
             call()
     shared = cv.Release(release.mechanism, cv.Budget(5.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY))
     with refused("conflicting-settings", "per='document'"):
