@@ -14,8 +14,8 @@ import corpusveil as cv
 from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import prior_of
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import prior_of
 
 RISK, WITHIN, STEPS = 0.5, 0.005, 9
 BALANCES = (0.0, 0.16, 0.5, 1.0, 1.3)

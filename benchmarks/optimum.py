@@ -18,11 +18,10 @@ import corpusveil as cv
 from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import prior_of
 
 WORDS, AMONG, SEEDS = 32, 2000, 3
 """Words of a vocabulary, the number of most frequent words to draw from, and the number of vocabularies."""

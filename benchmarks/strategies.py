@@ -31,11 +31,11 @@ from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.training_modes import MODES, Summary, baselines, utility
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import Prior, smoothed
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import Prior, smoothed
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.release.presets import follow
 

@@ -40,7 +40,7 @@ from corpusveil.mechanisms import make as mechanism
 from corpusveil.mechanisms import names as mechanism_names
 from corpusveil.mechanisms.cmp import Cmp as Cmp
 from corpusveil.mechanisms.custext import CusText as CusText
-from corpusveil.mechanisms.custext_per_word import CusTextPerWord as CusTextPerWord
+from corpusveil.mechanisms.custext import CusTextPerWord as CusTextPerWord
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential as DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
 from corpusveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
@@ -52,10 +52,10 @@ from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
 from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
 from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel as TruncatedGumbel
-from corpusveil.mechanisms.vickrey_cmp import VickreyCmp as VickreyCmp
-from corpusveil.mechanisms.vickrey_cmp import VickreyCmpExcluding as VickreyCmpExcluding
-from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobis as VickreyMahalanobis
-from corpusveil.mechanisms.vickrey_mahalanobis import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
+from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
+from corpusveil.mechanisms.vickrey import VickreyCmpExcluding as VickreyCmpExcluding
+from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
+from corpusveil.mechanisms.vickrey import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
 from corpusveil.pipelines.demo_space import demo_space as demo_space
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import plan as plan

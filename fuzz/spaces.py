@@ -16,12 +16,10 @@ import pyarrow.parquet as pq
 from gensim.models import KeyedVectors
 
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.importance import read_importance
-from corpusveil.spaces.load import load_space
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
 from corpusveil.spaces.public_counts import read_counts
-from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest
-from corpusveil.spaces.vectors import BLANKS, Vectors, read_vectors
+from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest, load_space
+from corpusveil.spaces.vectors import BLANKS, Vectors, read_importance, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, read_words, write_vocabulary
 from fuzz.containers import RAW, changed, one, packed, pieces, zipped
 from fuzz.invariant import CANARY, Reader, need, refused

@@ -21,10 +21,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64
 from corpusveil.budget.budget import Budget
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def upward(value: Fraction) -> float:
@@ -52,7 +50,7 @@ INFINITE = 2**63 - 1
 """The reading that no number bounds; readings beyond it (9e9) count as infinite."""
 
 
-def fixed(values: npt.ArrayLike) -> Ints:
+def fixed(values: npt.ArrayLike) -> Int64:
     """Return nonnegative float64 values as readings, rounded up; int64 of the same shape."""
     scaled = np.ceil(np.asarray(values, dtype=np.float64) * SCALE)
     out = np.full(scaled.shape, INFINITE, dtype=np.int64)
@@ -74,14 +72,14 @@ class Readings:
     ``ldp``, in nats, covers privatized tokens and tokens drawn from public counts.
     """
 
-    tokens: Ints
-    total: Ints
-    largest: Ints
-    ldp: Ints
+    tokens: Int64
+    total: Int64
+    largest: Int64
+    ldp: Int64
 
 
 def readings(
-    budget: Budget, documents: npt.NDArray[np.int32], epsilons: Floats, bounds: Floats, resampled: Floats, size: int
+    budget: Budget, documents: Int32, epsilons: Float64, bounds: Float64, resampled: Float64, size: int
 ) -> Readings:
     """Return the readings of ``size`` documents.
 

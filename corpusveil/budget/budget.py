@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int64
 from corpusveil.choices import ALLOCATIONS, Allocation
 from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError, not_a_choice
 from corpusveil.sampling import grid
@@ -155,7 +155,7 @@ class Budget:
                 f"weights: there are {len(set(self.weights))} different weights; give at most {DIFFERENT_WEIGHTS}."
             )
 
-    def shares(self, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1) -> npt.NDArray[np.float64]:
+    def shares(self, whole: Int64, part: Int64 | int = 1) -> Float64:
         """Return the epsilon of a token that has ``part`` of ``whole`` shares; int64 [T], float64 [T].
 
         Both depend on the allocation: 1 of m, 1 of n, k of n, or the token's weight of the sum of weights. With a
@@ -165,12 +165,12 @@ class Budget:
             return np.full(whole.size, self.epsilon)
         return grid.share(self.epsilon, np.maximum(whole, 1), part)
 
-    def weight(self, position: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def weight(self, position: Int64) -> Int64:
         """Return the weight of replaced tokens by their place among those of a document, from 0 on; int64 [T]."""
         weights = np.array(self.weights, dtype=np.int64)
         return weights[np.minimum(position, weights.size - 1)]
 
-    def weight_before(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def weight_before(self, tokens: Int64) -> Int64:
         """Return the sum of the weights of a document's first replaced tokens; int64 [D]."""
         weights = np.array(self.weights, dtype=np.int64)
         sums = np.concatenate([[0], np.cumsum(weights)])

@@ -18,13 +18,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Int64
 from corpusveil.errors import BadRecordError, BadValueError
 from corpusveil.sampling.draws import LENGTH, Draws
 from corpusveil.sampling.weights import PRECISION_BITS, TOTAL, WeightTable, exp_fixed
-
-Ints = npt.NDArray[np.int64]
 
 MOST_WORDS = 1 << 31
 """The most tokens of a text that is read at once."""
@@ -68,7 +66,7 @@ class LengthGrid:
         _check_number("pad_growth", self.pad_growth, LEAST_GROWTH, MOST_GROWTH, also=1.0)
         object.__setattr__(self, "pad_growth", float(self.pad_growth))
 
-    def released(self, words: Ints, draws: Draws | None = None) -> Ints:  # noqa: ARG002 - nothing is drawn
+    def released(self, words: Int64, draws: Draws | None = None) -> Int64:  # noqa: ARG002 - nothing is drawn
         """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D]."""
         if self.pad_growth == 1:
             return np.asarray(np.maximum(-(-words // self.pad), 1) * self.pad, dtype=np.int64)
@@ -111,7 +109,7 @@ class LengthNoise:
         _check_whole("extra", self.extra, 0)
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
-    def released(self, words: Ints, draws: Draws) -> Ints:
+    def released(self, words: Int64, draws: Draws) -> Int64:
         """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D].
 
         ``draws`` has one token for each document.
@@ -149,12 +147,12 @@ def length_of(fields: dict[str, Any] | None) -> Length | None:
         ) from None
 
 
-def _first(step: int, growth: float, count: int) -> Ints:
+def _first(step: int, growth: float, count: int) -> Int64:
     return np.arange(1, count + 1) * step if growth == 1 else _points(step, growth)[:count]
 
 
 @functools.lru_cache(maxsize=8)
-def _points(step: int, growth: float) -> Ints:
+def _points(step: int, growth: float) -> Int64:
     """Return the points of a growing grid up to ``MOST_WORDS`` and one beyond, by exact arithmetic; int64."""
     points, factor = [step], Fraction(growth)
     while points[-1] < MOST_WORDS:
@@ -196,7 +194,7 @@ def _geometric(epsilon: float) -> _Geometric:
     return _Geometric(len(weights), again, table)
 
 
-def two_sided(epsilon: float, draws: Draws) -> Ints:
+def two_sided(epsilon: float, draws: Draws) -> Int64:
     """Return a two-sided geometric number for each document; int64 [D].
 
     It is the difference of two geometric numbers. The log-ratio of its probabilities of neighboring numbers is at most

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from corpusveil.arrays import Float64
 
 
 class PrivacyLoss(Protocol):
@@ -36,7 +35,7 @@ class PrivacyLoss(Protocol):
     @property
     def rho(self) -> float: ...
 
-    def deltas(self, x: Floats) -> Floats:
+    def deltas(self, x: Float64) -> Float64:
         """Return an upper bound of the hockey-stick divergence at each x, ascending; float64 [K] -> float64 [K]."""
         ...
 
@@ -52,7 +51,7 @@ class Pure:
     def rho(self) -> float:
         return self.largest**2 / 2
 
-    def deltas(self, x: Floats) -> Floats:
+    def deltas(self, x: Float64) -> Float64:
         inside = -np.expm1(np.minimum(x - self.largest, 0.0)) / (1 + math.exp(-self.largest))
         return np.where(x <= -self.largest, -np.expm1(np.minimum(x, 0.0)), inside)
 
@@ -73,7 +72,7 @@ class BoundedRange:
     def rho(self) -> float:
         return self.largest**2 / 8
 
-    def deltas(self, x: Floats) -> Floats:
+    def deltas(self, x: Float64) -> Float64:
         half = np.expm1((np.minimum(x, self.largest) - self.largest) / 2)  # e^((x - η)/2) - 1
         inside = half**2 / -np.expm1(-self.largest)
         return np.where(x <= -self.largest, -np.expm1(np.minimum(x, 0.0)), inside)
@@ -83,7 +82,7 @@ class BoundedRange:
 class OfLaws:
     """Given pairs of laws, of N cells each: float64 [N] and [N], all above 0. ``steps`` divides the range of losses."""
 
-    pairs: Sequence[tuple[Floats, Floats]]
+    pairs: Sequence[tuple[Float64, Float64]]
     steps: int
     largest: float = field(init=False)
 
@@ -99,7 +98,7 @@ class OfLaws:
     def rho(self) -> float:
         return self.largest**2 / 2
 
-    def deltas(self, x: Floats) -> Floats:
+    def deltas(self, x: Float64) -> Float64:
         worst = np.maximum(-np.expm1(x), 0.0)
         for pair in self.pairs:
             for p, q in (pair, pair[::-1]):

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from corpusveil.errors import BadRecordError, InUseError, UserError
-from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
+from corpusveil.spaces.vector_formats import BROKEN_ARRAY
 from corpusveil.storage import files
 from corpusveil.storage.records import Record, Records
 

@@ -37,12 +37,11 @@ from corpusveil.language.lookup import (
 )
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import Prior, prior_of, word_risk
 from corpusveil.sampling.draws import RESAMPLE, TERM, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.text.policy import TextPolicy
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
@@ -81,6 +82,11 @@ class Mechanism(abc.ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
+    claim: ClassVar[str]
+    """What the paper says of its guarantee."""
+    neighbors: ClassVar[str] = "any two words of the vocabulary"
+    disclosed: ClassVar[tuple[str, ...]] = ()
+    """What the guarantee does not cover, beside the number of tokens."""
     private: ClassVar[bool] = True
     """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
     ranged: ClassVar[bool] = False
@@ -95,9 +101,7 @@ class Mechanism(abc.ABC):
             raise of_other_type("space", self.space, "cv.load_space(URL)")
 
     @abc.abstractmethod
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         """Replace words; int32 [T] -> int32 [T].
 
         ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
@@ -106,19 +110,48 @@ class Mechanism(abc.ABC):
         """
 
     @abc.abstractmethod
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
 
         Raises NoClosedForm if there is none.
         """
 
-    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+    def distributions(self, words: Integers, epsilon: float) -> Float64:
         """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
         return np.array([self.distribution(word, epsilon) for word in words.tolist()]).reshape(-1, len(self.space))
 
-    @abc.abstractmethod
     def guarantee(self, epsilon: float) -> Guarantee:
-        """Return the guarantee of one token at this epsilon."""
+        """Return the guarantee of one token at this epsilon.
+
+        Every guarantee says that draws are computational and that the token count is in the clear. Other disclosures
+        depend on the text policy, which a mechanism does not know.
+        """
+        epsilon = check_epsilon(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric=self.distance_at(epsilon),
+            epsilon=epsilon if self.private else None,
+            plain_ldp=self.plain_ldp(epsilon),
+            neighbors=self.neighbors,
+            disclosed=(DOCUMENT_LENGTH, *self.disclosed),
+            assumptions=(COMPUTATIONAL, *self.assumptions),
+            claim=self.claim,
+            holds=self.private,
+            notes=self.notes(epsilon),
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee depends on, beside the key."""
+        return (INTEGER_WEIGHTS,)
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - here there are none
+        """Return what a reader of the guarantee should know, in sentences."""
+        return ()
+
+    def plain_ldp(self, epsilon: float) -> float | None:  # noqa: ARG002 - here there is none
+        """Return an upper bound on the log-ratio of any two words, in nats; None without a guarantee."""
+        return None
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return a bound on the privacy loss of one replaced word that changes by at most ``distance``.
@@ -137,19 +170,23 @@ class Mechanism(abc.ABC):
     def distance(self) -> str:
         """The distance of this mechanism in words, for any epsilon."""
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - here there is none
+    def distance_at(self, epsilon: float) -> str:  # noqa: ARG002 - here it is the same at any
+        """Return the distance in words at this epsilon."""
+        return self.distance
+
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - here there is none
         """Return the guarantee's distance of ``word`` from every word, float64 [V]; None without a guarantee."""
         return None
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
         """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
         return self.distances(word, epsilon)
 
     def best_guess(
         self,
         epsilon: float,  # noqa: ARG002
-        words: npt.NDArray[np.int64],  # noqa: ARG002
-        shares: npt.NDArray[np.float64],  # noqa: ARG002
+        words: Int64,  # noqa: ARG002
+        shares: Float64,  # noqa: ARG002
     ) -> tuple[float, float] | None:
         """Return how often the best guess of a word is right, and how often the word stays unchanged.
 
@@ -162,13 +199,13 @@ class Mechanism(abc.ABC):
         """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""
 
     @abc.abstractmethod
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return the largest ``|ln(public[u] / P[w, u])|``: the bound between a resampled and a known word.
 
         ``public`` float64 [V] is the law of resampling; in nats.
         """
 
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound_at_most(self, public: Float64) -> float:
         """Return a bound of ``unknown_bound`` at any epsilon: no probability is below the floor of the weights."""
         floor = weights.FLOOR / weights.TOTAL
         return float(max(np.log(public.max() / floor), -np.log(public.min()))) + weights.EXTRA_LOG_RATIO
@@ -183,7 +220,7 @@ class Mechanism(abc.ABC):
             raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
         return int(word)
 
-    def check_tokens(self, ids: npt.NDArray[np.int32], draws: Draws) -> None:
+    def check_tokens(self, ids: Int32, draws: Draws) -> None:
         """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not check."""
         if len(draws) != ids.size:
             raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
@@ -192,51 +229,33 @@ class Mechanism(abc.ABC):
             self.check_id(ids.max())
 
 
-def promise(
-    mechanism: Mechanism,
-    epsilon: float,
-    *,
-    metric: str,
-    plain_ldp: float,
-    assumptions: tuple[str, ...],
-    claim: str,
-    neighbors: str = "any two words of the vocabulary",
-    disclosed: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> Guarantee:
-    """Return the guarantee of a mechanism that has one.
+class Refuted:
+    """What is stated of a mechanism whose published guarantee is false. Mixed in before the class that samples."""
 
-    Every guarantee says that draws are computational and that the token count is in the clear. Other disclosures depend
-    on the text policy, which a mechanism does not know.
-    """
-    return Guarantee(
-        mechanism=mechanism.name,
-        metric=metric,
-        epsilon=float(epsilon),
-        plain_ldp=plain_ldp,
-        neighbors=neighbors,
-        disclosed=(DOCUMENT_LENGTH, *disclosed),
-        assumptions=(COMPUTATIONAL, *assumptions),
-        claim=claim,
-        holds=True,
-        notes=notes,
-    )
+    __slots__ = ()
 
+    private: ClassVar[bool] = False
+    neighbors: ClassVar[str] = "none"
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    flaw: ClassVar[str]
+    """Why the claim is false."""
 
-def nothing_holds(mechanism: Mechanism, claim: str, why: str) -> Guarantee:
-    """Return the statement of a mechanism without a guarantee: the claim, and why it is false."""
-    return Guarantee(
-        mechanism=mechanism.name,
-        metric=mechanism.distance,
-        epsilon=None,
-        plain_ldp=None,
-        neighbors="none",
-        disclosed=(DOCUMENT_LENGTH,),
-        assumptions=(COMPUTATIONAL,),
-        claim=claim,
-        holds=False,
-        notes=(why,),
-    )
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
+        return (self.flaw,)
+
+    def plain_ldp(self, epsilon: float) -> Any:  # noqa: ARG002 - at any
+        return None
+
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - for none
+        """Return None: nothing is promised."""
+        return None
+
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
+        """Return infinity: some outputs are impossible, or there is no bound on how unlikely they are."""
+        return math.inf
+
+    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
+        return math.inf
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
@@ -252,7 +271,7 @@ def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
         raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
-def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[float], npt.NDArray[np.int32] | None]:
+def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | None]:
     """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
     if np.ndim(epsilon) == 0:
         return [check_epsilon(float(epsilon))], None
@@ -265,3 +284,10 @@ def levels(epsilon: float | npt.NDArray[np.float64], tokens: int) -> tuple[list[
         raise BadValueError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(values), return_inverse=True)
     return distinct.tolist(), which.astype(np.int32)
+
+
+def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
+    """Yield each different epsilon for tables, and an index of the tokens that have it."""
+    distinct, which = levels(epsilon, tokens)
+    for level, value in enumerate(distinct):
+        yield value, slice(None) if which is None else np.flatnonzero(which == level)

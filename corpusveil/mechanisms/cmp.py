@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.mechanisms.distances import euclidean
+from corpusveil.arrays import Float64
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
@@ -36,17 +36,10 @@ class Cmp(OnVectors):
 
     claim: ClassVar[str] = "epsilon times the Euclidean distance"
 
-    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def noise(self, draws: Draws, epsilon: Float64) -> Float64:
         return gamma_noise(draws, self.space.dimensions, epsilon)
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
-
-    @property
-    def distance(self) -> str:
-        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
-
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         """Return the law of the output for ``word``, float64 [V].
 
         Raises NoClosedForm in more than one dimension.
@@ -79,12 +72,10 @@ class Cmp(OnVectors):
         return 0.0 if self.space.dimensions == 1 else OnVectors.retention_error(self, epsilon)
 
 
-def laplace_mass(
-    left: npt.NDArray[np.float64], right: npt.NDArray[np.float64], epsilon: float
-) -> npt.NDArray[np.float64]:
+def laplace_mass(left: Float64, right: Float64, epsilon: float) -> Float64:
     """Return the mass of Laplace noise of scale 1/epsilon in each interval, to full relative precision."""
 
-    def beside(near: npt.NDArray[np.float64], far: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def beside(near: Float64, far: Float64) -> Float64:
         return np.exp(-epsilon * near) * -np.expm1(-epsilon * (far - near)) / 2
 
     below = beside(np.maximum(-right, 0), np.maximum(-left, 0))

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
-from corpusveil.mechanisms.distances import discrete
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Refuted, check_fraction
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
-from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, nearest_sets, partition, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
@@ -38,6 +37,11 @@ class CusText(OnSets):
     name: ClassVar[str] = "custext"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"
     summary: ClassVar[str] = "exponential mechanism within public groups of K words, smoothed: epsilon within a group"
+    claim: ClassVar[str] = "epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)"
+    neighbors: ClassVar[str] = "any two words of one group; between groups, only the bound for any two words holds"
+    disclosed: ClassVar[tuple[str, ...]] = (
+        "the group of near words to which a word belongs (only the smoothing hides it)",
+    )
 
     eta: float = 0.01
 
@@ -62,16 +66,12 @@ class CusText(OnSets):
             "bound for any two words divided by epsilon"
         )
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distances(self, word: int, epsilon: float) -> Float64:
         groups = partition(self.space, self.K)
         out = np.full(len(self.space), self.plain_ldp(epsilon) / check_epsilon(epsilon))
         out[groups == groups[self.check_id(word)]] = 1.0
         out[word] = 0.0
         return out
-
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
-        """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
-        return discrete(self.space, self.check_id(word))
 
     def plain_ldp(self, epsilon: float) -> float:
         """Return an upper bound of the log-ratio of two rows: the largest weight over the common weight of all."""
@@ -87,20 +87,44 @@ class CusText(OnSets):
             return OnSets.privacy_loss(self, epsilon, distance)
         return BoundedRange(epsilon if distance >= 1 else 0.0)
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         least = self.table(epsilon).added / weights.TOTAL
         return max(math.log(public.max() / least), math.log(float(self.own(epsilon).max()) / public.min()))
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=self.plain_ldp(epsilon),
-            neighbors="any two words of one group; between groups, only the bound for any two words holds",
-            disclosed=("the group of near words to which a word belongs (only the smoothing hides it)",),
-            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)",
-            notes=("The group of near words that a word belongs to is practically disclosed.",),
-        )
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (INTEGER_WEIGHTS, FLOAT_KERNEL)
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
+        return ("The group of near words that a word belongs to is practically disclosed.",)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class CusTextPerWord(Refuted, OnSets):
+    """As published: the exponential mechanism on each word's own ``K`` nearest words. No guarantee.
+
+    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere.
+    Two words hardly ever have the same K nearest words, so some outputs are possible for one and impossible for the
+    other: the log-ratio is infinite, and no epsilon holds.
+    """
+
+    name: ClassVar[str] = "custext-per-word"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
+    summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
+    claim: ClassVar[str] = "epsilon-LDP for any two words"
+    flaw: ClassVar[str] = (
+        "The published claim is false. Each word has its own set of possible outputs, so an output that is "
+        "possible for one word and impossible for another distinguishes the two with certainty."
+    )
+
+    @property
+    def sets(self) -> Sets:
+        return nearest_sets(self.space, self.K)
+
+    def table(self, epsilon: float) -> SetTable:
+        return set_table(nearest_sets, self.space, self.K, check_epsilon(epsilon), 0)
+
+    @property
+    def distance(self) -> str:
+        return "none: words with different nearest words can be distinguished with certainty"

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import called, compiled
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
+from corpusveil.mechanisms.base import check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.ring_geometric import default_gamma
@@ -48,7 +48,7 @@ class PathTable:
     gamma: int
     centre: int
     far: int
-    inner: npt.NDArray[np.uint64]
+    inner: UInt64
 
 
 @functools.lru_cache(maxsize=512)
@@ -133,6 +133,7 @@ class DiffractorExponential(OnLists):
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
+    claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
     ranged: ClassVar[bool] = True
 
     gamma: int | None = None
@@ -152,7 +153,7 @@ class DiffractorExponential(OnLists):
     def arguments(self, table: PathTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         table = self.table(epsilon, n)
         n, gamma = table.n, table.gamma
         left, right = min(position, gamma - 1), min(n - 1 - position, gamma - 1)
@@ -173,23 +174,21 @@ class DiffractorExponential(OnLists):
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).gamma - 1
 
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the law to a relative 2^-20: a cell of the draw is rounded to an integer."""
         table = self.table(epsilon)
         steps = np.array([table.centre, *np.diff(table.inner).tolist(), table.far], dtype=np.float64)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
         return np.asarray(steps[np.minimum(gaps, table.gamma)] / self._totals(table)[inputs])
 
-    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
+    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
         return np.minimum(gaps, self.table(epsilon, n).gamma)
 
     @property
     def distance(self) -> str:
         return self.on_lists("path")
 
-    def _totals(self, table: PathTable) -> npt.NDArray[np.float64]:
+    def _totals(self, table: PathTable) -> Float64:
         """Return the total weight of each row; float64 [n]."""
         reach = np.minimum(np.arange(table.n), table.gamma - 1)
         sides = table.inner.astype(np.float64)
@@ -220,18 +219,12 @@ class DiffractorExponential(OnLists):
         most = max(self.table(epsilon, n).gamma for n in self.sizes)
         return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        tables = {n: self.table(epsilon, n) for n in self.sizes}
-        notes = ["Away from the ends of the list, only half of epsilon is realized."]
-        for table in tables.values():
-            notes += self._nearly_uniform(table, epsilon)
-        gammas = {n: table.gamma for n, table in tables.items()}
-        return promise(
-            self,
-            epsilon,
-            metric=self.on_lists("path", gammas),
-            plain_ldp=min(float(epsilon) * max(gammas.values()), 44 * math.log(2)),
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the truncated distance: true, but loose",
-            notes=tuple(notes),
-        )
+    def distance_at(self, epsilon: float) -> str:
+        return self.on_lists("path", {n: self.table(epsilon, n).gamma for n in self.sizes})
+
+    def plain_ldp(self, epsilon: float) -> float:
+        return min(epsilon * max(self.table(epsilon, n).gamma for n in self.sizes), 44 * math.log(2))
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:
+        warnings = [warning for n in self.sizes for warning in self._nearly_uniform(self.table(epsilon, n), epsilon)]
+        return ("Away from the ends of the list, only half of epsilon is realized.", *warnings)

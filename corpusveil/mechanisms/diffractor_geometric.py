@@ -21,11 +21,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss, Pure
 from corpusveil.compiled import compiled
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -40,7 +39,7 @@ class StepTable:
     """``tails`` uint64 [K], descending: the weight of ``X >= k`` for k = 1 .. K, out of ``2^64 - n 2^20``."""
 
     n: int
-    tails: npt.NDArray[np.uint64]
+    tails: UInt64
 
 
 @functools.lru_cache(maxsize=512)
@@ -100,6 +99,7 @@ class DiffractorGeometric(OnLists):
     name: ClassVar[str] = "diffractor-geometric"
     paper: ClassVar[str] = "1-Diffractor, 1-D_G (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous"
+    claim: ClassVar[str] = "epsilon times the distance: true and tight"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
     def table(self, epsilon: float, n: int | None = None) -> StepTable:
@@ -108,7 +108,7 @@ class DiffractorGeometric(OnLists):
     def arguments(self, table: StepTable) -> tuple[Any, ...]:
         return table.tails, np.uint64(_FLOOR_BITS)
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         table = self.table(epsilon, n)
         n = table.n
         tails = np.zeros(n + 1, dtype=np.uint64)  # tails[k]: X >= k, for k = 1 .. n
@@ -132,9 +132,7 @@ class DiffractorGeometric(OnLists):
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).tails.size
 
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)
         tails = np.array([0, *table.tails.tolist(), 0, 0], dtype=np.uint64)  # of X >= k at k; the last stand for all
         steps = tails[:-1] - np.append(tails[1:-1], np.uint64(0))
@@ -174,20 +172,13 @@ class DiffractorGeometric(OnLists):
         ends = self.position_weights(0, epsilon, n).astype(np.float64) / weights.TOTAL
         return float(ends.min()), float(ends.max())
 
-    def guarantee(self, epsilon: float) -> Guarantee:
+    def plain_ldp(self, epsilon: float) -> float:
         farthest = 0.0
         for n in self.sizes:
             law = self.position_weights(0, epsilon, n)
             ends = math.log(int(law[0])) - math.log(int(law[n - 1]))
-            farthest = max(farthest, min(float(epsilon) * (n - 1), ends))
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=farthest,
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="epsilon times the distance: true and tight",
-            notes=(
-                "For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",
-            ),
-        )
+            farthest = max(farthest, min(epsilon * (n - 1), ends))
+        return farthest
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
+        return ("For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",)

@@ -1,19 +1,45 @@
-"""Distances from one word to all others, as guarantees and claims measure them."""
+"""Distances of vectors, as guarantees and claims measure them, and what mechanisms on vectors share."""
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from corpusveil.compiled import njit
+from corpusveil.arrays import Float64
+from corpusveil.compiled import compiled, njit
+from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.nominations import squared_distance
 
 
-def euclidean(space: Space, word: int) -> npt.NDArray[np.float64]:
+@dataclass(frozen=True, slots=True)
+class OverVectors(Mechanism):
+    """A mechanism that needs the vectors of all words. Raises UserError where a word has none.
+
+    Its distance is Euclidean, on the vectors as given, unless it says otherwise.
+    """
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        self.space.require_vectors(self.name)
+
+    @property
+    def distance(self) -> str:
+        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
+
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - the same at any
+        return euclidean(self.space, self.check_id(word))
+
+    def diameter(self) -> float:
+        """Return an upper bound of the distance of two words."""
+        return diameter_bound(self.space)
+
+
+def euclidean(space: Space, word: int) -> Float64:
     """Return the Euclidean distance of the vectors of all words from that of ``word``; float64 [V]."""
     out = np.empty(len(space))
     _euclidean(space.vectors, word, out)
@@ -26,8 +52,28 @@ def _euclidean(vectors: Any, word: int, out: Any) -> None:
         out[u] = math.sqrt(squared_distance(vectors, word, u))
 
 
-def discrete(space: Space, word: int) -> npt.NDArray[np.float64]:
+def discrete(space: Space, word: int) -> Float64:
     """Return 1 for every word but ``word``, 0 for that; float64 [V]."""
     out = np.ones(len(space))
     out[word] = 0.0
     return out
+
+
+@functools.lru_cache(maxsize=4)
+def diameter_bound(space: Space) -> float:
+    """Return twice the largest distance from the mean vector, an upper bound of the distance of two words."""
+    mean = space.vectors.mean(axis=0, dtype=np.float64)
+    # The factor covers what rounding takes off a sum of squares in any order.
+    return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
+
+
+@compiled
+def _largest_squared(vectors: Any, mean: Any) -> float:
+    largest = 0.0
+    for v in range(vectors.shape[0]):
+        total = 0.0
+        for j in range(vectors.shape[1]):
+            gap = vectors[v, j] - mean[j]
+            total += gap * gap
+        largest = max(largest, total)
+    return largest

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import BadTypeError
 from corpusveil.mechanisms import table_cache
@@ -125,9 +126,7 @@ def _sums(
                 out[start + r] += inside
 
 
-def kernel_sums(
-    blocks: VectorBlocks, s: float, gamma: float = math.inf, factors: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.float64]:
+def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors: Float64 | None = None) -> Float64:
     """Return ``sum_u c_u exp(-s min(d(w, u), gamma))`` of every word w; ``factors`` c, float64 [V] -> float64 [V].
 
     The order of summation is fixed, so the sums are equal on every machine.
@@ -154,14 +153,14 @@ def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, lo
         out[word] = worst
 
 
-def steepest(blocks: VectorBlocks, values: npt.NDArray[np.float64], slack: float) -> float:
+def steepest(blocks: VectorBlocks, values: Float64, slack: float) -> float:
     """Return the largest ``(|values_w - values_u| - slack) / d(w, u)`` of all pairs, or 0; values float64 [V]."""
     out = np.empty(blocks.words)
     in_slices(out.size, _steepest, blocks.vectors, blocks.chunks, values, slack, out)
     return float(out.max())
 
 
-def _padded(blocks: VectorBlocks, factors: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
+def _padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
     """Return the factors by chunk, 0 where a chunk has no word; float64 [C, 32]. None: all are 1."""
     padded = np.zeros(len(blocks.chunks) * LANES)
     padded[: blocks.words] = 1.0 if factors is None else factors
@@ -283,7 +282,7 @@ class ExponentialRows:
         blocks: VectorBlocks,
         s: float,
         gamma: float,
-        factors: npt.NDArray[np.float64] | None = None,
+        factors: Float64 | None = None,
         *,
         squared: bool = False,
         key: str | None = None,
@@ -332,7 +331,7 @@ class ExponentialRows:
         self.build(np.arange(self.blocks.words))
         return table_cache.save_table(self.key, (self.own, self.scales, self.totals))
 
-    def sample(self, ids: npt.NDArray[np.int32], draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    def sample(self, ids: Int32, draws: UInt64) -> Int32:
         """Return the cell of each draw in its word's row; int32 [T], uint64 [T] -> int32 [T]."""
         self.build(ids)
         out = np.empty(ids.size, dtype=np.int32)
@@ -348,7 +347,7 @@ class ExponentialRows:
             raise RuntimeError(message)
         return out
 
-    def row(self, word: int) -> npt.NDArray[np.uint64]:
+    def row(self, word: int) -> UInt64:
         """Return the integer weights of a word's row; uint64 [V], total 2^64."""
         self.build(np.array([word]))
         out = np.empty(self.blocks.words, dtype=np.uint64)
@@ -358,7 +357,7 @@ class ExponentialRows:
         )  # fmt: skip
         return out
 
-    def several(self, words: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def several(self, words: npt.NDArray[Any]) -> UInt64:
         """Return the rows of several words; uint64 [N, V]."""
         self.build(words)
         out = np.empty((words.size, self.blocks.words), dtype=np.uint64)
@@ -368,7 +367,7 @@ class ExponentialRows:
         )  # fmt: skip
         return out
 
-    def own_shares(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def own_shares(self, ids: npt.NDArray[Any]) -> Float64:
         """Return the probability that each of these words stays unchanged; float64."""
         self.build(ids)
         return np.asarray(self.own[ids].astype(np.float64) / weights.TOTAL)
@@ -379,12 +378,7 @@ _cache_lock = threading.Lock()
 
 
 def rows_of(
-    space: Space,
-    s: float,
-    gamma: float = math.inf,
-    factors: npt.NDArray[np.float64] | None = None,
-    *,
-    squared: bool = False,
+    space: Space, s: float, gamma: float = math.inf, factors: Float64 | None = None, *, squared: bool = False
 ) -> ExponentialRows:
     """Return the rows of a space's kernel, cached while the process's cache is within ``CACHE_BYTES``.
 

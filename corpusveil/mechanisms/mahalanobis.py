@@ -17,24 +17,23 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
-from corpusveil.mechanisms.on_vectors import OnVectors
+from corpusveil.mechanisms.on_vectors import OnVectors, exits
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.spaces import Space
-from corpusveil.spaces.cell_boundaries import exits
 from corpusveil.spaces.nearest_words import in_slices
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Mahalanobis(OnVectors):
+class Mahalanobis(Cmp):
     """Noise with elliptical contours.
 
     ``lam``, from 0 (the noise of ``cmp``) to 1, is how far they follow the vectors.
@@ -59,13 +58,13 @@ class Mahalanobis(OnVectors):
     def prepare(self) -> None:
         self.shape()
 
-    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def noise(self, draws: Draws, epsilon: Float64) -> Float64:
         round_noise = gamma_noise(draws, self.space.dimensions, epsilon)
         out = np.empty_like(round_noise)
         _stretch(round_noise, self.shape().columns, out)
         return out
 
-    def exits(self) -> npt.NDArray[np.float64]:
+    def exits(self) -> Float64:
         return exits(self.space, self.shape().columns.T.tobytes())
 
     @property
@@ -80,7 +79,7 @@ class Mahalanobis(OnVectors):
             "dimensions"
         )
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - the same at any
+    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - the same at any
         from scipy import linalg  # loaded late, as in ``on_vectors``
 
         word = self.check_id(word)
@@ -100,28 +99,12 @@ class Mahalanobis(OnVectors):
             *OnVectors.notes(self, epsilon),
         )
 
-    def retention(self, epsilon: float) -> float:
-        plain = self.space.dimensions == 1
-        return Cmp(self.space).retention(epsilon) if plain else OnVectors.retention(self, epsilon)
-
-    def retention_error(self, epsilon: float) -> float:
-        return 0.0 if self.space.dimensions == 1 else OnVectors.retention_error(self, epsilon)
-
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
-        """Return the law of the output for ``word``, float64 [V]: in one dimension only, where it is that of ``cmp``.
-
-        Raises NoClosedForm in more.
-        """
-        if self.space.dimensions == 1:
-            return Cmp(self.space).distribution(word, epsilon)
-        return OnVectors.distribution(self, word, epsilon)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """``columns`` float64 [d, d], row j the j-th column of L, and the least stretch of L or a little less."""
 
-    columns: npt.NDArray[np.float64]
+    columns: Float64
     least: float
 
 
@@ -149,7 +132,7 @@ def shape_of(space: Space, lam: float) -> Shape:
     return Shape(np.ascontiguousarray(factor.T), least)
 
 
-def _covariance(space: Space) -> npt.NDArray[np.float64]:
+def _covariance(space: Space) -> Float64:
     """Return the covariance of the vectors; float64 [d, d]."""
     mean = np.zeros(space.dimensions)
     _mean(space.vectors, mean)

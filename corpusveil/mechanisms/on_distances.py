@@ -3,6 +3,16 @@
 For ``P[w, u]`` proportional to ``exp(-(epsilon/2) d(w, u))`` over the whole vocabulary, ``ln P`` of two inputs differs
 by ``(epsilon/2) d(w, w')`` in the exponent, and by at most as much in the normalizer: ``epsilon d``-private. That needs
 one vocabulary of outputs for every input, so no word is left out (``exponential_rows.py``).
+
+How often the best guess of a word is right takes all pairs of words, twice, in blocks. Distances come from matrix
+products instead of dimension by dimension, and no row of integers is built:
+
+    Z_w = sum_u c_u exp(-s d(w, u)),        V = sum_u c_u max_w (pi_w / Z_w) exp(-s d(w, u))
+
+d is symmetric, so the first pass computes each pair once. The second pass takes words by falling pi / Z. A later word
+never explains an earlier word better than that word explains itself, so blocks of only later words are left out.
+Products are in float64, and nearly equal vectors are subtracted, so a share differs from that of the integers by less
+than ``TOLERANCE`` of itself (a test compares them).
 """
 
 from __future__ import annotations
@@ -13,13 +23,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
-from corpusveil.mechanisms.base import Mechanism, levels
-from corpusveil.mechanisms.exponential_risk import guessed
+from corpusveil.compiled import njit
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Mechanism, by_epsilon
+from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.exponential_rows import ExponentialRows
-from corpusveil.mechanisms.on_vectors import diameter_bound
+from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -29,8 +40,16 @@ RETENTION_WORDS = 2048
 
 FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 
+TOLERANCE = 1e-6
+"""The largest relative error by which a share may be too small."""
+TILE = 1024
+NEAR = 1e-6
+"""Squared distances below this part of the largest squared length are computed by subtraction."""
+_LOWEST = -46.0
+_FLOOR = weights.FLOOR / weights.TOTAL
 
-def sample_words(n: int) -> npt.NDArray[np.int64]:
+
+def sample_words(n: int) -> Int64:
     """Return the words that shares are taken over: all, or a sample from a fixed public seed, the same in every run."""
     if n <= RETENTION_WORDS:
         return np.arange(n)
@@ -38,12 +57,8 @@ def sample_words(n: int) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class OnDistances(Mechanism):
-    """A mechanism whose law is an exponential kernel of distances. Raises UserError where a word has no vector."""
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+class OnDistances(OverVectors):
+    """A mechanism whose law is an exponential kernel of distances."""
 
     @abc.abstractmethod
     def rows(self, epsilon: float) -> ExponentialRows:
@@ -53,25 +68,19 @@ class OnDistances(Mechanism):
     def reach(self, epsilon: float) -> float:
         """Return the largest exponent ``s d`` between any two words, or more."""
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
         lanes = draws.uint64(MECHANISM)
-        if which is None:
-            return self.rows(distinct[0]).sample(ids, lanes)
         out = np.empty(ids.size, dtype=np.int32)
-        for level, value in enumerate(distinct):
-            at = np.flatnonzero(which == level)
+        for value, at in by_epsilon(epsilon, ids.size):
             out[at] = self.rows(value).sample(ids[at], lanes[at])
         return out
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         word, epsilon = self.check_id(word), check_epsilon(epsilon)
         return self.rows(epsilon).row(word).astype(np.float64) / weights.TOTAL
 
-    def distributions(self, words: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.float64]:
+    def distributions(self, words: Integers, epsilon: float) -> Float64:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
@@ -86,9 +95,7 @@ class OnDistances(Mechanism):
             return Mechanism.privacy_loss(self, epsilon, distance)
         return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
-    def best_guess(
-        self, epsilon: float, words: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]
-    ) -> tuple[float, float]:
+    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[float, float]:
         """Return both shares without the rows of all words, which are too many to build."""
         return guessed(self.rows(epsilon), words, shares)
 
@@ -100,7 +107,11 @@ class OnDistances(Mechanism):
         shares = self.rows(check_epsilon(epsilon)).own_shares(sample_words(len(self.space)))
         return float(shares.mean())
 
-    def retention_note(self) -> tuple[str, ...]:
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (INTEGER_WEIGHTS, FLOAT_KERNEL)
+
+    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         """Say that the share of unchanged words is an estimate, if it is."""
         if len(self.space) <= RETENTION_WORDS:
             return ()
@@ -110,7 +121,7 @@ class OnDistances(Mechanism):
         """Return an upper bound on any log-ratio: epsilon times the diameter, never more than the floor allows."""
         return min(2 * self.reach(epsilon), math.log(weights.TOTAL / weights.FLOOR))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return a bound from ``exp(-s D) / n <= P[w, u] <= exp(s D) / n``, D the diameter, and from the floor."""
         reach, even = self.reach(check_epsilon(epsilon)), math.log(len(self.space))
         low = min(reach + even, math.log(weights.TOTAL / weights.FLOOR))
@@ -118,6 +129,98 @@ class OnDistances(Mechanism):
         bound = max(math.log(public.max()) + low, high - math.log(public.min()))
         return min(bound + weights.EXTRA_LOG_RATIO, self.unknown_bound_at_most(public))
 
-    def diameter(self) -> float:
-        """Return an upper bound of the distance of two words."""
-        return diameter_bound(self.space)
+
+class _Squares:
+    """Squared distances of words, in tiles: of vectors float32 [V, d] in some order."""
+
+    def __init__(self, vectors: Float32, order: Int64) -> None:
+        self.points = vectors[order].astype(np.float64)
+        self.points -= self.points.mean(axis=0)
+        self.lengths = (self.points**2).sum(axis=1)
+        self.near = NEAR * float(self.lengths.max())
+
+    def tile(self, rows: slice, columns: slice) -> Float64:
+        """Return the squared distances of two ranges of words, float64 [R, C]."""
+        out: Float64 = self.points[rows] @ self.points[columns].T
+        out *= -2.0
+        out += self.lengths[rows, None]
+        out += self.lengths[columns]
+        for row, column in np.argwhere(out < self.near).tolist():
+            gap = self.points[rows.start + row] - self.points[columns.start + column]
+            out[row, column] = gap @ gap
+        return out
+
+
+def guessed(rows: ExponentialRows, words: Int64, shares: Float64) -> tuple[float, float]:
+    """Return how often the best guess from an output is right, and how often the output itself is right, by ``rows``.
+
+    ``words`` int64 [N] are the possible inputs, ``shares`` float64 [N] their public probabilities.
+    """
+    size, s = rows.blocks.words, rows.s
+    factors = rows.factors.reshape(-1)[:size]
+    room = 1.0 - size * _FLOOR
+    normalisers = _normalisers(_Squares(rows.blocks.vectors, np.arange(size)), rows, factors)
+    logs = np.full(size, -np.inf)
+    logs[words] = np.log(shares * room / normalisers[words])
+    order = np.argsort(-logs, kind="stable")
+    best = _best(_Squares(rows.blocks.vectors, order), logs[order], s, rows.gamma, rows.squared)
+    share = math.fsum((factors[order] * np.exp(best)).tolist()) + size * _FLOOR * float(shares.max())
+    unchanged = math.fsum((shares * (factors[words] * room / normalisers[words] + _FLOOR)).tolist())
+    return share, unchanged
+
+
+def _tiles(size: int) -> list[slice]:
+    return [slice(first, min(first + TILE, size)) for first in range(0, size, TILE)]
+
+
+def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Float64) -> Float64:
+    """Return Z of every word, float64 [V]."""
+    out = np.zeros(factors.size)
+    for here in _tiles(factors.size):
+        for there in _tiles(factors.size):
+            if there.start >= here.start:
+                tile = squares.tile(here, there)
+                both = there.start > here.start
+                _add(tile, rows.s, rows.gamma, rows.squared, both, factors[here], factors[there], out[here], out[there])
+    return out
+
+
+def _best(squares: _Squares, logs: Float64, s: float, gamma: float, squared: bool) -> Float64:
+    """Return ``max_w logs_w - s min(d(w, u), gamma)`` of every word u, float64 [V]; ``logs`` fall."""
+    best = logs.copy()
+    for there in _tiles(logs.size):
+        for here in _tiles(logs.size):
+            if logs[here.start] <= best[there].min():
+                break
+            _raise(squares.tile(here, there), s, gamma, squared, logs[here], best[there])
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _add(
+    tile: Any, s: float, gamma: float, squared: bool, both: bool, factors: Any, others: Any, sums: Any, across: Any
+) -> None:
+    """Add the kernel values of a tile to the sums of its rows and, where it has ``both``, of its columns."""
+    values = np.empty(tile.shape[1])
+    for row in range(tile.shape[0]):
+        for column in range(tile.shape[1]):
+            distance = tile[row, column] if squared else math.sqrt(tile[row, column])
+            exponent = -s * (distance if distance < gamma else gamma)  # noqa: FURB136 - min() is no vector code
+            values[column] = exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
+        if both:
+            for column in range(tile.shape[1]):
+                across[column] += factors[row] * values[column]
+        total = 0.0
+        for column in range(tile.shape[1]):
+            total += others[column] * values[column]
+        sums[row] += total
+
+
+@njit(nogil=True, cache=True)
+def _raise(tile: Any, s: float, gamma: float, squared: bool, logs: Any, best: Any) -> None:
+    """Update the best explanation of a tile's columns, if a row explains them better."""
+    for row in range(tile.shape[0]):
+        for column in range(tile.shape[1]):
+            distance = tile[row, column] if squared else math.sqrt(tile[row, column])
+            value = logs[row] - s * (distance if distance < gamma else gamma)  # noqa: FURB136
+            best[column] = value if value > best[column] else best[column]  # noqa: FURB136

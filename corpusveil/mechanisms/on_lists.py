@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Bool, Float64, Int32, Int64, Integers, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Mechanism, levels
@@ -57,7 +57,7 @@ class OnLists(Mechanism):
         """Return the sampling table at one epsilon for a list of n words (None: the longest); cached."""
 
     @abc.abstractmethod
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         """Return the integer weight of each output position for an input position; uint64 [n], total 2^64."""
 
     @abc.abstractmethod
@@ -68,9 +68,7 @@ class OnLists(Mechanism):
         """
 
     @abc.abstractmethod
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the probability of output positions for input positions on a list of all words; broadcast."""
 
     @abc.abstractmethod
@@ -85,7 +83,7 @@ class OnLists(Mechanism):
     def arguments(self, table: Any) -> tuple[Any, ...]:
         """Return the arguments of ``loop`` from a table."""
 
-    def _move(self, epsilon: float, ids: Any, chosen: Any, draws: Any) -> npt.NDArray[np.int32]:
+    def _move(self, epsilon: float, ids: Any, chosen: Any, draws: Any) -> Int32:
         """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
         out = np.empty(ids.size, dtype=np.int32)
         space = self.space
@@ -102,9 +100,7 @@ class OnLists(Mechanism):
             out[at] = moved
         return out
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         count = len(self.space.lists)
@@ -121,7 +117,7 @@ class OnLists(Mechanism):
             out[at] = self._move(value, ids[at], chosen[at] if count > 1 else chosen, lanes[at])
         return out
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         word = self.check_id(word)
         out = np.zeros(len(self.space))
         for order, position, n in zip(self.space.lists, self.space.positions, self.space.lengths.tolist(), strict=True):
@@ -129,36 +125,28 @@ class OnLists(Mechanism):
             out[order[:n]] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
 
-    def chances(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def chances(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return ``P[input, output]`` of words, as in ``distribution``, where each list has all words; broadcast."""
         total = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
         return np.asarray(total / len(self.space.lists))
 
-    def outside(self, epsilon: float) -> npt.NDArray[np.float64]:
+    def outside(self, epsilon: float) -> Float64:
         """Return the probability that each word gives one particular word out of reach; float64 [V]."""
         size = len(self.space)
         total = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
         return np.asarray(total / len(self.space.lists))
 
-    def near(self, outputs: npt.NDArray[np.integer[Any]], epsilon: float) -> npt.NDArray[np.int64]:
+    def near(self, outputs: Integers, epsilon: float) -> Int64:
         """Return the words within reach of each output on any list, int64 [U, W]; -1 for padding and repeated words."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         steps = np.arange(-reach, min(reach, size - reach - 1) + 1)
-        neighbors: list[npt.NDArray[np.int64]] = []
+        neighbors: list[Int64] = []
         for number, (order, place) in enumerate(zip(self.space.lists, self.space.positions, strict=True)):
             words = order[(place[outputs][:, None] + steps) % size].astype(np.int64)
             neighbors.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
         return np.concatenate(neighbors, axis=1)
 
-    def in_reach(
-        self,
-        inputs: npt.NDArray[np.integer[Any]],
-        outputs: npt.NDArray[np.integer[Any]],
-        epsilon: float,
-        lists: int | None = None,
-    ) -> npt.NDArray[np.bool_]:
+    def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
         """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
@@ -167,11 +155,11 @@ class OnLists(Mechanism):
             inside |= np.minimum(gaps, size - gaps) <= reach
         return inside
 
-    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:  # noqa: ARG002 - where it is truncated
+    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:  # noqa: ARG002 - where it is truncated
         """Return the distance of positions that are ``gaps`` apart on a list of n words. Here: on a path."""
         return gaps
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distances(self, word: int, epsilon: float) -> Float64:
         """Return the largest over the lists of the distance of positions; float64 [V]."""
         word = self.check_id(word)
         out = np.zeros(len(self.space))
@@ -185,7 +173,7 @@ class OnLists(Mechanism):
         on = {n: self.retention_on(epsilon, n) for n in set(lengths)}
         return float(sum(on[n] * n for n in lengths) / len(self.space) / len(lengths))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return the bound.
 
         A word may be on one list only, which is chosen with probability one over the number of lists.
@@ -194,7 +182,7 @@ class OnLists(Mechanism):
         least = min(low for low, _ in bounds) / self._lists_without_a_word()
         return float(max(np.log(public.max() / least), np.log(max(high for _, high in bounds) / public.min())))
 
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound_at_most(self, public: Float64) -> float:
         return Mechanism.unknown_bound_at_most(self, public) + math.log(self._lists_without_a_word())
 
     def _lists_without_a_word(self) -> int:

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import Mechanism, check_whole, levels
+from corpusveil.mechanisms.base import by_epsilon, check_whole
+from corpusveil.mechanisms.distances import OverVectors, discrete
 from corpusveil.mechanisms.exponential_rows import TOGETHER
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
@@ -39,15 +40,15 @@ MOST = 256
 class Sets:
     """Candidates: ``members`` int32 [V, M], the word itself first, then others, then -1; ``sizes`` int64 [V]."""
 
-    members: npt.NDArray[np.int32]
-    sizes: npt.NDArray[np.int64]
+    members: Int32
+    sizes: Int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetTable:
     """Bounds uint64 [V, M] of the cells of a row: where each ends, less ``n added``; the last is ``room``, or 0."""
 
-    bounds: npt.NDArray[np.uint64]
+    bounds: UInt64
     added: int
 
 
@@ -62,7 +63,7 @@ def nearest_sets(space: Space, size: int) -> Sets:
 
 
 @functools.lru_cache(maxsize=8)
-def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
+def partition(space: Space, size: int) -> Int32:
     """Return the group of each word; int32 [V].
 
     The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
@@ -71,7 +72,7 @@ def partition(space: Space, size: int) -> npt.NDArray[np.int32]:
     return _partition_of(blocks_of(space), size)
 
 
-def _partition_of(blocks: VectorBlocks, size: int) -> npt.NDArray[np.int32]:
+def _partition_of(blocks: VectorBlocks, size: int) -> Int32:
     groups = np.full(blocks.words, -1, dtype=np.int32)
     _divide(blocks.vectors, blocks.chunks, size, groups)
     return groups
@@ -221,14 +222,13 @@ def set_table(kind: Any, space: Space, size: int, epsilon: float, added: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class OnSets(Mechanism):
-    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K and where a word has no vector."""
+class OnSets(OverVectors):
+    """A mechanism over sets of ``K`` candidates. Raises UserError for a bad K."""
 
     K: int = 10
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+        OverVectors.__post_init__(self)
         check_whole("K", self.K, 2, MOST)
 
     @property
@@ -240,19 +240,19 @@ class OnSets(Mechanism):
     def table(self, epsilon: float) -> SetTable:
         """Return the rows at one epsilon; cached."""
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
         lanes = draws.uint64(MECHANISM)
         out = np.empty(ids.size, dtype=np.int32)
-        for level, value in enumerate(distinct):
-            at = slice(None) if which is None else np.flatnonzero(which == level)
+        for value, at in by_epsilon(epsilon, ids.size):
             table, some = self.table(value), np.empty(ids[at].size, dtype=np.int32)
             _choose(ids[at], lanes[at], self.sets.members, self.sets.sizes, table.bounds, np.uint64(table.added), some)
             out[at] = some
         return out
+
+    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
+        """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
+        return discrete(self.space, self.check_id(word))
 
     def added_to(self, word: int, epsilon: float) -> list[int]:
         """Return the integer weights of a word's candidates beyond the common weight; total 2^64 - n added."""
@@ -268,14 +268,14 @@ class OnSets(Mechanism):
             cells[u] += weight
         return cells
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         word, added = self.check_id(word), self.table(check_epsilon(epsilon)).added
         cells = self.added_to(word, epsilon)
         out = np.full(len(self.space), added / weights.TOTAL)
         out[self.sets.members[word, : len(cells)]] = [(cell + added) / weights.TOTAL for cell in cells]
         return out
 
-    def own(self, epsilon: float) -> npt.NDArray[np.float64]:
+    def own(self, epsilon: float) -> Float64:
         """Return the probability that each word stays unchanged, which is its largest; float64 [V]."""
         table = self.table(check_epsilon(epsilon))
         return (table.bounds[:, 0].astype(np.float64) + table.added) / weights.TOTAL

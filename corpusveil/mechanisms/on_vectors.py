@@ -4,6 +4,11 @@ Noise is added to a word's vector, and the output is a function of the noisy vec
 words and probability ``n 2^-44``, the output is a uniformly drawn word instead, whatever the input is. That costs no
 epsilon, and it gives every word a probability of at least 2^-44 at every epsilon, as the integer weights of the other
 mechanisms do: no log-ratio is above ``44 ln 2 = 30.5`` nats.
+
+The share of unchanged words is estimated. From word w in direction v (a unit vector) the word u becomes the nearer one
+at ``|u - w|^2 / (2 <v, u - w>)``, where that is positive. Cells are convex, so w stays the nearest up to the smallest
+of these, its *exit*, and with noise ``R v`` it stays unchanged with probability ``E_v[F(exit)]``, F the law of R
+(``mechanisms.md`` §7).
 """
 
 from __future__ import annotations
@@ -15,16 +20,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from corpusveil.compiled import compiled
+from corpusveil.arrays import Float64, Int32, Int64, Integers
+from corpusveil.compiled import njit
 from corpusveil.errors import NoClosedForm
-from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, promise
+from corpusveil.mechanisms.base import levels
+from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.cell_boundaries import RAYS, exits
-from corpusveil.spaces.nearest_words import TILE_ROWS, in_slices, search_of
+from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, in_slices, search_of
 
 BLOCK = TILE_ROWS
 """Tokens per block: 2.4 MiB of noise for each 300 dimensions."""
@@ -35,6 +40,9 @@ FLOAT_NOISE = (
 )
 
 LOWEST = FLOOR / TOTAL
+RAYS = 1024
+NEAR = 2.0**-10
+"""As a share of the sum of two squared norms: smaller squared distances are computed in float64, not from products."""
 
 
 def floor_note(words: int) -> str:
@@ -45,37 +53,33 @@ def floor_note(words: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class OnVectors(Mechanism):
+class OnVectors(OverVectors):
     """A mechanism whose output is a function of a noisy vector. Raises UserError for vectors out of range."""
 
-    claim: ClassVar[str]
     floored: ClassVar[bool] = True
     """Whether a uniformly drawn word replaces a few of the outputs."""
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+        OverVectors.__post_init__(self)
         search_of(self.space)
 
     def prepare(self) -> None:
         """Compute the common data of all tokens, before threads share the work."""
 
     @abc.abstractmethod
-    def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def noise(self, draws: Draws, epsilon: Float64) -> Float64:
         """Return the noise of T tokens; ``epsilon`` float64 [T] -> float64 [T, d]."""
 
     def choose(
         self,
-        points: npt.NDArray[np.float64],
-        ids: npt.NDArray[np.int32],  # noqa: ARG002 - for those that leave the input out, and promise nothing
+        points: Float64,
+        ids: Int32,  # noqa: ARG002 - for those that leave the input out, and promise nothing
         draws: Draws,  # noqa: ARG002 - for those that draw
-    ) -> npt.NDArray[np.int32]:
+    ) -> Int32:
         """Return the output of each noisy vector; float64 [T, d], int32 [T] -> int32 [T]. Here: the nearest word."""
         return search_of(self.space).nearest(points)
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         self.prepare()
         distinct, which = levels(epsilon, ids.size)
@@ -100,18 +104,18 @@ class OnVectors(Mechanism):
         points[part] = self.noise(part_of(draws, part), epsilon[part])
         points[part] += self.space.vectors[ids[part]]
 
-    def mixed(self, law: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def mixed(self, law: Float64) -> Float64:
         """Return probabilities as they are sampled, with the floor."""
         return law * (1 - len(self.space) * LOWEST) + LOWEST
 
-    def exits(self) -> npt.NDArray[np.float64]:
+    def exits(self) -> Float64:
         """Return the largest Gamma factor of the noise before another word is nearer; float64 [``RAYS``]."""
         return exits(self.space)
 
     def retention(self, epsilon: float) -> float:
         """Return an estimate of the mean probability that a word stays unchanged.
 
-        It is a mean over 1,024 words with one direction each (``spaces/cell_boundaries.py``), the same in every run;
+        It is a mean over 1,024 words with one direction each, the same in every run;
         ``retention_error`` is its standard error.
         """
         return float(self.mixed(self._returns(epsilon).mean()))
@@ -120,15 +124,11 @@ class OnVectors(Mechanism):
         """Return the standard error of ``retention``; 0 where that is exact."""
         return float(self._returns(epsilon).std() / math.sqrt(RAYS))
 
-    def _returns(self, epsilon: float) -> npt.NDArray[np.float64]:
+    def _returns(self, epsilon: float) -> Float64:
         """Return the probability that a ray's word comes back unchanged; float64 [``RAYS``]."""
         from scipy import special  # loaded late: it takes longer than NumPy, and mechanisms on lists do without
 
         return np.asarray(special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits()))
-
-    def diameter(self) -> float:
-        """Return an upper bound of the distance of two words."""
-        return diameter_bound(self.space)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
         """Return notes on the bound."""
@@ -138,26 +138,18 @@ class OnVectors(Mechanism):
         )
         return (FLOAT_NOISE, *([estimated] if error else []))
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=self.plain_ldp(epsilon),
-            assumptions=(FLOAT_NOISE, floor_note(len(self.space))),
-            claim=self.claim,
-            notes=self.notes(epsilon),
-        )
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (FLOAT_NOISE, floor_note(len(self.space)))
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         self.check_id(word)
         check_epsilon(epsilon)
         raise NoClosedForm(
             f"{self.name}: the law of a word has no closed form in {self.space.dimensions} dimensions; sample it."
         )
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - holds at any
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - holds at any
         """Return a bound from ``2^-44 <= P[w, u] <= 1``: the largest ratio itself is not known."""
         return self.unknown_bound_at_most(public)
 
@@ -170,20 +162,84 @@ def part_of(draws: Draws, part: slice) -> Draws:
     return Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
 
 
+def ray_words(rng: np.random.Generator, size: int) -> Integers:
+    """Draw the words of the estimates, without repetition if there are enough; int [1024]."""
+    return np.concatenate([rng.permutation(size) for _ in range(-(-RAYS // size))])[:RAYS]
+
+
 @functools.lru_cache(maxsize=4)
-def diameter_bound(space: Space) -> float:
-    """Return twice the largest distance from the mean vector, an upper bound of the distance of two words."""
-    mean = space.vectors.mean(axis=0, dtype=np.float64)
-    return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
+def exits(space: Space, stretch: bytes = b"") -> Float64:
+    """Return the exit along one direction from each of 1,024 words; float64 [1024], infinite without an exit.
+
+    Directions are multiplied by ``stretch``, the bytes of a matrix float64 [d, d], if given; the exit is in units of
+    the stretched directions.
+
+    Words are drawn without repetition if there are enough, directions uniformly, both from a fixed public seed. The
+    distances come from float32 products: about five digits.
+    """
+    rng = np.random.default_rng(0)
+    words = ray_words(rng, len(space)).astype(np.int64)
+    directions = rng.standard_normal((RAYS, space.dimensions))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    if stretch:
+        directions = directions @ np.frombuffer(stretch).reshape(space.dimensions, space.dimensions).T
+    return walk(space, words, directions)
 
 
-@compiled
-def _largest_squared(vectors: Any, mean: Any) -> float:
-    largest = 0.0
-    for v in range(vectors.shape[0]):
-        total = 0.0
-        for j in range(vectors.shape[1]):
-            gap = vectors[v, j] - mean[j]
-            total += gap * gap
-        largest = max(largest, total)
-    return largest
+def walk(space: Space, words: Int64, directions: Float64) -> Float64:
+    """Return the exit from each word in its direction; int64 [R], float64 [R, d] -> float64 [R]."""
+    scale = np.ldexp(1.0, -search_of(space).exponent)
+    starts = (space.vectors[words] * scale).astype(np.float32)
+    rays = directions.astype(np.float32)
+    along = np.einsum("rd,rd->r", rays, starts)
+    rates = np.zeros(len(words))
+    for first in range(0, len(space), TILE_COLUMNS):
+        ends = space.vectors[first : first + TILE_COLUMNS] * np.float32(scale)
+        norms = np.einsum("vd,vd->v", ends, ends)
+        own = np.einsum("rd,rd->r", starts, starts)
+        in_slices(
+            len(words), _rates, rays @ ends.T, starts @ ends.T, along, own, norms, words, first, starts, ends,
+            directions, rates,
+        )  # fmt: skip
+    out = np.full(len(words), np.inf)
+    np.divide(1, rates * scale, out=out, where=rates > 0)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _rates(
+    ahead: Any,
+    products: Any,
+    along: Any,
+    own: Any,
+    norms: Any,
+    words: Any,
+    first: int,
+    starts: Any,
+    ends: Any,
+    directions: Any,
+    rates: Any,
+    low: int,
+    high: int,
+) -> None:
+    """Raise each row's rate, the largest ``2 <v, u - w> / |u - w|^2``, by one tile of words u."""
+    for r in range(low, high):
+        for u in range(norms.size):
+            if first + u == words[r]:
+                continue
+            gain: Any = np.float64(ahead[r, u] - along[r])
+            both = np.float64(own[r] + norms[u])
+            squared: Any = both - 2.0 * products[r, u]
+            if squared < NEAR * both:
+                gain = 0.0
+                squared = 0.0
+                for j in range(ends.shape[1]):
+                    gap = np.float64(ends[u, j]) - np.float64(starts[r, j])
+                    squared += gap * gap
+                    gain += directions[r, j] * gap
+                if squared == 0.0:  # the same vector twice: the lower id is the nearest
+                    if first + u < words[r]:
+                        rates[r] = np.inf
+                    continue
+            if gain > 0.0 and 2.0 * gain > rates[r] * squared:
+                rates[r] = 2.0 * gain / squared

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled, u
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, check_whole, promise
+from corpusveil.mechanisms.base import check_fraction, check_whole
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -50,8 +50,8 @@ class RingTable:
     gamma: int
     near: tuple[int, ...]
     far: int
-    bounds: npt.NDArray[np.uint64]
-    guide: npt.NDArray[np.int64]
+    bounds: UInt64
+    guide: Int64
 
 
 @functools.lru_cache(maxsize=512)
@@ -141,6 +141,7 @@ class RingGeometric(OnLists):
     name: ClassVar[str] = "ring-geometric"
     paper: ClassVar[str] = "ours; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a closed, truncated list: exactly epsilon, bounded plain LDP"
+    claim: ClassVar[str] = "exactly epsilon times the distance; epsilon times gamma for any two words"
     loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
     gamma: int | None = None
@@ -160,7 +161,7 @@ class RingGeometric(OnLists):
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide
 
-    def ring_weights(self, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def ring_weights(self, epsilon: float, n: int | None = None) -> UInt64:
         """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
         table = self.table(epsilon, n)
         law = np.full(table.n, table.far, dtype=np.uint64)
@@ -170,21 +171,19 @@ class RingGeometric(OnLists):
             law[-(table.gamma - 1) :] = near[:0:-1]
         return law
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> npt.NDArray[np.uint64]:
+    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         return np.roll(self.ring_weights(epsilon, n), position)
 
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).gamma - 1
 
-    def cells(
-        self, inputs: npt.NDArray[np.integer[Any]], outputs: npt.NDArray[np.integer[Any]], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
         law = np.array([*table.near, table.far], dtype=np.float64) / weights.TOTAL
         return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
 
-    def apart(self, gaps: npt.NDArray[np.float64], epsilon: float, n: int) -> npt.NDArray[np.float64]:
+    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
         return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
 
     @property
@@ -199,7 +198,7 @@ class RingGeometric(OnLists):
         truncated ring, so the largest divergence counts. With several lists, the worst list bounds the mixture, since
         the divergence is convex. If there are too many pairs, only epsilon times the distance is used.
         """
-        pairs: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+        pairs: list[tuple[Float64, Float64]] = []
         for n in self.sizes:
             gamma = self.table(epsilon, n).gamma
             near = n // 2 if distance is None or distance >= gamma else int(distance)
@@ -223,13 +222,9 @@ class RingGeometric(OnLists):
         table = self.table(epsilon, n)
         return table.far / weights.TOTAL, table.near[0] / weights.TOTAL
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        tables = {n: self.table(epsilon, n) for n in self.sizes}
-        return promise(
-            self,
-            epsilon,
-            metric=self.on_lists("ring", {n: table.gamma for n, table in tables.items()}),
-            plain_ldp=max(math.log(table.near[0]) - math.log(table.far) for table in tables.values()),
-            assumptions=(INTEGER_WEIGHTS,),
-            claim="exactly epsilon times the distance; epsilon times gamma for any two words",
-        )
+    def distance_at(self, epsilon: float) -> str:
+        return self.on_lists("ring", {n: self.table(epsilon, n).gamma for n in self.sizes})
+
+    def plain_ldp(self, epsilon: float) -> float:
+        tables = [self.table(epsilon, n) for n in self.sizes]
+        return max(math.log(table.near[0]) - math.log(table.far) for table in tables)

@@ -13,13 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
-from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
-from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.weights import check_epsilon
 
@@ -32,6 +27,7 @@ class SanText(OnDistances):
     name: ClassVar[str] = "santext"
     paper: ClassVar[str] = "SanText (Yue, Du, Wang, Li, Sun, Chow 2021)"
     summary: ClassVar[str] = "exponential mechanism on vectors: epsilon times Euclidean distance"
+    claim: ClassVar[str] = "epsilon times the Euclidean distance"
     ranged: ClassVar[bool] = True
 
     def rows(self, epsilon: float) -> ExponentialRows:
@@ -39,22 +35,3 @@ class SanText(OnDistances):
 
     def reach(self, epsilon: float) -> float:
         return epsilon / 2 * self.diameter()
-
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
-
-    @property
-    def distance(self) -> str:
-        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
-
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=self.plain_ldp(epsilon),
-            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="epsilon times the Euclidean distance",
-            notes=self.retention_note(),
-        )

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
 from corpusveil.mechanisms.distances import discrete
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
-from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.weights import check_epsilon
 
@@ -39,6 +38,7 @@ class SynTf(OnDistances):
     name: ClassVar[str] = "syntf"
     paper: ClassVar[str] = "SynTF (Weggenmann, Kerschbaum 2018)"
     summary: ClassVar[str] = "exponential mechanism on cosine similarity: epsilon for any two words"
+    claim: ClassVar[str] = "epsilon for any two words, m epsilon for a document of m output terms"
     ranged: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -56,21 +56,9 @@ class SynTf(OnDistances):
     def reach(self, epsilon: float) -> float:
         return epsilon / 2
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
+    def distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
         return discrete(self.space, self.check_id(word))
 
     @property
     def distance(self) -> str:
         return "1 for any two different words"
-
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=self.plain_ldp(epsilon),
-            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="epsilon for any two words, m epsilon for a document of m output terms",
-            notes=self.retention_note(),
-        )

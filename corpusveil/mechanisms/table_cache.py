@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, UInt64
 from corpusveil.errors import SecretError, StoreError
 from corpusveil.ownership import refuse_others
-from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY
+from corpusveil.spaces.vector_formats import BROKEN_ARRAY
 from corpusveil.storage.artifacts import ARTIFACT
 from corpusveil.storage.files import PRIVATE_MODE
 from corpusveil.storage.home import cache_folder, cache_path, cache_secret
@@ -42,7 +42,7 @@ class Signed(Record):
     signature: str
 
 
-Arrays = tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], npt.NDArray[np.uint64]]
+Arrays = tuple[UInt64, Float64, UInt64]
 
 
 def key_of(**what: Any) -> str:

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64
 from corpusveil.errors import BadValueError
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, check_fraction, promise
+from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
-from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
@@ -44,6 +44,7 @@ class Tem(OnDistances):
     name: ClassVar[str] = "tem"
     paper: ClassVar[str] = "TEM (Carvalho, Vasiloudis, Feyisetan, Wang 2023)"
     summary: ClassVar[str] = "truncated exponential mechanism on vectors: epsilon times min(distance, gamma)"
+    claim: ClassVar[str] = "epsilon times min(the Euclidean distance, gamma); epsilon times gamma for any two words"
     ranged: ClassVar[bool] = True
 
     gamma: float | None = None
@@ -80,7 +81,7 @@ class Tem(OnDistances):
     def _distance(self, gamma: str) -> str:
         return f"min(the Euclidean distance of vectors in {self.space.dimensions} dimensions, {gamma})"
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distances(self, word: int, epsilon: float) -> Float64:
         return np.minimum(euclidean(self.space, self.check_id(word)), self.gamma_at(epsilon))
 
     @property
@@ -88,14 +89,5 @@ class Tem(OnDistances):
         rule = f"(2/epsilon) ln((1 - beta)(n - 1)/beta) with beta = {self.beta} and n = {len(self.space):,}"
         return self._distance(rule if self.gamma is None else f"{self.gamma:g}")
 
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
-        return promise(
-            self,
-            epsilon,
-            metric=self._distance(f"{self.gamma_at(epsilon):.6g}"),
-            plain_ldp=self.plain_ldp(epsilon),
-            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="epsilon times min(the Euclidean distance, gamma); epsilon times gamma for any two words",
-            notes=self.retention_note(),
-        )
+    def distance_at(self, epsilon: float) -> str:
+        return self._distance(f"{self.gamma_at(epsilon):.6g}")

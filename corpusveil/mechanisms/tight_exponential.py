@@ -23,14 +23,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
+from corpusveil.arrays import Float64
+from corpusveil.budget.privacy_loss import PrivacyLoss
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Guarantee, promise
-from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
-from corpusveil.mechanisms.on_distances import FLOAT_KERNEL, OnDistances
+from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import VectorBlocks, blocks_of
 from corpusveil.sampling import weights
@@ -51,7 +50,7 @@ class Solution:
     """The sampled law at one epsilon: exponent ``s``, factors c (None: calibrated, all 1), the realized epsilon."""
 
     s: float
-    factors: npt.NDArray[np.float64] | None
+    factors: Float64 | None
     realised: float
 
 
@@ -63,7 +62,7 @@ def _dot(a: Any, b: Any) -> float:
     return total
 
 
-def solve(blocks: VectorBlocks, epsilon: float) -> npt.NDArray[np.float64] | None:
+def solve(blocks: VectorBlocks, epsilon: float) -> Float64 | None:
     """Return weights c with all normalisers within ``RESIDUAL`` of 1; None where none above 0 are found."""
     ones = np.ones(blocks.words)
     first = kernel_sums(blocks, epsilon)
@@ -126,6 +125,7 @@ class TightExponential(OnDistances):
     name: ClassVar[str] = "tight-exponential"
     paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"
     summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
+    claim: ClassVar[str] = "exactly epsilon times the Euclidean distance"
     each_epsilon_is_costly: ClassVar[bool] = True
 
     def rows(self, epsilon: float) -> ExponentialRows:
@@ -137,28 +137,19 @@ class TightExponential(OnDistances):
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the default bound: with all of epsilon in the exponent, the range of losses is no narrower."""
-        bound = self.plain_ldp(epsilon)
-        return Pure(bound if distance is None else min(epsilon * distance, bound))
+        return Mechanism.privacy_loss(self, epsilon, distance)
 
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:
+    def unknown_bound(self, epsilon: float, public: Float64) -> float:
         """Return a bound from ``c_min exp(-s D) / Z_max <= P[w, u] <= 1``, and from the floor."""
         factors = solution_of(self.space, check_epsilon(epsilon)).factors
         least = -math.log(len(self.space)) if factors is None else math.log(float(factors.min())) - RESIDUAL
         low = min(self.reach(epsilon) - least, math.log(weights.TOTAL / weights.FLOOR))
         return max(math.log(public.max()) + low, -math.log(public.min())) + weights.EXTRA_LOG_RATIO
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
-
-    @property
-    def distance(self) -> str:
-        return f"the Euclidean distance of vectors in {self.space.dimensions} dimensions"
-
-    def guarantee(self, epsilon: float) -> Guarantee:
-        epsilon = check_epsilon(epsilon)
+    def notes(self, epsilon: float) -> tuple[str, ...]:
         solution = solution_of(self.space, epsilon)
         used = (
             "The weights were solved: the exponent uses all of epsilon, and all normalizers are 1 within 2^-22."
@@ -166,12 +157,4 @@ class TightExponential(OnDistances):
             else "No positive weights were found at this epsilon, so the calibrated exponential is used: the exponent "
             f"uses {solution.s / epsilon:.4f} of epsilon, and {solution.realised / epsilon:.4f} is realised."
         )
-        return promise(
-            self,
-            epsilon,
-            metric=self.distance,
-            plain_ldp=self.plain_ldp(epsilon),
-            assumptions=(INTEGER_WEIGHTS, FLOAT_KERNEL),
-            claim="exactly epsilon times the Euclidean distance",
-            notes=(used, *self.retention_note()),
-        )
+        return (used, *OnDistances.notes(self, epsilon))

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Guarantee, Mechanism, levels, nothing_holds
-from corpusveil.mechanisms.distances import euclidean
+from corpusveil.mechanisms.base import Guarantee, Refuted, levels
+from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.on_sets import nearest_sets
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
@@ -90,7 +90,7 @@ def scale_of(n: int, epsilon: float, least: float, most: float) -> float:
 
 
 @functools.lru_cache(maxsize=16)
-def counts_law(n: int) -> npt.NDArray[np.float64]:
+def counts_law(n: int) -> Float64:
     """Return the law of K; float64 [n], that of k at k - 1."""
     from scipy import special
 
@@ -99,7 +99,7 @@ def counts_law(n: int) -> npt.NDArray[np.float64]:
     return np.asarray(law)
 
 
-def _uniform(lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+def _uniform(lanes: UInt64) -> Float64:
     """Return float64 above 0 and below 1."""
     return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
@@ -118,15 +118,13 @@ def _pick(vectors: Any, ids: Any, members: Any, noise: Any) -> Any:
     return out
 
 
-def truncated(uniform: npt.NDArray[np.float64], b: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
+def truncated(uniform: Float64, b: Float64, most: float) -> Float64:
     """Return Gumbel(0, b) noise given that it is within ``most`` of 0, by its inverse distribution function."""
     low, high = np.exp(-np.exp(most / b)), np.exp(-np.exp(-most / b))
     return np.asarray(np.clip(-b * np.log(-np.log(low + uniform * (high - low))), -most, most))
 
 
-def _nodes(
-    apart: npt.NDArray[np.float64], b: float, most: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _nodes(apart: Float64, b: float, most: float) -> tuple[Float64, Float64]:
     """Return places and weights of the quadrature over the least noisy distance; ``apart`` [V] ascends from 0.
 
     The integrand has a kink where a word's noise is cut, at its distance less D, unless the noise hardly gets there.
@@ -142,17 +140,21 @@ def _nodes(
 
 @register
 @dataclass(frozen=True, slots=True)
-class TruncatedGumbel(Mechanism):
+class TruncatedGumbel(Refuted, OverVectors):
     """The mechanism as printed. Raises UserError where two words have one vector, and below its floor of epsilon."""
 
     name: ClassVar[str] = "truncated-gumbel"
     paper: ClassVar[str] = "Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021)"
     summary: ClassVar[str] = "noisy distances of a random number of near words, as published; its theorem is false"
-    private: ClassVar[bool] = False
+    claim: ClassVar[str] = "epsilon times the Euclidean distance"
+    flaw: ClassVar[str] = (
+        "The published theorem is false. Take n words at distance 1 of each other and a far word at distance R "
+        "of all of them: the far word is drawn with a probability that is exponentially small in n (n = 100, R "
+        "= 1.5: a log-ratio of 27.6 where 21.7 is claimed)."
+    )
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+        OverVectors.__post_init__(self)
         if extent(self.space)[0] == 0:
             raise DataError(
                 f"{self.name}: two words of the space have the same vector, so b is not defined; remove either word."
@@ -172,9 +174,7 @@ class TruncatedGumbel(Mechanism):
     def scale(self, epsilon: float) -> float:
         return scale_of(len(self.space), self.check(epsilon), *extent(self.space))
 
-    def privatize(
-        self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         scales = np.array([self.scale(value) for value in distinct])
@@ -197,15 +197,15 @@ class TruncatedGumbel(Mechanism):
                     out[t] = near[np.argmin(self._distances(int(ids[t]), near) + noise[i])]
         return out
 
-    def _distances(self, word: int, near: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def _distances(self, word: int, near: Int32) -> Float64:
         apart = [squared_distance(self.space.vectors, word, int(u)) for u in near]
         return np.asarray(np.sqrt(np.array(apart)), dtype=np.float64)
 
-    def _nearest(self, word: int, count: int) -> npt.NDArray[np.int32]:
+    def _nearest(self, word: int, count: int) -> Int32:
         every = np.arange(len(self.space), dtype=np.int32)
         return np.asarray(every[np.argsort(self._distances(word, every), kind="stable")[:count]], dtype=np.int32)
 
-    def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self, word: int, epsilon: float) -> Float64:
         """Return the law of the output for ``word``, float64 [V], by quadrature over the least noisy distance.
 
         P[w, u] = int f(x - d_u) sum_{k >= rank u} p_k prod_{j <= k, j != u} (1 - F(x - d_j)) dx
@@ -216,9 +216,7 @@ class TruncatedGumbel(Mechanism):
         law[near] = near_law / near_law.sum()
         return law
 
-    def _law(
-        self, near: npt.NDArray[np.int32], counts: npt.NDArray[np.float64], epsilon: float
-    ) -> npt.NDArray[np.float64]:
+    def _law(self, near: Int32, counts: Float64, epsilon: float) -> Float64:
         """Return the probability of each of the nearest words, the word itself first, over the law of their number."""
         b, most = self.scale(epsilon), extent(self.space)[1]
         apart = self._distances(int(near[0]), near)
@@ -237,8 +235,8 @@ class TruncatedGumbel(Mechanism):
             law += (density * tails / left) @ weight[some]
         return law
 
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:  # noqa: ARG002 - the same at any
-        return euclidean(self.space, self.check_id(word))
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
+        return OverVectors.distances(self, word, epsilon)
 
     @property
     def distance(self) -> str:
@@ -258,18 +256,5 @@ class TruncatedGumbel(Mechanism):
         shares = [self._law(self._nearest(int(word), size)[:EXACT_NEAR], counts, epsilon) for word in words]
         return float(np.mean([share[0] / share.sum() for share in shares]))
 
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
-        return math.inf
-
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
-        return math.inf
-
     def guarantee(self, epsilon: float) -> Guarantee:
-        self.check(epsilon)
-        return nothing_holds(
-            self,
-            "epsilon times the Euclidean distance",
-            "The published theorem is false. Take n words at distance 1 of each other and a far word at distance R "
-            "of all of them: the far word is drawn with a probability that is exponentially small in n (n = 100, R "
-            "= 1.5: a log-ratio of 27.6 where 21.7 is claimed).",
-        )
+        return OverVectors.guarantee(self, self.check(epsilon))

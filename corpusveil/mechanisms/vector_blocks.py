@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32
 from corpusveil.compiled import njit
 from corpusveil.spaces import Space
 
@@ -26,14 +26,14 @@ class VectorBlocks:
     chunks; ``blocks`` is their number, ``words`` that of the words. ``vectors`` float32 [V, d] as given.
     """
 
-    vectors: npt.NDArray[np.float32]
-    chunks: npt.NDArray[np.float32]
+    vectors: Float32
+    chunks: Float32
     words: int
     per_block: int
     blocks: int
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[np.float32], table_bytes: int = TABLE_BYTES) -> VectorBlocks:
+    def of(cls, vectors: Float32, table_bytes: int = TABLE_BYTES) -> VectorBlocks:
         n, d = vectors.shape
         count = -(-n // LANES)
         chunks = np.zeros((count, -(-d // 4) * 4, LANES), dtype=np.float32)
@@ -50,7 +50,7 @@ def blocks_of(space: Space, *, unit: bool = False) -> VectorBlocks:
     return VectorBlocks.of(unit_vectors(space.vectors) if unit else space.vectors)
 
 
-def unit_vectors(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def unit_vectors(vectors: Float32) -> Float32:
     """Return the vectors at length 1, in one order of summation; float32 [V, d]. None of them may be 0."""
     out = np.empty_like(vectors)
     _normalise(vectors, out)

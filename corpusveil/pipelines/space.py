@@ -10,11 +10,10 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.importance import read_importance, scaled
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import is_made
-from corpusveil.spaces.vectors import read_vectors
+from corpusveil.spaces.vectors import read_importance, read_vectors, scaled
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.waiting import waiting

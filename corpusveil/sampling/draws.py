@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from corpusveil.arrays import Int64, Integers, UInt8, UInt64
 from corpusveil.compiled import compiled, njit, u
 from corpusveil.errors import BadTypeError
 from corpusveil.sampling.keys import Key
@@ -78,9 +78,7 @@ def _encode_place(*place: Any) -> bytes:
     return b"".join(_prefixed(_utf8(str(name))) for name in place)
 
 
-def keyed_tags(
-    key: bytes, column: str, identities: Sequence[Any], data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint64]:
+def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
     """Return BLAKE2b-128 of each document under a key; uint64 [D, 2], low half first.
 
     Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
@@ -110,9 +108,7 @@ class DrawKey:
         material = key.derive("draws", bytes.fromhex(release_digest), AES_BYTES + TAG_KEY_BYTES)
         return cls(material[:AES_BYTES], material[AES_BYTES:])
 
-    def tags(
-        self, column: str, identities: Sequence[Any], data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint64]:
+    def tags(self, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
         """Return the tag of each document; uint64 [D, 2], low half first.
 
         The tag covers the column name, the id with its type, and the raw bytes of the content.
@@ -150,9 +146,9 @@ class Draws:
     """
 
     key: DrawKey
-    tags: npt.NDArray[np.uint64]
-    documents: npt.NDArray[np.integer[Any]]
-    positions: npt.NDArray[np.integer[Any]]
+    tags: UInt64
+    documents: Integers
+    positions: Integers
 
     def __len__(self) -> int:
         return self.positions.size
@@ -163,17 +159,17 @@ class Draws:
         tags = key.tags("", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
         return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
 
-    def uint64(self, purpose: int, attempt: int = 0) -> npt.NDArray[np.uint64]:
+    def uint64(self, purpose: int, attempt: int = 0) -> UInt64:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
         (first,) = self._halves(purpose, attempt, 1)
         return first
 
-    def pair(self, purpose: int, attempt: int = 0) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    def pair(self, purpose: int, attempt: int = 0) -> tuple[UInt64, UInt64]:
         """Return two independent uniform 64-bit integers a token, the first of them that of ``uint64``."""
         first, second = self._halves(purpose, attempt, 2)
         return first, second
 
-    def _halves(self, purpose: int, attempt: int, many: int) -> list[npt.NDArray[np.uint64]]:
+    def _halves(self, purpose: int, attempt: int, many: int) -> list[UInt64]:
         """Return the first half of each block, or both; uint64 [T] each."""
         out = [np.empty(len(self), dtype=np.uint64) for _ in range(many)]
         counters = _scratch.array("counters", 2 * _AT_ONCE, np.uint64)
@@ -190,7 +186,7 @@ class Draws:
                 whole[some] = lanes[half::2]
         return out
 
-    def lanes(self, purpose: int, pairs: int) -> npt.NDArray[np.uint64]:
+    def lanes(self, purpose: int, pairs: int) -> UInt64:
         """Return uniform 64-bit integers, the pairs of attempts 0 .. pairs - 1 side by side; uint64 [T, 2 pairs].
 
         ``pairs`` is below 2^32, so that no attempt reaches into the counters of another purpose or token.
@@ -202,7 +198,7 @@ class Draws:
     def _cipher(self) -> Any:
         return Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
 
-    def _encrypt(self, blocks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def _encrypt(self, blocks: UInt64) -> UInt64:
         """Encrypt counters of two words each; uint64 [2 n] -> uint64 [2 n]."""
         out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
         self._cipher().update_into(blocks.view(np.uint8).data, out.data)

@@ -21,8 +21,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float64, UInt64
 from corpusveil.compiled import compiled, njit
 from corpusveil.sampling.draws import NOISE, Draws
 
@@ -61,7 +61,7 @@ def _fill(lanes: Any, scales: Any, out: Any) -> None:
             out[t, j] *= factor
 
 
-def gamma_noise(draws: Draws, dimensions: int, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def gamma_noise(draws: Draws, dimensions: int, epsilon: Float64) -> Float64:
     """Return one noise vector a token; ``epsilon`` float64 [T] above 0 -> float64 [T, dimensions].
 
     Takes about 12 bytes of draws a dimension and token on the way: call it with blocks of tokens.
@@ -73,6 +73,6 @@ def gamma_noise(draws: Draws, dimensions: int, epsilon: npt.NDArray[np.float64])
     return out
 
 
-def uniforms(lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+def uniforms(lanes: UInt64) -> Float64:
     """Return 64-bit draws as numbers between 0 and 1, never these; uint64 [T] -> float64 [T]."""
     return ((lanes >> _DROPPED).astype(np.float64) + 0.5) * _STEP

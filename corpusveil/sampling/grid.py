@@ -10,7 +10,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
+
+from corpusveil.arrays import Float64, Int64
 
 _EIGHTHS = tuple(math.ldexp(root, -62) for root in (
     4611686018427387904, 5029079263719319552, 5484249825272419328, 5980616842327661568,
@@ -28,14 +29,14 @@ def grid_value(index: int) -> float:
 
 
 @functools.cache
-def grid() -> npt.NDArray[np.float64]:
+def grid() -> Float64:
     """Return all grid values in ascending order; float64."""
     values = np.array([grid_value(index) for index in range(LOWEST, HIGHEST + 1)])
     values.flags.writeable = False
     return values
 
 
-def round_down(epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def round_down(epsilon: Float64) -> Float64:
     """Return the largest grid value at most each epsilon; float64 [T] above 2^-1000."""
     index = np.searchsorted(grid(), epsilon, side="right") - 1
     return grid()[np.maximum(index, 0)]
@@ -47,16 +48,14 @@ def is_on_grid(epsilon: float) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _largest_counts(budget: float, part: int) -> npt.NDArray[np.float64]:
+def _largest_counts(budget: float, part: int) -> Float64:
     """Return, for grid values in descending order, how many times each fits into ``part`` budgets, exactly."""
     exact = Fraction(budget) * part
     counts = [exact // Fraction(value) for value in grid()[::-1].tolist()]
     return np.array([min(count, 1 << 62) for count in counts], dtype=np.int64)
 
 
-def share(
-    budget: float, whole: npt.NDArray[np.int64], part: npt.NDArray[np.int64] | int = 1
-) -> npt.NDArray[np.float64]:
+def share(budget: float, whole: Int64, part: Int64 | int = 1) -> Float64:
     """Return the largest grid value at most ``budget * part / whole``, in exact arithmetic.
 
     ``whole`` int64 [T] at least 1; ``part`` int64 [T] at least 1, of few different values, or one for all.

@@ -12,8 +12,8 @@ import decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Int32, Int64, UInt64
 from corpusveil.compiled import compiled, u
 from corpusveil.errors import BadValueError
 
@@ -56,7 +56,7 @@ def divide(numerator: decimal.Decimal, denominator: decimal.Decimal) -> decimal.
     return _CONTEXT.divide(numerator, denominator)
 
 
-def integer_weights(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def integer_weights(counts: Int64) -> UInt64:
     """Return weights proportional to counts, by the rule above; uint64 [n], total 2^64. All counts 0: uniform."""
     cells = [int(count) for count in counts]
     total = sum(cells)
@@ -90,14 +90,14 @@ class WeightTable:
 
     __slots__ = ("guide", "lower_bounds")
 
-    def __init__(self, weights: npt.NDArray[np.uint64]) -> None:
+    def __init__(self, weights: UInt64) -> None:
         bounds = np.zeros(weights.size, dtype=np.uint64)
         np.cumsum(weights[:-1], out=bounds[1:])
         edges = np.arange(1 << 12, dtype=np.uint64) << np.uint64(64 - 12)
         self.lower_bounds = bounds
         self.guide = np.append(np.searchsorted(bounds, edges, side="right") - 1, weights.size - 1).astype(np.int64)
 
-    def cells(self, draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    def cells(self, draws: UInt64) -> Int32:
         """Return the cell of each draw; uint64 [T] -> int32 [T]."""
         out = np.empty(draws.size, dtype=np.int32)
         _search(self.lower_bounds, self.guide, draws, out)

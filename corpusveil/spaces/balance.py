@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int64
 from corpusveil.errors import BadValueError, DataError, UnsetError
 from corpusveil.sampling.weights import ln
 from corpusveil.spaces.nominations import points_of
@@ -77,7 +77,7 @@ def check_balance(balance: float) -> None:
         raise BadValueError(f"balance = {balance}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
 
 
-def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: float) -> tuple[Vectors, float]:
+def balanced(vectors: Vectors, counts: Int64 | None, balance: float) -> tuple[Vectors, float]:
     """Return phi' of V words, float32 [V, d + 1], and its s; ``counts`` int64 [V] are public.
 
     Raises UserError if there are no counts, if all words are equally frequent, or if the median distance is 0 because
@@ -106,14 +106,14 @@ def balanced(vectors: Vectors, counts: npt.NDArray[np.int64] | None, balance: fl
     return dataclasses.replace(vectors, vectors=longer), scale
 
 
-def _logarithms(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _logarithms(counts: Int64) -> Float64:
     """Return ln(c + 1/2), correctly rounded: logarithms of two C libraries may differ, and spaces must not."""
     distinct, which = np.unique(counts, return_inverse=True)
     values = np.array([float(ln(Decimal(count) + Decimal("0.5"))) for count in distinct.tolist()])
     return np.asarray(values[which])
 
 
-def median_spacing(vectors: npt.NDArray[np.float32]) -> float:
+def median_spacing(vectors: Float32) -> float:
     """Return the median Euclidean distance of words from their nearest other word, of ``LOOKED_AT`` words."""
     points = points_of(np.ascontiguousarray(vectors, np.float32))
     rows = np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), LOOKED_AT)).astype(np.int64))

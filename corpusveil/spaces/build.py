@@ -10,8 +10,8 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Int32, Int64
 from corpusveil.errors import (
     BadTypeError,
     BadValueError,
@@ -23,8 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces import vocabulary_maps
 from corpusveil.spaces.balance import Balance, balanced, settled
-from corpusveil.spaces.cells import SMALLEST_CELL
-from corpusveil.spaces.list_orders import ORDERS
+from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
@@ -36,7 +35,7 @@ def build_space(
     *,
     lists: int = 1,
     seed: int = 0,
-    counts: npt.NDArray[np.int64] | None = None,
+    counts: Int64 | None = None,
     order: str | None = None,
     union: bool = False,
     only: Collection[str] | None = None,
@@ -61,8 +60,8 @@ def build_space(
         only: keep only these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
-        cell: order the lists of an embedding with more words in cells of at most this many (``cells.py``), at least
-            ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
+        cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
+            at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
         numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
@@ -124,7 +123,7 @@ def call_of(
     *,
     lists: int,
     seed: int,
-    counts: npt.NDArray[np.int64] | None,
+    counts: Int64 | None,
     order: str | None,
     union: bool,
     only: Collection[str] | None,
@@ -154,7 +153,7 @@ def call_of(
 
 
 def _balance(
-    embeddings: Sequence[Vectors], lists: int, public: npt.NDArray[np.int64] | None, order: str | None, union: bool,
+    embeddings: Sequence[Vectors], lists: int, public: Int64 | None, order: str | None, union: bool,
     balance: float | None,
 ) -> Balance:  # fmt: skip
     """Resolve a balance and an order for the space of these embeddings."""
@@ -191,8 +190,8 @@ def _info(
     order: str,
     seed: int,
     digest: str,
-    vectors: npt.NDArray[np.float32],
-    lists: npt.NDArray[np.int32],
+    vectors: Float32,
+    lists: Int32,
     call: str,
     *,
     counted: bool,
@@ -236,8 +235,8 @@ def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
 
 
 def _restricted(
-    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, only: Collection[str]
-) -> tuple[list[Vectors], npt.NDArray[np.int64] | None]:
+    embeddings: Sequence[Vectors], public: Int64 | None, only: Collection[str]
+) -> tuple[list[Vectors], Int64 | None]:
     """Return the embeddings with only these words, and the counts of the first."""
     kept = set(only)
     made, counts = [], public
@@ -264,7 +263,7 @@ def _restricted(
 
 
 def _united(
-    embeddings: Sequence[Vectors], public: npt.NDArray[np.int64] | None, lists: int, seed: int, order: str,
+    embeddings: Sequence[Vectors], public: Int64 | None, lists: int, seed: int, order: str,
     cell: int | None, call: str,
 ) -> Space:  # fmt: skip
     """Build a space of every word of any embedding."""
@@ -277,8 +276,8 @@ def _united(
     rows = [vocabulary_maps.rows_of(words, embedding) for embedding in embeddings]
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(e)) for e in embeddings]
-    orders: list[npt.NDArray[np.int32]] = []
-    standing: list[npt.NDArray[np.int64]] = []
+    orders: list[Int32] = []
+    standing: list[Int64] = []
     for number, (embedding, chosen) in enumerate(zip(embeddings, starts, strict=True)):
         ids = np.empty(len(embedding), np.int32)  # row -> id
         own = np.flatnonzero(rows[number] >= 0)
@@ -322,7 +321,7 @@ def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: in
         raise BadValueError(f"cell={cell}: give {SMALLEST_CELL} or more; 250,000 suits millions of words.")
 
 
-def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64] | None:
+def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     """Return the counts to store, None if there are none (or if all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and counts.shape != (len(first),):
@@ -332,7 +331,7 @@ def _public_counts(first: Vectors, other: npt.NDArray[np.int64] | None) -> npt.N
     return counts if counts is not None and counts.any() else None
 
 
-def _common_rows(embeddings: Sequence[Vectors]) -> list[npt.NDArray[np.int64]]:
+def _common_rows(embeddings: Sequence[Vectors]) -> list[Int64]:
     """Return, for each embedding, the rows of the words that all have, in the first one's order: int64 [V] each."""
     if len(embeddings) == 1:
         return [np.arange(len(embeddings[0]))]
@@ -346,7 +345,7 @@ def _common_rows(embeddings: Sequence[Vectors]) -> list[npt.NDArray[np.int64]]:
     return [np.array([index[word] for word in common]) for index in indices]
 
 
-def _taken(vectors: npt.NDArray[np.float32], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+def _taken(vectors: Float32, rows: Int64) -> Float32:
     return vectors if len(rows) == len(vectors) and (rows == np.arange(len(rows))).all() else vectors[rows]
 
 

@@ -13,20 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
+from corpusveil.arrays import Float32, Int8, Int32, Int64, UInt8
 from corpusveil.compiled import called, njit
-
-Float32 = npt.NDArray[np.float32]
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
 
 ROWS, COLUMNS = 6, 64
 """Words on the sides of a tile: 24 registers of sums, 4 of columns, 1 of a row."""

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int8, UInt8
 from corpusveil.compiled import njit
-from corpusveil.spaces.byte_products import COLUMNS, TOGETHER, Int8, UInt8, pack_all
+from corpusveil.spaces.byte_products import COLUMNS, TOGETHER, pack_all
 
 LARGEST = 127
 MULTIPLE = 32
@@ -35,11 +36,11 @@ class Quantized:
     """
 
     values: Int8
-    scales: npt.NDArray[np.float32]
-    lost: npt.NDArray[np.float64]
+    scales: Float32
+    lost: Float64
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[Any], offset: npt.NDArray[np.float64]) -> Quantized:
+    def of(cls, vectors: npt.NDArray[Any], offset: Float64) -> Quantized:
         """Quantize vectors less ``offset``: float32 or float64 [n, d], float64 [d]."""
         n, d = vectors.shape
         values = np.zeros((n, -(-d // MULTIPLE) * MULTIPLE), np.int8)

@@ -5,6 +5,12 @@ unused words. The distance is Euclidean; its square is summed in float64, dimens
 to the lowest id. The result is exact on every machine: ``nominations.py`` only skips distances that cannot matter.
 Cost: half the products of all words with all words, then a walk that rarely needs more than its nominees. ``improved``
 starts from this order (``tour_improvement.py``).
+
+More words than can be ordered together are cut into *cells* of near words, for lists that request this: halved
+repeatedly, across the direction in which they vary most (sums are float64, in a fixed order, so cells are the same
+everywhere). A cell is ordered exactly and separately; then the list continues at the nearest word of all remaining
+cells. So a word's neighbors on the list are near words of its cell, and nearer words in another cell are missed. A
+mechanism's guarantee is not affected: it measures distance on the list, and any order of the words is a list.
 """
 
 from __future__ import annotations
@@ -14,20 +20,10 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.spaces.byte_products import Float32, Int32, Int64
-from corpusveil.spaces.cells import cells_of, nearest_of
-from corpusveil.spaces.nominations import (
-    Bool,
-    Nominations,
-    Points,
-    bounds,
-    nominate,
-    points_of,
-    squared_distance,
-)
+from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
 from corpusveil.waiting import muted, reached
 
@@ -38,6 +34,9 @@ NOMINEES = 64
 SHRUNK = 0.8
 SCANS = 1 / 64
 BLOCK = 8192
+LOOKED_AT, TIMES = 4096, 32
+"""The number of evenly spaced words that determine a direction, and the steps of its power iteration."""
+SMALLEST_CELL = 16
 
 
 def greedy_order(vectors: Float32, start: int) -> Int32:
@@ -58,7 +57,7 @@ def greedy_order(vectors: Float32, start: int) -> Int32:
 def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
     """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations.
 
-    More than ``cell`` different vectors are ordered in cells (``cells.py``).
+    More than ``cell`` different vectors are ordered in cells.
     """
     return _orders(vectors, starts, cell, improved=False)
 
@@ -152,12 +151,12 @@ class Parts:
             return self.made[number]
         some = self.cells[number]
         points = points_of(self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]])
-        found = points, nominate(points, NOMINEES)
+        prepared = points, nominate(points, NOMINEES)
         if self.neighbored:
-            self.near[some] = some[neighbors_among(self.near.shape[1], *found)]
+            self.near[some] = some[neighbors_among(self.near.shape[1], *prepared)]
         if self.kept:
-            self.made[number] = found
-        return found
+            self.made[number] = prepared
+        return prepared
 
 
 class Order(Protocol):
@@ -166,10 +165,7 @@ class Order(Protocol):
     def __call__(self, vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32: ...
 
 
-ORDERS: Mapping[str, Order] = {
-    "greedy": greedy_orders,
-    "improved": improved_orders,
-}
+ORDERS: Mapping[str, Order] = {"greedy": greedy_orders, "improved": improved_orders}
 """The names for ``order=``."""
 
 
@@ -189,7 +185,7 @@ def _lowest_equal(vectors: Float32) -> Int64:
     return lowest
 
 
-def _fingerprints(vectors: Float32) -> npt.NDArray[np.uint64]:
+def _fingerprints(vectors: Float32) -> UInt64:
     """Return uint64 [V], equal for equal vectors and hardly ever for others."""
     n, d = vectors.shape
     odd = np.random.Generator(np.random.PCG64(0)).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1
@@ -271,3 +267,91 @@ def _nearest(vectors: Float32, ids: Int32, bounds: Float32, scale: float, used: 
                 best = squared
                 nearest = np.int64(ids[j])
     return nearest
+
+
+def cells_of(vectors: Float32, ids: Int64, cell: int) -> list[Int64]:
+    """Cut words into ``ceil(n / cell)`` cells of about one size, none above ``cell``; neighbors in this list are near.
+
+    Args:
+        vectors: float32 [V, d], finite.
+        ids: int64 [n], ascending.
+        cell: words of a cell at most.
+    """
+    return _cut(vectors, ids, -(-len(ids) // cell))
+
+
+def _cut(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
+    if parts == 1:
+        return [ids]
+    some = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), LOOKED_AT)).astype(np.int64))
+    direction = np.empty(vectors.shape[1])
+    _direction(vectors[ids[some]].astype(np.float64), TIMES, direction)
+    along = np.empty(len(ids))
+    _project(vectors, ids, direction, along)
+    ranked = np.argsort(along, kind="stable")
+    first = parts // 2
+    middle = len(ids) * first // parts
+    lower, upper = np.sort(ids[ranked[:middle]]), np.sort(ids[ranked[middle:]])
+    return [*_cut(vectors, lower, first), *_cut(vectors, upper, parts - first)]
+
+
+@njit(nogil=True, cache=True)
+def _direction(points: Float64, times: int, out: Float64) -> None:
+    """Find the direction in which points vary most by power iteration, from the point farthest from their mean.
+
+    Changes ``points`` to what they are less their mean. float64 [n, d], int, float64 [d].
+    """
+    n, d = points.shape
+    for k in range(d):
+        total = 0.0
+        for i in range(n):
+            total += points[i, k]
+        mean = total / n
+        for i in range(n):
+            points[i, k] -= mean
+    farthest, at = -1.0, 0
+    for i in range(n):
+        square = 0.0
+        for k in range(d):
+            square += points[i, k] * points[i, k]
+        if square > farthest:
+            farthest, at = square, i
+    out[:] = points[at]
+    following = np.empty(d)
+    for _ in range(times):
+        following[:] = 0.0
+        for i in range(n):
+            product = 0.0
+            for k in range(d):
+                product += points[i, k] * out[k]
+            for k in range(d):
+                following[k] += product * points[i, k]
+        largest = 0.0
+        for k in range(d):
+            largest = max(largest, abs(following[k]))
+        if not (0.0 < largest < np.inf):
+            break
+        for k in range(d):
+            out[k] = following[k] / largest
+
+
+@njit(nogil=True, cache=True)
+def _project(vectors: Float32, ids: Int64, direction: Float64, out: Float64) -> None:
+    for i in range(len(ids)):
+        product = 0.0
+        for k in range(vectors.shape[1]):
+            product += np.float64(vectors[ids[i], k]) * direction[k]
+        out[i] = product
+
+
+@njit(nogil=True, cache=True)
+def nearest_of(vectors: Float32, ids: Int64, word: int) -> tuple[float, int]:
+    """Return the squared distance and the id of the word among ``ids`` nearest to a word; ties go to the lowest id."""
+    best = np.inf
+    nearest = ids[0]
+    for other in ids:
+        squared = squared_distance(vectors, word, other)
+        if squared < best:
+            best = squared
+            nearest = other
+    return best, nearest

@@ -135,21 +135,7 @@ def offer_packed(
                         if close[c]:
                             _lower(least[i], factor * norm[c] - step * scale[c] * np.float32(line[c]))
                     _keep(
-                        line,
-                        norm,
-                        scale,
-                        factor,
-                        step,
-                        first,
-                        8 * group,
-                        stop,
-                        1,
-                        slack,
-                        least,
-                        keys,
-                        rows,
-                        counts,
-                        i,
+                        line, norm, scale, factor, step, first, 8 * group, stop, 1, slack, least, keys, rows, counts, i
                     )
 
 

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int32, Int64, UInt8
 from corpusveil.errors import DataError
 from corpusveil.spaces import byte_products
 from corpusveil.spaces.integer_products import Quantized, packed
@@ -57,14 +58,14 @@ class Search:
         products; None where float32 is faster.
     """
 
-    vectors: npt.NDArray[np.float32]
-    norms: npt.NDArray[np.float32]
+    vectors: Float32
+    norms: Float32
     largest: float
     exponent: int
     integers: IntegerWords | None
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[np.float32]) -> Search:
+    def of(cls, vectors: Float32) -> Search:
         """Prepare the search. Raises UserError where the largest norm is not between 2^-60 and 2^60."""
         squared = np.empty(len(vectors))
         squared_norms(vectors, squared)
@@ -78,23 +79,23 @@ class Search:
         integers = IntegerWords.of(vectors) if byte_products.FAST and vectors.size >= WORTH else None
         return cls(vectors, np.ldexp(squared, -2 * exponent).astype(np.float32), largest, exponent, integers)
 
-    def nearest(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def nearest(self, points: Float64) -> Int32:
         """Return the id of the vector nearest to each point; float64 [T, d], finite -> int32 [T]. Ties: the least."""
         return self.search(points)[0]
 
-    def search(self, points: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def search(self, points: Float64) -> tuple[Int32, Int64]:
         """Return the nearest ids, int32 [T], and how many words were compared in float64 for each, int64 [T]."""
         ids, compared = self._search(points, 1)
         return ids[:, 0], compared
 
-    def several(self, points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32]:
+    def several(self, points: Float64, k: int) -> Int32:
         """Return the ids of the k nearest vectors, the nearest first; float64 [T, d], finite -> int32 [T, k].
 
         k is at most the number of vectors. Ties: the lesser id first.
         """
         return self._search(points, k)[0]
 
-    def _search(self, points: npt.NDArray[np.float64], k: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def _search(self, points: Float64, k: int) -> tuple[Int32, Int64]:
         out = np.empty((len(points), k), np.int32)
         compared = np.empty(len(points), np.int64)
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
@@ -111,13 +112,7 @@ class Search:
                 found[rest], counted[rest] = part, many
         return out, compared
 
-    def _by_floats(
-        self,
-        points: npt.NDArray[np.float64],
-        products: npt.NDArray[np.float32],
-        out: npt.NDArray[np.int32],
-        compared: npt.NDArray[np.int64],
-    ) -> None:
+    def _by_floats(self, points: Float64, products: Float32, out: Int32, compared: Int64) -> None:
         strip = Strip.of(self, points, out.shape[1], NOMINEES)
         left = strip.points.astype(np.float32)
         strip.slack[:] = 2.02 * error_bound(points.shape[1])
@@ -130,13 +125,7 @@ class Search:
             in_slices(len(left), offer, tile, norms, strip.factors, ones, ones, first, *strip.candidates)
         in_slices(len(left), decide, self.vectors, points, strip.doubts, *strip.candidates, True, out, compared)
 
-    def _by_integers(
-        self,
-        words: IntegerWords,
-        points: npt.NDArray[np.float64],
-        out: npt.NDArray[np.int32],
-        compared: npt.NDArray[np.int64],
-    ) -> None:
+    def _by_integers(self, words: IntegerWords, points: Float64, out: Int32, compared: Int64) -> None:
         """Set ``compared`` to ``UNDECIDED`` if too many words are within the error."""
         strip = Strip.of(self, points, out.shape[1], INTEGER_NOMINEES)
         left = Quantized.of(strip.points, np.zeros(points.shape[1]))
@@ -157,13 +146,13 @@ class IntegerWords:
     less the mean. lost: at least the largest length of what rounding took away.
     """
 
-    panels: npt.NDArray[np.uint8]
-    scales: npt.NDArray[np.float32]
+    panels: UInt8
+    scales: Float32
     largest: float
     lost: float
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[np.float32]) -> IntegerWords:
+    def of(cls, vectors: Float32) -> IntegerWords:
         words = Quantized.of(vectors, vectors.mean(axis=0, dtype=np.float64))
         lengths = np.sqrt(np.square(words.values, dtype=np.float64).sum(axis=1)) * words.scales + words.lost
         largest = float(lengths.max()) * (1 + 2.0**-20)
@@ -185,17 +174,17 @@ class Strip:
         counts: int64 [T], how many there are; above K where there were too many.
     """
 
-    points: npt.NDArray[np.float64]
-    factors: npt.NDArray[np.float32]
-    doubts: npt.NDArray[np.float64]
-    slack: npt.NDArray[np.float32]
-    least: npt.NDArray[np.float32]
-    keys: npt.NDArray[np.float32]
-    rows: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int64]
+    points: Float64
+    factors: Float32
+    doubts: Float64
+    slack: Float32
+    least: Float32
+    keys: Float32
+    rows: Int32
+    counts: Int64
 
     @classmethod
-    def of(cls, search: Search, points: npt.NDArray[np.float64], k: int, room: int) -> Strip:
+    def of(cls, search: Search, points: Float64, k: int, room: int) -> Strip:
         size = len(points)
         reach = search.largest * (search.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
         scales = -np.frexp(reach)[1]

@@ -37,16 +37,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int8, Int32, Int64
 from corpusveil.compiled import njit
 from corpusveil.spaces import byte_products
-from corpusveil.spaces.byte_products import TOGETHER, Float32, Int8, Int32, Int64, enter, offer_pair, settle
+from corpusveil.spaces.byte_products import TOGETHER, enter, offer_pair, settle
 from corpusveil.spaces.byte_products import bounds as byte_bounds
 from corpusveil.waiting import reached
-
-Bool = npt.NDArray[np.bool_]
-Float64 = npt.NDArray[np.float64]
 
 BYTES = byte_products.FAST
 """Whether products of bytes are tried first."""

@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.arrays import Int64, UInt8, UInt64
 from corpusveil.errors import ArtefactError
 from corpusveil.sampling.weights import integer_weights
 from corpusveil.storage import files
@@ -52,10 +52,10 @@ class Numbers:
     """
 
     shapes: tuple[str, ...]
-    firsts: npt.NDArray[np.int64]
+    firsts: Int64
     numbers: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
-    others: npt.NDArray[np.int64]
+    counts: Int64
+    others: Int64
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,10 +122,10 @@ class NumberTables:
     """
 
     shapes: WordTable
-    cells: npt.NDArray[np.int64]
-    bounds: npt.NDArray[np.uint64]
-    text: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
+    cells: Int64
+    bounds: UInt64
+    text: UInt8
+    offsets: Int64
 
 
 @functools.lru_cache(maxsize=2)
@@ -149,7 +149,7 @@ def tables_of(public: Numbers) -> NumberTables:
     )
 
 
-def _concatenated(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _concatenated(words: list[bytes]) -> tuple[UInt8, Int64]:
     offsets = np.zeros(len(words) + 1, np.int64)
     np.cumsum([len(word) for word in words], out=offsets[1:])
     return np.frombuffer(b"".join(words), np.uint8), offsets

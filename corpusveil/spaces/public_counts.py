@@ -8,26 +8,26 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
-from corpusveil.spaces.formats.vector_table import open_plain
 from corpusveil.spaces.number_counts import NUMBERS
+from corpusveil.spaces.vector_formats import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.text.classes import TOKENIZER_VERSION
 
-Pairs = tuple[Any, npt.NDArray[np.int64]]  # Arrow strings, their counts
+Pairs = tuple[Any, Int64]  # Arrow strings, their counts
 ROWS = 1 << 16
 MOST = 2.0**62
 
 
-def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> npt.NDArray[np.int64]:
+def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> Int64:
     """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
 
     Args:
@@ -55,7 +55,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
         np.add.at(rough, at, counts[in_vocabulary])
     if rough.reshape(2, -1).sum(axis=0).max(initial=0) >= MOST:
         raise ArtefactError(f"{url}: the counts of a word add up to more than 64 bits can hold; count again.")
-    total: npt.NDArray[np.int64] = totals.reshape(2, -1).sum(axis=0)
+    total: Int64 = totals.reshape(2, -1).sum(axis=0)
     if not total.any():
         raise DataError(
             f"{url}: none of the {len(vocabulary):,} words of the vocabulary has a count; check that this is the "

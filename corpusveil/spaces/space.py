@@ -1,20 +1,41 @@
-"""A space: a frozen vocabulary with the vectors and one-dimensional lists on which mechanisms measure distance."""
+"""A space: a frozen vocabulary with the vectors and one-dimensional lists on which mechanisms measure distance.
+
+A saved space is opened once in a process: checked against its digest, and memory-mapped.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
+import threading
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import ArtefactError, BadRecordError, DataError, InUseError, ShapeError, UserError
-from corpusveil.spaces.number_counts import NUMBERS, Numbers, write_numbers
-from corpusveil.spaces.vocabulary import Vocabulary, read_only, write_vocabulary
-from corpusveil.storage import files
+from corpusveil.errors import (
+    AccessError,
+    ArtefactError,
+    BadRecordError,
+    DataError,
+    InUseError,
+    MismatchError,
+    NotMadeError,
+    ShapeError,
+    UserError,
+    VersionError,
+    replaced,
+)
+from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
+from corpusveil.spaces.vector_formats import BROKEN_ARRAY
+from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
+from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 
 KIND = "space"
@@ -23,6 +44,9 @@ PARTIAL_VERSION = 2
 """The version of a space whose lists are over different words, which earlier releases would misread."""
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
 PLACES = "places.npy"
+_BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
+_opened: dict[tuple[str, str], Space] = {}
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -47,14 +71,14 @@ class Space:
     """
 
     vocabulary: Vocabulary
-    vectors: npt.NDArray[np.float32]
-    lists: npt.NDArray[np.int32]
+    vectors: Float32
+    lists: Int32
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
-    places: npt.NDArray[np.int32] | None = None
+    places: Int32 | None = None
     numbers: Numbers | None = None
-    _positions: npt.NDArray[np.int32] | None = field(default=None, init=False, repr=False)
+    _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -74,7 +98,7 @@ class Space:
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
-    def _check_places(self, places: npt.NDArray[np.int32]) -> None:
+    def _check_places(self, places: Int32) -> None:
         size = len(self.vocabulary)
         if places.dtype != np.int32 or places.shape != self.lists.shape:
             raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} is needed.")
@@ -89,7 +113,7 @@ class Space:
             raise ArtefactError("A word is on no list; build the space again.")
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Int64:
         """The number of words on each list; int64 [L]."""
         return np.asarray((self.lists >= 0).sum(axis=1), dtype=np.int64)
 
@@ -117,7 +141,7 @@ class Space:
         return self.vocabulary.word(id)
 
     @property
-    def counts(self) -> npt.NDArray[np.int64] | None:
+    def counts(self) -> Int64 | None:
         """Public counts of the words, int64 [V]; None if the space was built without."""
         return self.vocabulary.counts
 
@@ -133,7 +157,7 @@ class Space:
         return int(self.vectors.shape[1])
 
     @property
-    def positions(self) -> npt.NDArray[np.int32]:
+    def positions(self) -> Int32:
         """int32 [L, V], id -> position on each list; computed at the first use."""
         if self.places is not None:
             return self.places
@@ -171,6 +195,13 @@ class Space:
             raise _other(url)
         return replace(self, url=url)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
+        if self.url is not None:
+            return reopen, (self.url, self.digest)
+        arrays = self.vocabulary, self.vectors, self.lists
+        return Space, (*arrays, self.digest, None, self.info, self.places, self.numbers)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
 
@@ -178,12 +209,7 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(
-    vocabulary: Vocabulary,
-    vectors: npt.NDArray[np.float32],
-    lists: npt.NDArray[np.int32],
-    places: npt.NDArray[np.int32] | None = None,
-) -> str:
+def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None = None) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
     sha = hashlib.sha256(f"corpusveil space {VERSION}\n".encode())
@@ -229,3 +255,96 @@ def _there(url: str, name: str) -> str | None:
 def _other(url: str) -> UserError:
     where = files.join(url, ARTIFACT)
     return InUseError(f"{where}: another artefact is saved here, and it is never overwritten; choose another folder.")
+
+
+def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
+    """Open the space saved at ``url``.
+
+    Args:
+        url: any fsspec URL; a remote space is copied to this machine's cache once.
+        verify: check the content against the digest (reads every file: about a second a gigabyte).
+
+    Raises:
+        UserError: there is no space, it is of another version, or its files are damaged.
+    """
+    url = absolute(url)
+    info = _read_info(url)
+    partial = info["version"] == PARTIAL_VERSION
+    names = [VECTORS, LISTS, VOCABULARY, *([PLACES] if partial else [])]
+    folder = home.local_folder(url, names, info["digest"])
+    where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
+    try:
+        vocabulary = read_vocabulary(str(folder / VOCABULARY))
+        places = _mapped(folder / PLACES) if partial else None
+        vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
+        numbers = read_numbers(url)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places, numbers)
+    except UserError as error:
+        raise _damaged(where, str(error)) from None
+    sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
+    if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
+        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
+    if verify and content_digest(vocabulary, space.vectors, space.lists, space.places) != info["digest"]:
+        raise _damaged(where, "its contents do not have the digest that they were saved with.")
+    if verify:
+        _refuse_unusable(space, where)
+    return space
+
+
+def _refuse_unusable(space: Space, where: str) -> None:
+    """Raise UserError for values that ``build_space`` never writes, but a modified space could contain."""
+    text, ends = space.vocabulary.text, space.vocabulary.offsets
+    if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
+        raise _damaged(where, "a word is empty or contains a blank.")
+    for row in range(0, len(space), BLOCK):
+        if not np.isfinite(space.vectors[row : row + BLOCK]).all():
+            raise _damaged(where, "a vector contains a number that is not finite.")
+
+
+def reopen(url: str, digest: str) -> Space:
+    """Return the space that was pickled as (``url``, ``digest``), opened once in this process."""
+    with _lock:
+        if (url, digest) not in _opened:
+            space = load_space(url)
+            if space.digest != digest:
+                raise replaced(url, "space")
+            _opened[url, digest] = space
+        return _opened[url, digest]
+
+
+def _read_info(url: str) -> dict[str, Any]:
+    try:
+        description = described(url)
+    except BadRecordError:
+        raise _damaged(url, f"{ARTIFACT} is not a description of a space.") from None
+    if description is None:
+        raise NotMadeError(f"{url}: there is no space here (no {ARTIFACT}); make a space with 'corpusveil space'.")
+    info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))  # in its order
+    if description.kind != KIND:
+        raise MismatchError(
+            f"{url}: this is not a space but {description.kind[:40]}; make a space with 'corpusveil space'."
+        )
+    if info["version"] not in (VERSION, PARTIAL_VERSION):
+        raise VersionError(
+            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads 1 and 2; "
+            "build the space again, or use the release that built it."
+        )
+    if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
+        raise _damaged(url, f"{ARTIFACT} has no digest.")
+    return info
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except PermissionError:
+        raise AccessError(f"there is no permission to read {path.name}.") from None
+    except BROKEN_ARRAY:
+        raise ArtefactError(f"{path.name} is missing or cut short.") from None
+    return array
+
+
+def _damaged(where: str, how: str) -> UserError:
+    return ArtefactError(
+        f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from an undamaged copy, or build it again."
+    )

@@ -14,18 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.compiled import called, njit
-from corpusveil.spaces.byte_products import Float32, Int32, Int64
-from corpusveil.spaces.nominations import (
-    Bool,
-    Float64,
-    Nominations,
-    Points,
-    bounds,
-    nominate,
-    points_of,
-    squared_distance,
-)
+from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 
 NEIGHBORS = 10
 SMALLEST = 5

@@ -1,7 +1,14 @@
-"""Word vectors as trained or downloaded: read from any known format, checked, never changed."""
+"""Word vectors as trained or downloaded: read from any known format, checked, never changed.
+
+Only public importance changes them, if asked: words' vectors are scaled by public factors, instead of budgets by word.
+Budgets that depend on the words disclose them (``mechanisms.md`` §12); distances between public vectors disclose
+nothing, and every guarantee holds in the scaled space as in any other.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
@@ -10,28 +17,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import BadRowError, DataError, ShapeError
-from corpusveil.spaces.formats import (
-    keyedvectors,
-    npz,
-    parquet_vectors,
-    text_vectors,
-    vectors_artifact,
-    word2vec_binary,
-)
-from corpusveil.spaces.formats.vector_table import VectorTable
+from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError, ShapeError
+from corpusveil.spaces import keyedvectors, vector_formats
+from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK
 from corpusveil.storage import files
 
 READERS: Mapping[str, Callable[[str], VectorTable]] = {
-    ".npz": npz.read,
-    ".bin": word2vec_binary.read,
+    ".npz": vector_formats.read_npz,
+    ".bin": vector_formats.read_binary,
     ".kv": keyedvectors.read,
     ".model": keyedvectors.read,
-    ".parquet": parquet_vectors.read,
+    ".parquet": vector_formats.read_parquet,
 }
 """Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
+LARGEST_FACTOR = 1024.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +54,9 @@ class Vectors:
     """
 
     words: list[str]
-    vectors: npt.NDArray[np.float32]
+    vectors: Float32
     source: str = "memory"
-    counts: npt.NDArray[np.int64] | None = None
+    counts: Int64 | None = None
     hyphens: Hyphens | None = None
 
     where: InitVar[str | None] = None
@@ -96,10 +98,10 @@ def reader(url: str) -> Callable[[str], VectorTable]:
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read
-    return vectors_artifact.read if files.exists(files.join(url, "vectors.npy")) else text_vectors.read
+    return vector_formats.read_artifact if files.exists(files.join(url, "vectors.npy")) else vector_formats.read_text
 
 
-def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> npt.NDArray[np.float32]:
+def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> Float32:
     """Return the vectors as contiguous float32 [V, d]. Raises UserError for invalid vectors."""
     if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
         raise ShapeError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")
@@ -134,3 +136,46 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
     except UnicodeEncodeError:
         row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
         raise BadRowError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None
+
+
+def read_importance(url: str) -> dict[str, float]:
+    """Read words and factors, ``word<TAB>factor`` a line. Raises UserError that names the file and the line."""
+    try:
+        lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise BadFileError(
+            f"{url}: this file is not valid UTF-8; write a word, a tab and a number on each line."
+        ) from None
+    factors: dict[str, float] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        word, tab, text = line.partition("\t")
+        try:
+            factor = float(text)
+        except ValueError:
+            factor = math.nan
+        if not tab or not word.strip() or not 1 / LARGEST_FACTOR <= factor <= LARGEST_FACTOR:
+            raise BadRowError(
+                f"{url}, line {number}: write a word, a tab and a number from 1/{LARGEST_FACTOR:g} to "
+                f"{LARGEST_FACTOR:g}."
+            )
+        if word.strip() in factors:
+            raise BadRowError(f"{url}, line {number}: this word already has a factor; delete either line.")
+        factors[word.strip()] = factor
+    if not factors:
+        raise FormatError(f"{url}: this file has no words; write a word, a tab and a number on each line.")
+    return factors
+
+
+def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
+    """Return the embedding with each word's vector times its factor, 1 for words without a factor.
+
+    Raises UserError if none of the words is in it.
+    """
+    factors = np.array([importance.get(word, 1.0) for word in vectors.words])
+    if not any(word in importance for word in vectors.words):
+        raise DataError(
+            f"{vectors.source}: none of the words with a factor is among these words; check their spelling."
+        )
+    return dataclasses.replace(vectors, vectors=(vectors.vectors * factors[:, None]).astype(np.float32))

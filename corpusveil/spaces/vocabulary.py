@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.arrays import Int64, UInt8
 from corpusveil.errors import (
     ArtefactError,
     BadFileError,
@@ -38,9 +39,9 @@ class Vocabulary:
         ``text[offsets[i]:offsets[i + 1]]``. counts: int64 [V], how often each occurs in public text; None if unknown.
     """
 
-    text: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64] | None = None
+    text: UInt8
+    offsets: Int64
+    counts: Int64 | None = None
     _words: list[str] | None = field(default=None, init=False, repr=False)
     _ids: dict[str, int] | None = field(default=None, init=False, repr=False)
 
@@ -59,7 +60,7 @@ class Vocabulary:
         return f"Vocabulary({len(self):,} words, {'without' if self.counts is None else 'with'} public counts)"
 
     @classmethod
-    def from_words(cls, words: Sequence[str], counts: npt.NDArray[np.int64] | None = None) -> Vocabulary:
+    def from_words(cls, words: Sequence[str], counts: Int64 | None = None) -> Vocabulary:
         encoded = [word.encode("utf-8") for word in words]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(word) for word in encoded], out=offsets[1:])
@@ -173,7 +174,7 @@ def read_vocabulary(url: str) -> Vocabulary:
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 
-def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+def _buffers(strings: Any) -> tuple[Int64, UInt8]:
     """Return the offsets, from 0, and the bytes of an Arrow array of large strings."""
     _, offsets, text = strings.buffers()
     ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]

@@ -12,14 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Int32, Int64
 from corpusveil.errors import MismatchError
 from corpusveil.spaces.nearest_words import Search
 from corpusveil.spaces.vectors import Vectors
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 
 def united_words(embeddings: Sequence[Vectors]) -> list[str]:

@@ -12,10 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.budget import worst_units as module
-from corpusveil.budget.composition import concentrated, epsilon_at
+from corpusveil.budget import composition as module
+from corpusveil.budget.composition import concentrated, epsilon_at, worst_epsilon, worst_pure
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss, Pure
-from corpusveil.budget.worst_units import worst_epsilon, worst_pure
 from corpusveil.mechanisms import make
 from tests.budget.test_composition import least_epsilon
 from tests.budget.test_composition import response as response_of

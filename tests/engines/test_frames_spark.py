@@ -20,7 +20,7 @@ from corpusveil.errors import SizeError, WorkError
 from corpusveil.jobs.java import ensure_java
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.spaces import Space, load
+from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -265,7 +265,7 @@ class TestASpace:
         assert CANARY not in str(caught.value)
         (tmp_path / "elsewhere").rename(tmp_path / "space")
         assert out.count() == 1
-        assert load.load_space(str(tmp_path / "space")).digest == space.digest
+        assert load_space(str(tmp_path / "space")).digest == space.digest
 
 
 def test_a_whole_job_through_connect(

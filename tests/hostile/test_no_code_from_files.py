@@ -38,8 +38,8 @@ ALLOWED = {
     ("jobs/registry.py", "load of point"): "the engine of an installed package that was asked for, by its entry point",
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
-    ("spaces/formats/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
-    ("spaces/formats/keyedvectors.py", "load of unpickler"): "that unpickler",
+    ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
+    ("spaces/keyedvectors.py", "load of unpickler"): "that unpickler",
 }
 """What is found and right, and why."""
 

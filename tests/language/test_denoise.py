@@ -519,10 +519,10 @@ def test_wrong_settings_are_refused(options: dict[str, Any]) -> None:
 def test_a_word_that_no_sample_gave_explains_itself(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """If samples estimate a law, a released word may be in none of them; it remains its only candidate."""
     from corpusveil.language.channel import Candidates
-    from corpusveil.mechanisms import explanations
+    from corpusveil.mechanisms import risk
 
-    monkeypatch.setattr(explanations, "SAMPLES", 1)
-    monkeypatch.setattr(explanations, "LEAST_SAMPLES", 1)
+    monkeypatch.setattr(risk, "SAMPLES", 1)
+    monkeypatch.setattr(risk, "LEAST_SAMPLES", 1)
     space = space_of(VOCABULARY)
     found = Candidates(cv.mechanism("cmp", space), np.full(len(space), 1 / len(space)), 8, 1e-3)
     every = np.arange(len(space), dtype=np.int32)

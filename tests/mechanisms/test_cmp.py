@@ -12,11 +12,11 @@ import pytest
 from corpusveil.budget import Budget
 from corpusveil.mechanisms import find, make
 from corpusveil.mechanisms.cmp import Cmp, laplace_mass
+from corpusveil.mechanisms.on_vectors import walk
 from corpusveil.sampling.draws import NOISE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
-from corpusveil.spaces.cell_boundaries import walk
 from corpusveil.spaces.nearest_words import Search
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.release import Release

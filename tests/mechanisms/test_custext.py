@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.mechanisms.custext import CusText
-from corpusveil.mechanisms.custext_per_word import CusTextPerWord
+from corpusveil.mechanisms.custext import CusText, CusTextPerWord
 from corpusveil.mechanisms.on_sets import OnSets, nearest_sets, partition
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.calls import refused

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.mechanisms.explanations import explain, explain_sampled
+from corpusveil.mechanisms.risk import explain, explain_sampled
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 

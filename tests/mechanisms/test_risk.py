@@ -10,13 +10,11 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import DataError
-from corpusveil.mechanisms import exponential_risk
-from corpusveil.mechanisms.explanations import explain
-from corpusveil.mechanisms.risk import HIGHEST, LOWEST, largest_epsilon, word_risk
+from corpusveil.mechanisms import on_distances
+from corpusveil.mechanisms.risk import HIGHEST, LOWEST, explain, largest_epsilon, prior_of, word_risk
 from corpusveil.sampling.grid import grid_value, is_on_grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import prior_of
 from tests.calls import refused
 
 SIZE = 5
@@ -70,7 +68,7 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
     name: str, inputs: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the tolerance that is stated, also of words that are nearly or quite the same, far from the origin."""
-    monkeypatch.setattr(exponential_risk, "TILE", 64)
+    monkeypatch.setattr(on_distances, "TILE", 64)
     rng = np.random.default_rng(8)
     vectors = rng.normal(size=(300, 4)).astype(np.float32) + np.float32(20)
     vectors[250:270] = vectors[:20]
@@ -82,10 +80,10 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
         exact = explain(mechanism, epsilon, prior.words, prior.shares, np.arange(300), 1)
         share, unchanged = float(exact.joint[:, 0].sum()), float(exact.own[prior.words] @ prior.shares)
         found = word_risk(mechanism, epsilon, prior)
-        assert found.share == pytest.approx(max(share, prior.guess), rel=exponential_risk.TOLERANCE)
-        assert found.unchanged == pytest.approx(unchanged, rel=exponential_risk.TOLERANCE)
+        assert found.share == pytest.approx(max(share, prior.guess), rel=on_distances.TOLERANCE)
+        assert found.unchanged == pytest.approx(unchanged, rel=on_distances.TOLERANCE)
     other = word_risk(mechanism, 8.1, prior).unchanged  # another epsilon would be noticed
-    assert other != pytest.approx(found.unchanged, rel=10 * exponential_risk.TOLERANCE)
+    assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.3])

@@ -11,7 +11,7 @@ from scipy import special
 
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.two_nearest import first_chances
+from corpusveil.mechanisms.vickrey import first_chances
 from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.cells import cells_of
-from corpusveil.spaces.list_orders import greedy_orders, improved_orders
+from corpusveil.spaces.list_orders import cells_of, greedy_orders, improved_orders
 from corpusveil.spaces.tour_improvement import length
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused

@@ -9,8 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.importance import read_importance, scaled
-from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vectors import Vectors, read_importance, scaled
 from tests.calls import fails, refused, succeeds
 
 WORDS = ["alder", "birch", "cedar", "elder"]

@@ -24,7 +24,8 @@ from corpusveil.errors import (
     NotMadeError,
     UnsetError,
 )
-from corpusveil.spaces import Space, Vocabulary, load, load_space
+from corpusveil.spaces import Space, Vocabulary, load_space
+from corpusveil.spaces import space as space_module
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.list_orders import greedy_order
 from corpusveil.spaces.vectors import Vectors
@@ -47,7 +48,7 @@ def space() -> Space:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(load, "_opened", {})
+    monkeypatch.setattr(space_module, "_opened", {})
 
 
 def check_same(one: Space, other: Space) -> None:

@@ -20,8 +20,8 @@ from corpusveil.evaluation.attacks.word_attacks import prior_by
 from corpusveil.evaluation.matching import Matched, spread
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Figure, Reading, register
+from corpusveil.mechanisms.risk import Prior
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces.word_prior import Prior
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release.release import Release

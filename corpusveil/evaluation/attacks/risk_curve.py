@@ -26,11 +26,10 @@ from corpusveil.errors import ConflictError, NoClosedForm, UnsetError, UserError
 from corpusveil.evaluation.line_charts import legend, line_chart
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.distances import euclidean
-from corpusveil.mechanisms.risk import WordRisk, word_risk
+from corpusveil.mechanisms.risk import Prior, WordRisk, prior_of, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces.word_prior import Prior, prior_of
 from corpusveil.storage import files
 from corpusveil.transforms.release.pages import Block, render_blocks
 from corpusveil.transforms.release.risk import epsilon_for_risk

@@ -27,12 +27,11 @@ from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import Prior, prior_of, smoothed, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
 from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer

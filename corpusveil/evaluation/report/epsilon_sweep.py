@@ -27,7 +27,7 @@ from corpusveil.evaluation.statistics.word_statistics import N_W, S_W
 from corpusveil.evaluation.utility.text_classifiers import Remembered
 from corpusveil.evaluation.utility.training_modes import baselines
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.spaces.word_prior import Prior
+from corpusveil.mechanisms.risk import Prior
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.table import privatize
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.budget.composition import epsilon_at, pure_sum
+from corpusveil.budget.composition import epsilon_at, pure_sum, worst_epsilon, worst_pure
 from corpusveil.budget.length import Length
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
-from corpusveil.budget.worst_units import worst_epsilon, worst_pure
 from corpusveil.display import figure, round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.mechanisms import Mechanism

@@ -21,10 +21,9 @@ from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.language.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import reader_guesses, word_risk
+from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces.word_prior import prior_of
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
 from corpusveil.text.text_writer import assign_roles

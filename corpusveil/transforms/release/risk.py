@@ -11,8 +11,7 @@ from corpusveil.choices import RISK_OF, RiskOf
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import READERS, largest_epsilon, reader_guesses, word_risk
-from corpusveil.spaces.word_prior import prior_of
+from corpusveil.mechanisms.risk import READERS, largest_epsilon, prior_of, reader_guesses, word_risk
 from corpusveil.waiting import reached, waiting
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.language.channel import Candidates
-from corpusveil.spaces.word_prior import prior_of
+from corpusveil.mechanisms.risk import prior_of
 from corpusveil_studies.retrieval.obfuscated_queries import combine
 from tests.contracts.spaces import small_space, words_of
 

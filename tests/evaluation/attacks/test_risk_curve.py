@@ -14,11 +14,10 @@ from corpusveil.errors import BadValueError, DataError
 from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, curve, point
 from corpusveil.evaluation.line_charts import line_chart
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import prior_of
 from corpusveil.transforms.release.risk import epsilon_for_risk
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of

@@ -20,13 +20,11 @@ from corpusveil.evaluation.attacks.word_attacks import (
 )
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.explanations import _by_laws, _by_steps
-from corpusveil.mechanisms.risk import word_risk
+from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, smoothed, word_risk
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.word_prior import prior_of, smoothed
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 

@@ -30,11 +30,11 @@ from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.evaluation.utility import text_classifiers
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
+from corpusveil.mechanisms.risk import Prior
 from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.settings.rules import risk_model
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil.spaces.word_prior import Prior
 from tests.engines.corpora import WORDS, write_shard
 from tests.evaluation.releases import evaluate, manifest_of, privatize
 

@@ -1,28 +1,34 @@
-"""The common part of the Vickrey mechanisms: sometimes the second-nearest word to a noisy vector is the output.
+"""Vickrey (Xu, Aggarwal, Feyisetan, Teissier 2021) on the noise of ``cmp`` or of ``mahalanobis``.
 
-Of candidates at distances ``r1 <= r2`` the nearer is chosen with probability ``(1 - t) r2 / (t r1 + (1 - t) r2)``: with
-t = 0 always, with t = 1 never. Over the whole vocabulary this looks at the noisy vector and at public vectors only, so
-the noise's guarantee holds (post-processing). If the input word is not a candidate, the candidates depend on it: an
-output is then certainly not the input, which distinguishes inputs, and no guarantee holds.
+    x = phi(w) + N,   u_1 and u_2 the words nearest to x, at r_1 <= r_2,
+    P[u_1 | x] = (1 - t) r_2 / (t r_1 + (1 - t) r_2),   P[u_2 | x] = t r_1 / (t r_1 + (1 - t) r_2)
+
+With t = 0 the nearest word is always chosen, as without Vickrey; with t = 1 never. Over the whole vocabulary this looks
+at the noisy vector and at public vectors only, so the noise's guarantee holds (post-processing). As published, the
+input itself is not a candidate, so the candidates depend on it: an output is then certainly not the input, which
+distinguishes inputs, and no guarantee holds. The mechanisms named ``-excluding`` do this.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Float32, Float64, Int32
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Guarantee, nothing_holds
-from corpusveil.mechanisms.on_vectors import OnVectors
+from corpusveil.mechanisms.base import Refuted, check_fraction
+from corpusveil.mechanisms.cmp import Cmp
+from corpusveil.mechanisms.mahalanobis import Mahalanobis
+from corpusveil.mechanisms.on_vectors import RAYS, OnVectors, ray_words
+from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import uniforms
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces.cell_boundaries import RAYS
 from corpusveil.spaces.nearest_words import search_of
 
 SUMMARY = "of the two words nearest to the noisy vector, sometimes the second"
@@ -33,13 +39,17 @@ class TwoNearest:
 
     __slots__ = ()
 
-    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:  # noqa: ARG002 - which others leave out
+    paper: ClassVar[str] = "Vickrey (Xu, Aggarwal, Feyisetan, Teissier 2021)"
+
+    def __post_init__(self: Any) -> None:
+        super().__post_init__()  # type: ignore[misc] # of the mechanism that it is mixed into
+        check_fraction("t", self.t, ends=True)
+
+    def candidates(self: Any, points: Float64, ids: Int32) -> Int32:  # noqa: ARG002 - which others leave out
         """Return the two candidates, the nearer first; int32 [T, 2]."""
         return search_of(self.space).several(points, 2)
 
-    def choose(
-        self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32], draws: Draws
-    ) -> npt.NDArray[np.int32]:
+    def choose(self: Any, points: Float64, ids: Int32, draws: Draws) -> Int32:
         near = self.candidates(points, ids)
         second = uniforms(draws.pair(MECHANISM)[1])  # the first of the pair is the floor's
         chosen = second < first_chances(self.space.vectors, points, near, self.t)
@@ -54,20 +64,23 @@ class TwoNearest:
         """Return the standard error of ``retention``."""
         return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
 
-    def distribution(self: Any, word: int, epsilon: float) -> npt.NDArray[np.float64]:
+    def distribution(self: Any, word: int, epsilon: float) -> Float64:
         """Raise NoClosedForm: even on a line, the choice between two words has no closed form."""
         return OnVectors.distribution(self, word, epsilon)
 
 
-class Excluding(TwoNearest):
+class Excluding(Refuted, TwoNearest):
     """As published: the two nearest words, except the input."""
 
     __slots__ = ()
 
-    private: ClassVar[bool] = False
     floored: ClassVar[bool] = False
+    flaw: ClassVar[str] = (
+        "The published claim is false. A word is never its own output, so a reader knows with certainty that an "
+        "output word was not the input."
+    )
 
-    def candidates(self: Any, points: npt.NDArray[np.float64], ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def candidates(self: Any, points: Float64, ids: Int32) -> Int32:
         if len(self.space) < 3:
             raise DataError(f"{self.name}: it needs a space of at least three words.")
         three = search_of(self.space).several(points, 3)
@@ -75,42 +88,60 @@ class Excluding(TwoNearest):
         out = np.where((three == ids[:, None]).any(axis=1), at, 2)
         return np.asarray(three[np.arange(3) != out[:, None]].reshape(-1, 2))
 
-    def distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:  # noqa: ARG002 - for none
-        """Return None: nothing is promised."""
-        return None
-
-    def claimed_distances(self, word: int, epsilon: float) -> npt.NDArray[np.float64] | None:
+    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
         """Return the distances of the mechanism that considers all words."""
-        sound: Any = super()
+        sound: Any = super(Refuted, self)
         return np.asarray(sound.distances(word, epsilon))
-
-    def unknown_bound(self, epsilon: float, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - at any
-        """Return infinity: the input itself is impossible."""
-        return math.inf
-
-    def unknown_bound_at_most(self, public: npt.NDArray[np.float64]) -> float:  # noqa: ARG002 - for any
-        return math.inf
 
     @property
     def distance(self) -> str:
         return "none: an output word was certainly not the input"
 
-    def guarantee(self: Any, epsilon: float) -> Guarantee:
-        check_epsilon(epsilon)
-        return nothing_holds(
-            self,
-            self.claim,
-            "The published claim is false. A word is never its own output, so a reader knows with certainty that an "
-            "output word was not the input.",
-        )
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyCmp(TwoNearest, Cmp):
+    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+
+    t: float = 0.5
+
+    name: ClassVar[str] = "vickrey-cmp"
+    summary: ClassVar[str] = f"cmp noise; {SUMMARY}"
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyCmpExcluding(Excluding, VickreyCmp):
+    """As published: the input word is not among the candidates."""
+
+    name: ClassVar[str] = "vickrey-cmp-excluding"
+    summary: ClassVar[str] = f"cmp noise; {SUMMARY}, never the input, as published"
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyMahalanobis(TwoNearest, Mahalanobis):
+    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+
+    t: float = 0.5
+
+    name: ClassVar[str] = "vickrey-mahalanobis"
+    summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}"
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class VickreyMahalanobisExcluding(Excluding, VickreyMahalanobis):
+    """As published: the input word is not among the candidates."""
+
+    name: ClassVar[str] = "vickrey-mahalanobis-excluding"
+    summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}, never the input, as published"
 
 
 @functools.lru_cache(maxsize=64)
-def _shares(mechanism: Any, epsilon: float) -> npt.NDArray[np.float64]:
+def _shares(mechanism: Any, epsilon: float) -> Float64:
     """Return, for 1,024 words with one noise each, the probability that the word is chosen; the same in every run."""
-    size = len(mechanism.space)
-    rng = np.random.default_rng(0)
-    words = np.concatenate([rng.permutation(size) for _ in range(-(-RAYS // size))])[:RAYS].astype(np.int32)
+    words = ray_words(np.random.default_rng(0), len(mechanism.space)).astype(np.int32)
     draws = Draws.of_tokens(DrawKey(bytes(16), bytes(32)), RAYS)  # public: nothing is released of it
     points = mechanism.noise(draws, np.full(RAYS, epsilon)) + mechanism.space.vectors[words]
     near = mechanism.candidates(points, words)
@@ -118,9 +149,7 @@ def _shares(mechanism: Any, epsilon: float) -> npt.NDArray[np.float64]:
     return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
 
 
-def first_chances(
-    vectors: npt.NDArray[np.float32], points: npt.NDArray[np.float64], near: npt.NDArray[np.int32], t: float
-) -> npt.NDArray[np.float64]:
+def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
     """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
 
     Of two candidates at distance 0, the first is chosen.

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadFileError, FormatError
-from corpusveil.spaces.formats.vector_table import BROKEN_ARRAY, VectorTable
+from corpusveil.spaces.vector_formats import BROKEN_ARRAY, VectorTable
 from corpusveil.storage import files
 
 _MODULES = {"numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric", "numpy.core.numeric"}

@@ -1,0 +1,326 @@
+"""Readers of word vectors, one a format: a file's address -> ``VectorTable``.
+
+A reader checks what only it can see (a ragged row, a broken archive, a column that is missing), and raises UserError
+that names the file and the row; ``Vectors`` checks what holds for all (finite, no duplicates, no blanks). To add a
+format: a reader here, and its suffix in ``READERS`` of ``spaces/vectors.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.arrays import Float32, Int64
+from corpusveil.choices import HYPHENS, Hyphens
+from corpusveil.errors import ArtefactError, BadFileError, BadRowError, ColumnError, FormatError
+from corpusveil.spaces.vocabulary import read_vocabulary
+from corpusveil.storage import files
+from corpusveil.storage.artifacts import described
+from corpusveil.storage.parquet import read_whole, sound
+
+BROKEN_ARRAY = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
+    ArithmeticError, RuntimeError, AttributeError,
+)  # fmt: skip
+"""NumPy's exceptions for a damaged ``.npy``."""
+BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+WORDS, VECTORS = ("token", "word"), ("vector", "vectors", "embedding")
+"""Names of columns of a Parquet file."""
+LINES = 512
+"""Lines of text that are parsed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """Words and their vectors as a file holds them, unchecked.
+
+    Attributes: words: V words. vectors: [V, d], of any real dtype. first_row: the number of the first word's row in
+        this file, from 1 (2 below a header). counts: int64 [V], if the file has them. hyphens: whether hyphens joined
+        words in the training text, None if unknown.
+    """
+
+    words: list[str]
+    vectors: npt.NDArray[Any]
+    first_row: int = 1
+    counts: Int64 | None = None
+    hyphens: Hyphens | None = None
+
+
+@contextlib.contextmanager
+def open_plain(url: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading, unpacked when its name ends in ``.gz``; a broken archive is a ``UserError``."""
+    with files.open_read(url) as packed:
+        if not url.endswith(".gz"):
+            yield packed
+            return
+        try:
+            with gzip.GzipFile(fileobj=packed, mode="rb") as plain:
+                yield cast("IO[bytes]", plain)
+        except EOFError:
+            raise BadFileError(f"{url}: the gzip file ends too early; fetch the whole file again.") from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise BadFileError(f"{url}: this is not a valid gzip file; fetch it again.") from None
+
+
+def decode(word: bytes, url: str, row: int) -> str:
+    """Return a word's text; bytes that are not UTF-8 are a ``UserError`` that names the row."""
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadRowError(f"{url}, row {row}: the word is not valid UTF-8; convert the file to UTF-8.") from None
+
+
+def read_npz(url: str) -> VectorTable:
+    """Read a NumPy archive: ``vocab`` (strings [V]) and ``vectors`` ([V, d]); never unpickled."""
+    with files.open_read(url) as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
+        except (*BROKEN_ARRAY, *BROKEN_ZIP):
+            raise BadFileError(f"{url}: this is not a valid .npz archive; write it with numpy.savez.") from None
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise FormatError(f"{url}: this is a single array; write an .npz archive with 'vocab' and 'vectors'.")
+        words = _member(archive, "vocab", url)
+        vectors = _member(archive, "vectors", url)
+    if words.ndim != 1 or words.dtype.kind not in "US":
+        raise FormatError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
+    return VectorTable(_strings(words, url), vectors)
+
+
+def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
+    if name not in archive.files:
+        raise FormatError(f"{url}: the array '{name}' is missing; write an archive with 'vocab' and 'vectors'.")
+    try:
+        array: npt.NDArray[Any] = archive[name]
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise FormatError(
+            f"{url}: '{name}' is an array of Python objects, which is not opened; save it with a plain dtype."
+        ) from None
+    except (*BROKEN_ARRAY, *BROKEN_ZIP):
+        raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
+    if not isinstance(array, np.ndarray):
+        raise FormatError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
+    return array
+
+
+def _strings(words: npt.NDArray[Any], url: str) -> list[str]:
+    if words.dtype.kind == "U":
+        strings: list[str] = words.tolist()
+        return strings
+    return [decode(word, url, row) for row, word in enumerate(words.tolist(), 1)]
+
+
+def read_parquet(url: str) -> VectorTable:
+    """Read Parquet: columns ``token`` or ``word``, ``vector`` (lists of numbers), and ``count`` if it is there."""
+    unsound = f"{url}: this is not a valid Parquet file of words and vectors; fetch or make it again."
+
+    def pick(schema: pa.Schema) -> list[str]:
+        columns = [_named(schema.names, names, url) for names in (WORDS, VECTORS)]
+        return [*columns, "count"] if "count" in schema.names else columns
+
+    table = read_whole(url, unsound, pick)
+    words, vectors = _filled(table, 0, url), _filled(table, 1, url)
+    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
+        raise ColumnError(f"{url}: the column of words has to contain strings.")
+    counts = None
+    if table.num_columns > 2:
+        column = _filled(table, 2, url)
+        if not pa.types.is_integer(column.type):
+            raise ColumnError(f"{url}: the column 'count' has to contain whole numbers.")
+        with sound(f"{url}: the column 'count' contains a number beyond 64 bits."):
+            counts = column.cast(pa.int64()).to_numpy()
+    with sound(unsound):
+        return VectorTable(words.to_pylist(), _matrix(vectors, url), 1, counts)
+
+
+def _named(there: list[str], names: tuple[str, ...], url: str) -> str:
+    for name in names:
+        if name in there:
+            return name
+    raise ColumnError(f"{url}: the column {' or '.join(repr(name) for name in names)} is missing; add it.")
+
+
+def _filled(table: pa.Table, place: int, url: str) -> Any:
+    column = table.column(place).combine_chunks()
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py() + 1
+        raise BadRowError(f"{url}, row {row}: '{table.column_names[place]}' is empty. Fill or delete this row.")
+    return column
+
+
+def _matrix(lists: Any, url: str) -> Any:
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(kind(lists.type) for kind in kinds):
+        raise ColumnError(f"{url}: the column of vectors has to contain lists of numbers.")
+    if not (pa.types.is_floating(lists.type.value_type) or pa.types.is_integer(lists.type.value_type)):
+        raise ColumnError(f"{url}: the column of vectors has to contain lists of numbers, not lists of other values.")
+    if not len(lists):
+        return np.empty((0, 0), np.float32)
+    sizes = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    ragged = np.flatnonzero(sizes != sizes[0])
+    if len(ragged):
+        row = int(ragged[0])
+        raise BadRowError(
+            f"{url}, row {row + 1}: the vector has {sizes[row]} numbers, and {sizes[0]} are expected; correct or "
+            "delete this row."
+        )
+    return lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1)
+
+
+def read_text(url: str) -> VectorTable:
+    """Read text: a word and its numbers a line, separated by blanks (word2vec with a header ``V d``, GloVe without).
+
+    The first line is a header when it holds exactly two integers; so a file of one-dimensional vectors whose first word
+    is a whole number needs a header.
+    """
+    with open_plain(url) as file:
+        lines = iter(file)
+        first = next(lines, b"")
+        header = _header(first)
+        first_row = 1 if header is None else 2
+        words: list[str] = []
+        blocks: list[Float32] = []
+        width = None if header is None else header[1]
+        for block in _blocks(lines if header else _again(first, lines)):
+            numbers = []
+            for line in block:
+                row = first_row + len(words)
+                word, _, rest = line.replace(b"\t", b" ").rstrip(b" \r\n").partition(b" ")
+                if width is None:
+                    width = len(rest.split())
+                numbers.append(_checked(rest, width, url, row))
+                words.append(decode(word, url, row))
+            blocks.append(_parse(numbers, width or 0, url, first_row + len(words) - len(numbers)))
+    if not words:
+        raise BadFileError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
+    if header is not None and header[0] != len(words):
+        raise BadFileError(
+            f"{url}, row 1: the header says {header[0]} words, and the file has {len(words)}; fetch the file "
+            "again if it is incomplete."
+        )
+    return VectorTable(words, np.concatenate(blocks), first_row)
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdigit() and len(field) <= 18 for field in fields):
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    lines = iter(lines)
+    while block := list(islice(lines, LINES)):
+        yield block
+
+
+def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
+    """Return a row's numbers with one blank between them; quick where the file has it so."""
+    if numbers.count(b" ") != width - 1 or not numbers:
+        fields = numbers.split()
+        if len(fields) != width or not fields:
+            hint = "; a word cannot contain a blank" if len(fields) > width else ""
+            wanted = f"where {width} are expected" if width else "after the word"
+            raise BadRowError(
+                f"{url}, row {row}: there are {len(fields)} numbers {wanted}{hint}; correct or delete this row."
+            )
+        return b" ".join(fields)
+    return numbers
+
+
+def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
+    """Parse a block in one call; when that fails, find the row at fault."""
+    try:
+        flat = np.fromstring(b" ".join(rows), np.float32, sep=" ")
+    except ValueError:
+        flat = np.empty(0, np.float32)
+    if flat.size == len(rows) * width:
+        return flat.reshape(len(rows), width)
+    for row, numbers in enumerate(rows, first_row):
+        for field in numbers.split():
+            try:
+                float(field)
+            except ValueError:
+                raise BadRowError(f"{url}, row {row}: a value is not a number; correct or delete this row.") from None
+    raise BadRowError(
+        f"{url}, rows {first_row} to {first_row + len(rows) - 1}: some values cannot be read as numbers; correct "
+        "these rows."
+    )
+
+
+def read_binary(url: str) -> VectorTable:
+    """Read word2vec's binary format: a line ``V d``, then a word, a blank, d little-endian float32, often a newline."""
+    with open_plain(url) as file:
+        fields = file.readline(100).split()
+        if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):
+            raise FormatError(
+                f"{url}: this does not start with two integers (words and dimensions), as word2vec's binary format "
+                "does; check the format of the file."
+            )
+        body = file.read()
+    size, width = int(fields[0]), int(fields[1])
+    # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
+    if not size or not width or size * (4 * width + 2) > len(body):
+        raise BadFileError(
+            f"{url}: the header says {size} words of {width} dimensions, and the file is shorter; fetch it again "
+            "if it is incomplete."
+        )
+    words: list[str] = []
+    vectors = np.empty((size, width), np.float32)
+    at = 0
+    for row in range(size):
+        blank = body.find(b" ", at)
+        end = blank + 1 + 4 * width
+        if blank < 0 or end > len(body):
+            raise BadFileError(
+                f"{url}, word {row + 1}: the file ends within this word, and the header says {size} words; fetch the "
+                "file again."
+            )
+        words.append(decode(body[at:blank].lstrip(b"\n"), url, row + 1))
+        vectors[row] = np.frombuffer(body, "<f4", width, blank + 1)
+        at = end
+    if body[at:].strip():
+        raise BadFileError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
+    return VectorTable(words, vectors)
+
+
+def read_artifact(url: str) -> VectorTable:
+    """Read a vectors artefact: a folder with ``vectors.npy`` [V, d] and ``vocabulary.parquet``."""
+    matrix = files.join(url, "vectors.npy")
+    with files.open_read(matrix) as file:
+        try:
+            vectors = np.load(file, allow_pickle=False)
+        except BROKEN_ARRAY:
+            raise ArtefactError(
+                f"{matrix}: this is not a valid NumPy array of numbers; write the artefact again."
+            ) from None
+    vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
+    return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, _hyphens(url))
+
+
+def _hyphens(url: str) -> Hyphens | None:
+    """Return how text was read, by the description of the artefact; None if it does not say so."""
+    description = described(url)
+    hyphens = None if description is None else description.as_dict().get("hyphens")
+    if hyphens is not None and hyphens not in HYPHENS:
+        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
+    return hyphens
