@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 from pathlib import Path
 
@@ -15,14 +16,13 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def published() -> dict[tuple[str, str, str], float]:
     """Return the similarities on SST-2 at risk .5 that the documentation's table has, by mechanism, space and text."""
-    text = (DOCS / "evaluation-figures.md").read_text(encoding="utf-8")
-    table = text.split("every mechanism side by side")[1].split("**SST-2**")[1].split("**AG News**")[0]
-    similarities, name = {}, ""
-    for line in table.strip().splitlines()[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        name = cells[0] or name
-        mechanism, space = name.split(", ")
-        similarities[mechanism, space, cells[2]] = float(cells[4].split(" ±")[0])
+    similarities = {}
+    with (DOCS / "evaluation-figures.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["table"] == "equal risk" and row["row"].startswith("SST-2; ") and row["column"] == "similarity":
+                _, mechanism_and_space, _, _, text = row["row"].split("; ")
+                mechanism, space = mechanism_and_space.split(", ")
+                similarities[mechanism, space, text] = float(row["value"].split(" ±")[0])
     return similarities
 
 

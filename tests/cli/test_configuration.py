@@ -198,7 +198,9 @@ class TestPaths:
             "output.records", "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts",
             "collocations.table", "collocations.tokens", "collocations.connectors", "embeddings.vectors",
             "collocations.add_to", "output.log", "model.path", "model.counts", "denoise.path", "denoise.release",
-            "denoise.model", "denoise.collocations", "budget.model",
+            "denoise.model", "denoise.collocations", "budget.model", "audit.path", "evaluate.original",
+            "evaluate.private", "evaluate.path", "evaluate.collocations", "evaluate.second_private",
+            "evaluate.leaked_keys", "evaluate.counts", "evaluate.vectors", "evaluate.causal", "evaluate.words",
         }  # fmt: skip
 
 

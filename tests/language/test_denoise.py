@@ -21,7 +21,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError
-from corpusveil.evaluation.attacks.context_attack import ContextAttacker
+from corpusveil.evaluation.attacks.word_attacks import ContextAttacker
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import channel

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
+from corpusveil.evaluation.attacks.word_attacks import released_words, sentence_ids
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.fixed import ONE

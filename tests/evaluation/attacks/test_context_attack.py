@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import BadValueError, DataError, ShapeError, UnknownError
-from corpusveil.evaluation.attacks.context_attack import ContextAttacker, released_words, sentence_ids
+from corpusveil.evaluation.attacks.word_attacks import ContextAttacker, released_words, sentence_ids
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.denoise import Denoiser, Search
 from corpusveil.language.lattice_room import LONGEST

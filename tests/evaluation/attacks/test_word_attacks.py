@@ -11,8 +11,13 @@ import pytest
 
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.evaluation.attacks import word_attacks
-from corpusveil.evaluation.attacks.context_attack import ContextAttacker, released_words, sentence_ids
-from corpusveil.evaluation.attacks.word_attacks import attack_words, prior_by
+from corpusveil.evaluation.attacks.word_attacks import (
+    ContextAttacker,
+    attack_words,
+    prior_by,
+    released_words,
+    sentence_ids,
+)
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, smoothed, word_risk

@@ -41,8 +41,8 @@ WRONG = {
     "--second topic --label topic": "conflicting-settings",
     "--second-private SPACE": "conflicting-settings",
     "--encoder x --similarity-vectors y": "conflicting-settings",
-    "--output FILE": "unusable-address",
-    "--output FILE/below": "unusable-address",
+    "--output FILE": "output-in-use",
+    "--output FILE/below": "output-in-use",
     "--output RELEASE": "overlapping-paths",
     "--output RELEASE/report": "overlapping-paths",
     "--output SECOND --second topic --second-private SECOND": "overlapping-paths",
@@ -55,7 +55,7 @@ FOUND_WRONG = {
     "--text nowhere": "unsuitable-data",
     "--label text": "wrong-column",
     "--label url": "unsuitable-data",
-    "--words TWICE": "wrong-format",
+    "--words TWICE": "bad-row",
 }
 """Calls that are refused on reading."""
 
