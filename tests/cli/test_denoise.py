@@ -95,15 +95,13 @@ class TestTheLedger:
 
 
 @pytest.mark.parametrize("command", [["ledger", "show"], ["plan"]], ids=" ".join)
-def test_a_release_says_what_it_spends(made: Made, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+def test_a_release_says_what_it_spends(made: Made, command: list[str]) -> None:
     source = manifest(made.at("released"))
-    assert run([*command, made.at("readable")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(succeeds(*command, made.at("readable")).out.split())
     assert "nothing: no ledger has an entry for it" in told
     assert f"release {source['release']}" in told
     assert source["spends"]["name"] in told
-    assert run([*command, made.at("released")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(succeeds(*command, made.at("released")).out.split())
     assert f"release {source['spends']['name']}, in metric {source['spends']['metric']}" in told
     assert "nothing" not in told
 
