@@ -22,7 +22,7 @@ _PUBLIC = {
     "corpusveil.evaluation.attacks.document_audit": ("DocumentAudit", "audit_documents"),
     "corpusveil.evaluation.attacks.guarantee_audit": ("Audit", "audit"),
     "corpusveil.evaluation.report.beside_original": ("evaluate_release",),
-    "corpusveil.evaluation.report.curve_report": ("RiskCurve", "risk_curve"),
+    "corpusveil.evaluation.attacks.risk_curve": ("RiskCurve", "risk_curve"),
     "corpusveil.evaluation.report.findings": ("Findings",),
     "corpusveil.evaluation.report.release_page": ("write_report",),
     "corpusveil.jobs.spark": ("Spark",),

@@ -110,6 +110,8 @@ class ChangedMeanwhileError(WorkError, code="changed-meanwhile"):
     """A file changed while it was read; run again."""
 class UnfinishedError(WorkError, code="unfinished-work"):
     """Part of the work was not done; run again."""
+class RefutedError(WorkError, code="refuted-guarantee"):
+    """An audit refuted a guarantee."""
 class LedgerDiffersError(WorkError, code="ledger-differs"):
     """More was spent than the ledger says."""
 class InstallationError(WorkError, code="broken-installation"):

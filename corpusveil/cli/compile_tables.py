@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import SpaceOption, mechanism_parameters
+from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
+from corpusveil.pipelines.pairs import mechanism_parameters
 
 
 def compile_tables(

@@ -116,7 +116,7 @@ def _parameter(option: str, setting: Setting) -> Parameter:
 def _camel(place: str) -> str:
     """Return the parameter of a setting."""
     (option,) = (name for name, setting in options_of("privatize").items() if setting.place == place)
-    return re.sub("_([a-z])", lambda match: match[1].upper(), {"inputs": "input"}.get(option, option))
+    return re.sub("_([a-z])", lambda match: match[1].upper(), option)
 
 
 def metadata() -> dict[str, Any]:

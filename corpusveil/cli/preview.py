@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,10 +47,7 @@ def preview(
     settings: Settings,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Epsilons of a word: --epsilon 0.5 1 3 (default).",
-            rich_help_panel="How private",
-        ),
+        typer.Option(help="Epsilons of a word: --epsilon 0.5 1 3 (default).", rich_help_panel="How private"),
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
@@ -80,35 +75,31 @@ def preview(
 
 def lines(made: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
+    from corpusveil.display import Card
     from corpusveil.language.denoise import NO_FACTS
+    from corpusveil.pipelines.settings.fields import DEMO, DEMO_URL
 
     (space, mechanism) = settings.needed("space", "mechanism")
+    path = DEMO if space.path == DEMO_URL else space.path
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
-    width = min(110, shutil.get_terminal_size((110, 24)).columns)
-    said = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
-    names = ["before", *(f"{drawn.epsilon:g}" for drawn in made.drawn)]
-    margin = max(len("denoised"), *(len(f"epsilon {name}") for name in names[1:])) + 2
+    printed = [PRIVATE, f"Space {path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
     for number, text in enumerate(made.before):
-        said += ["", f"Text {number + 1}", *_wrapped("before", text, margin, width)]
+        fields = [("before", _shown(text))]
         for drawn in made.drawn:
-            said += _wrapped(f"epsilon {drawn.epsilon:g}", drawn.texts[number], margin, width)
+            fields.append((f"epsilon {drawn.epsilon:g}", _shown(drawn.texts[number])))
             if drawn.denoised is not None:
-                said += _wrapped("denoised", drawn.denoised[number], margin, width)
-    return [*said, "", NO_FACTS] if any(drawn.denoised is not None for drawn in made.drawn) else said
+                fields.append(("denoised", _shown(drawn.denoised[number])))
+        printed += ["", Card(f"Text {number + 1}", fields).text()]
+    return [*printed, "", NO_FACTS] if any(drawn.denoised is not None for drawn in made.drawn) else printed
 
 
 def _risk(drawn: Drawn) -> str:
     """Say what an epsilon means."""
-    said = f"epsilon {drawn.epsilon:g}: {drawn.unchanged:.1%} of known words are unchanged"
-    if drawn.risk is None:
-        return f"{said}."
-    return f"{said}; {drawn.risk.sentence()}."
+    unchanged = f"epsilon {drawn.epsilon:g}: {drawn.unchanged:.1%} of known words are unchanged"
+    return f"{unchanged}." if drawn.risk is None else f"{unchanged}; {drawn.risk.sentence()}."
 
 
-def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:
-    """Return a text as lines after its name, without terminal control characters."""
+def _shown(text: str) -> str:
+    """Return the beginning of a text, without terminal control characters."""
     plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-    return textwrap.wrap(
-        plain[:SHOWN] + ("…" if len(plain) > SHOWN else ""), width, initial_indent=f"  {name}".ljust(margin + 2),
-        subsequent_indent=" " * (margin + 2), break_long_words=True, break_on_hyphens=False,
-    )  # fmt: skip
+    return plain[:SHOWN] + ("…" if len(plain) > SHOWN else "")

@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.score import TABLE, score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors

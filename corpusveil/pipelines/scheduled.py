@@ -72,10 +72,7 @@ def schedule_of(document: Document) -> Schedule:
 
 
 def _digest(settings: Settings) -> str:
-    """Return a digest of everything that decides whether a shard can be used.
-
-    Of the settings as written: a start puts the folder of the demo space in place of its name, and ``status`` does not.
-    """
+    """Return a digest of everything that decides whether a shard can be used, of settings as written."""
     decisive = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 

@@ -177,12 +177,13 @@ class TestMechanisms:
         parts = text.split("\nguarantee at epsilon ")[1:]
         assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
         for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
-            guarantee = mechanism.guarantee(epsilon)
-            assert f"{epsilon:g} times the distance, which is {guarantee.metric}" in part
-            assert all(line in part for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
+            guarantee, words = mechanism.guarantee(epsilon), " ".join(part.split())
+            assert f"epsilon {epsilon:g} a token distance {guarantee.metric}" in words
+            assert all(line in words for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
     @pytest.mark.parametrize(
-        ("name", "said"), [("custext-per-word", "\n  none\n"), ("truncated-gumbel", "is defined only above")]
+        ("name", "said"),
+        [("custext-per-word", "No guarantee: custext-per-word"), ("truncated-gumbel", "is defined only above")],
     )
     def test_say_where_there_is_none(self, tmp_path: Path, name: str, said: str) -> None:
         """Of one that promises nothing, and of one that is not defined at that epsilon."""

@@ -65,7 +65,7 @@ class TestBothCallers:
     """A rule stands once, and names settings as its caller does."""
 
     def given(self, **more: Any) -> dict[str, Any]:
-        return {"inputs": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
+        return {"input": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
 
     @pytest.mark.parametrize(("option", "value", "place", "code", "on_call", "in_file"), [
         ("master", "local", "engine.master", "conflicting-settings", ["--master", "--engine"], ["engine.name"]),

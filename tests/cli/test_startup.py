@@ -14,7 +14,7 @@ from tests.calls import succeeds
 OF_HELP = {"corpusveil", "typer", "shellingham", "typing_extensions", "annotated_doc"}
 OF_A_VALUE = {"pydantic", "pydantic_core", "typing_inspection", "annotated_types"}
 """What settings are declared by, and what typer loads to convert a value, as on the way to a command of a group."""
-OF_SETTINGS = {command for one in declared(Settings) for command in one.commands}
+OF_SETTINGS = {command.partition(" ")[0] for one in declared(Settings) for command in one.commands}
 """The commands whose options are settings."""
 SLOW = {"asyncio", "multiprocessing", "concurrent", "unittest", "sqlite3", "xml", "http", "ssl"}
 """Of the standard library: tens of milliseconds, and a sign that something was imported that help does not show."""

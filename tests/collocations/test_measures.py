@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, score, scored
+from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, ordered, score, scored
 from corpusveil.errors import ArtefactError, UserError
 from corpusveil.jobs.local import Local
 from tests.calls import succeeds

@@ -19,7 +19,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import consecutive
 from corpusveil.collocations.tokenizers import units
 from corpusveil.errors import VersionError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -84,8 +84,8 @@ class TestAbbreviations:
         """Of texts, of counts and in scoring: *kennedy* is likely after *mr*."""
         counted(tmp_path)
         for model in (KneserNey.of_texts([TEXT]), KneserNey.of_counts(str(tmp_path / "out"))):
-            alone = model.log_probability([], "kennedy")
-            assert model.log_probability(["mr"], "kennedy") > alone + 1
+            alone = model.model.log_probability([], "kennedy")
+            assert model.model.log_probability(["mr"], "kennedy") > alone + 1
             scored, apart = model.sentence_log_probabilities(["Mr. Kennedy", "Mr! Kennedy"])
             assert scored > apart
 

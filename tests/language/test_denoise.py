@@ -22,7 +22,7 @@ import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError
 from corpusveil.evaluation.attacks.context_attack import ContextAttacker
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import channel
 from corpusveil.language.channel import public_shares
@@ -36,12 +36,11 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
-from corpusveil.transforms.kernel.kernel import Kernel
-from corpusveil.transforms.kernel.picking import picked
+from corpusveil.transforms.kernel.kernel import Kernel, picked
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
 from tests.calls import refused
-from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))

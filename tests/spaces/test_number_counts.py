@@ -15,7 +15,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.collocations import count, counted_numbers, counting_stages
+from corpusveil.collocations import count, counting_stages
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import ArtefactError, ChangedError
@@ -115,11 +115,11 @@ class TestCount:
         before = read_numbers(str(counted(tmp_path, texts, "a")))
         monkeypatch.setattr(counting_stages, "WordCounter", lambda: WordCounter(20))
         monkeypatch.setattr(count, "PART_BYTES", 500)
-        monkeypatch.setattr(counted_numbers, "MOST", 10_000)
+        monkeypatch.setattr(count, "MOST", 10_000)
         assert read_numbers(str(counted(tmp_path, texts, "b"))) == before
 
     def test_only_the_most_frequent_are_kept(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(counted_numbers, "MOST", 2)
+        monkeypatch.setattr(count, "MOST", 2)
         found = read_numbers(str(counted(tmp_path, ["word 10 10 10 11 11 12 12 12 12 13 13 7 7"])))
         assert found is not None
         assert rows_of(found) == [("00", "", 4), ("00", "10", 3), ("00", "12", 4)]

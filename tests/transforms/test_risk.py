@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import RUNS, WORDS, _public_text, context_risk
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms.risk import word_risk
@@ -21,8 +21,8 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_for_risk
 from tests.calls import refused
-from tests.evaluation.language.test_kneser_ney import WORDS as SAID
-from tests.evaluation.language.test_kneser_ney import corpus
+from tests.evaluation.statistics.test_kneser_ney import WORDS as SAID
+from tests.evaluation.statistics.test_kneser_ney import corpus
 
 KEY = cv.Key(bytes(range(32)))
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy import stats
 
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, as_float
@@ -27,9 +26,10 @@ from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import NoClosedForm, NoGuaranteeError
+from corpusveil.evaluation.attacks.guarantee_audit import clopper_pearson
 from corpusveil.evaluation.attacks.length_audit import length_reasons
-from corpusveil.evaluation.defaults import LEVEL
 from corpusveil.mechanisms import Mechanism
+from corpusveil.pipelines.settings.sections import LEVEL
 from corpusveil.sampling.keys import Key
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
@@ -208,15 +208,13 @@ def _shown(
         epsilon = min(epsilon, _counted(release.mechanism, found, delta, distance))
         out, _ = kernel.privatize(texts, ids, "text")
         sums.append(np.array([sum(scores.get(one, 0.0) for one in told.split()) for told in out.to_pylist()]))
-    choose, test = (np.stack([one[half] for one in sums]) for half in (slice(None, count), slice(count, None)))
+    choose, test = np.split(np.stack(sums), 2, axis=1)
     places = np.unique(choose[0])
     hits = [np.searchsorted(np.sort(one), places, side="left") for one in choose]
     excess = (count - hits[0]) - math.exp(min(epsilon, 700.0)) * (count - hits[1])
     threshold = places[int(excess.argmax())]
-    low, high = (int((one >= threshold).sum()) for one in test)
-    least = float(stats.beta.ppf(level / 2, low, count - low + 1)) if low else 0.0
-    most = float(stats.beta.ppf(1 - level / 2, high + 1, count - high)) if high < count else 1.0
-    return least - math.exp(min(epsilon, 700.0)) * most, epsilon
+    lows, highs = clopper_pearson((test >= threshold).sum(axis=1), count, level / 2)
+    return float(lows[0] - math.exp(min(epsilon, 700.0)) * highs[1]), epsilon
 
 
 def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: float) -> float:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy import stats
 
 from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
+from corpusveil.evaluation.attacks.guarantee_audit import clopper_pearson
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.transforms.kernel.kernel import words_of
@@ -123,10 +123,10 @@ def _log_ratio(first: Ints, second: Ints, sign: int, level: float) -> float:
     halves = [np.array_split(sign * one, 2) for one in (first, second)]
     places = np.unique(halves[0][0])
     hits = [one[0].size - np.searchsorted(np.sort(one[0]), places, side="left") for one in halves]
-    sure = [_bounds(hit, one[0].size, level) for hit, one in zip(hits, halves, strict=True)]
+    sure = [clopper_pearson(hit, one[0].size, level / 2) for hit, one in zip(hits, halves, strict=True)]
     threshold = places[int(np.argmax(np.log(np.maximum(sure[0][0], 1e-300)) - np.log(sure[1][1])))]
-    (low, _), (_, high) = (_bounds(np.array([(one[1] >= threshold).sum()]), one[1].size, level) for one in halves)
-    return math.log(max(float(low[0]), 1e-300)) - math.log(float(high[0]))
+    (low, _), (_, high) = (clopper_pearson((test >= threshold).sum(), test.size, level / 2) for _, test in halves)
+    return math.log(max(float(low), 1e-300)) - math.log(float(high))
 
 
 def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float) -> list[str]:
@@ -167,13 +167,6 @@ def _apart(first: Ints, second: Ints, size: int, level: float) -> bool:
     counts = [np.bincount(half, minlength=size) / max(half.size, 1) for half in (ones[0], others[0])]
     chosen = counts[0] > counts[1]
     (low, high), (low_other, high_other) = (
-        _bounds(np.array([chosen[half].sum()]), half.size, level / 2) for half in (ones[1], others[1])
+        clopper_pearson(chosen[half].sum(), half.size, level / 4) for half in (ones[1], others[1])
     )
-    return bool(low[0] > high_other[0] or low_other[0] > high[0])
-
-
-def _bounds(hits: Ints, draws: int, level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return lower and upper Clopper-Pearson bounds of probabilities, each at ``level`` / 2; float64 [K] each."""
-    low = stats.beta.ppf(level / 2, np.maximum(hits, 1), draws - np.maximum(hits, 1) + 1)
-    high = stats.beta.ppf(1 - level / 2, hits + 1, np.maximum(draws - hits, 1))
-    return np.where(hits > 0, low, 0.0), np.where(hits < draws, high, 1.0)
+    return bool(low > high_other or low_other > high)

@@ -13,13 +13,11 @@ from corpusveil.evaluation.attacks.context_attack import (
     released_words,
     sentence_ids,
 )
-from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Reading
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.word_prior import Prior, prior_of, smoothed
@@ -31,7 +29,7 @@ WORDS = 25
 BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOWN_WORDS)
 RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
 ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
-FROM_CONTEXT = register("words guessed from context", group="attack", place=65, of=KNOWN_WORDS, tile=True,
+FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_WORDS, tile=True,
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
 
@@ -39,7 +37,7 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
     """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
-    known = np.append(counts, 0)[language.ids(space.vocabulary.words)].astype(np.float64)
+    known = np.append(counts, 0)[language.model.ids(space.vocabulary.words)].astype(np.float64)
     return smoothed(known, float(counts.sum()), inputs)
 
 
@@ -68,20 +66,15 @@ def attack_words(
     distinct = statistics.distinct if statistics.distinct_exact is None else statistics.distinct_exact
     yield S_W.measure(Reading(distinct, exact, of_input=not epsilon_given))
     prior = prior_by(language, mechanism.space)
-    exact_law = True
+    law = "exact law"
     try:
-        guesses = bayes_token(mechanism, epsilon, prior)
+        risk = word_risk(mechanism, epsilon, prior, estimate=False)
     except NoClosedForm:
-        exact_law = False
+        law = "law learned from public samples"
     else:
         note = f"any of the {prior.words.size:,} words of the space can be the original"
-        optimal = Reading(
-            guesses.recovered[0],
-            f"exact law and {_frequencies(model_public)}",
-            note,
-            not (epsilon_given and model_public),
-        )
-        yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
+        model, of_input = f"{law} and {_frequencies(model_public)}", not (epsilon_given and model_public)
+        yield BAYES_OPTIMAL.measure(Reading(risk.share, model, note, of_input), floor=risk.blind)
     sentences = [
         sentence[:LONGEST] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
     ][:SENTENCES]
@@ -89,7 +82,6 @@ def attack_words(
         return
     attacker = ContextAttacker(mechanism, epsilon, language.model)
     recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
-    law = "exact law" if exact_law else "law learned from public samples"
     yield from _recovered(recovery, law, _frequencies(model_public))
 
 
@@ -108,8 +100,8 @@ def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figur
         "the most frequent word": recovery.by_frequency,
     }
     model = max(alone, key=lambda name: alone[name])
-    told = "; ".join(f"{name}, {share:.1%}" for name, share in alone.items())
-    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {told}"))
+    shares = "; ".join(f"{name}, {share:.1%}" for name, share in alone.items())
+    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {shares}"))
     searched = recovery.given_back >= 0
     note = (
         f"the best of all attackers; a search over sentences, as in denoise, guesses {recovery.by_search:.1%}, and "

@@ -80,6 +80,11 @@ class Setting:
         """Its section and key, as a file names it."""
         return f"{self.name}.{self.key}"
 
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of its commands, without a name."""
+        return "" in self.commands.values()
+
     def is_needed(self, command: str) -> bool:
         """Say whether a command requires it."""
         return bool({command, "*"} & set(self.needed))

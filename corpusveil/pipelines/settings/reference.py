@@ -17,7 +17,14 @@ from corpusveil.pipelines.settings.faults import parameters
 from corpusveil.pipelines.settings.fields import Setting, declared, named, plain
 from corpusveil.pipelines.settings.toml import value_of
 
-_KINDS = {float: "number", int: "whole number", bool: "true, false", list[str]: "texts", list[int]: "whole numbers"}
+_KINDS = {
+    float: "number",
+    int: "whole number",
+    bool: "true, false",
+    list[str]: "texts",
+    list[int]: "whole numbers",
+    list[float]: "numbers",
+}
 _BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}
 
 

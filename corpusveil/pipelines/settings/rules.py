@@ -31,13 +31,28 @@ NEEDS = {
     "ledger.cap_delta": "ledger.cap",
     "length.pad_growth": "length.pad",
     "length.extra": "length.epsilon",
+    "evaluate.second_private": "evaluate.second",
 }
 """Settings that mean nothing without another one."""
 
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
-    for rule in (_flow, _key, _pairs, _risk, _budget, _presets, _ledger, _text, _length, _engine, _schedule):
+    for rule in (
+        _flow,
+        _key,
+        _pairs,
+        _risk,
+        _budget,
+        _presets,
+        _ledger,
+        _text,
+        _length,
+        _engine,
+        _schedule,
+        _evaluate,
+        _audit,
+    ):
         yield from rule(settings)
 
 
@@ -187,8 +202,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
     if length.pad is not None and length.epsilon is not None:
         yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
-    if length.chosen() is None:
-        return
+    if length.chosen() is None or (settings.audit is not None and settings.output is None):
+        return  # an audit checks lengths on texts of its own, of which nothing but words is left
     from corpusveil.transforms.kernel.lengths import refuse_unsound
 
     filled = settings.settled()
@@ -211,6 +226,33 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
 
 
+def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.evaluate
+    if asked is None:
+        return
+    if asked.mechanisms and not asked.epsilons:
+        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}")
+    if asked.encoder is not None and asked.vectors is not None:
+        yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
+    columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]
+    if len(set(columns)) < len(columns):
+        names = "{evaluate.label}, {evaluate.attribute} and {evaluate.second}"
+        yield "evaluate", f"{names}: a column is named twice; give different columns"
+
+
+def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.audit
+    if asked is None:
+        return
+    if asked.documents and (asked.curve or asked.claim or asked.risks):
+        others = "{audit.curve}, {audit.claim} and {audit.risks}"
+        yield "audit.documents", f"this is for the guarantee of a single mechanism; leave {others} out"
+    if asked.risks and not asked.curve:
+        yield "audit.risks", _needs("{audit.curve}")
+    if settings.length.chosen() is not None and settings.output is None and not asked.documents:
+        yield "audit.documents", "lengths are checked on documents; add this key, or leave their policy out"
+
+
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
@@ -227,11 +269,15 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "denoise.model", "a language model of public text is needed; add this key or {model}"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
+    if settings.audit is not None and space is None:
+        yield "space", "this section is missing; {audit} needs the space of the mechanism"
+    if settings.evaluate is not None and settings.evaluate.path is None:
+        yield "evaluate.path", "this key is missing"
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"
             yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
-    elif not release and model is None and denoise is None and not (space is not None and space.vectors):
+    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -41,6 +41,11 @@ STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
+EVALUATE = "evaluate release"
+PAIRS, WORDS, LEVEL = 14, 192, 0.05
+"""An audit compares so many pairs by samples, or words by laws, and refutes a true guarantee with this chance."""
+DOCUMENTS = 10_000
+"""The number of documents to evaluate."""
 
 
 def _weights(given: Any) -> Any:
@@ -129,8 +134,8 @@ class SpaceSettings(Section):
     path: str = key(
         "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space of bundled "
         "text.", path=True, demo="space",
-        commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
-        needed=("space", "privatize", "denoise"), metavar="URL", group="Where")
+        commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
+        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
@@ -337,7 +342,7 @@ class LengthSettings(Section):
     """How many words documents are released with; without this section, their own number."""
 
     GROUP: ClassVar[Group] = "How private"
-    COMMANDS = SHOWING
+    COMMANDS = (*SHOWING, "audit")
 
     pad: int | None = key(
         "Pad every document with words drawn from public counts, to a multiple of this number of words. The token "
@@ -348,10 +353,10 @@ class LengthSettings(Section):
     epsilon: float | None = key(
         "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this "
         "epsilon per word, 0.001 to 20. Documents are padded or cut at their end.", None,
-        commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
+        commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
         "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
-        commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
+        commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
         """Return the requested policy."""
@@ -473,6 +478,116 @@ class OutputSettings(Section):
     log: str | None = key(
         "Append events to this file, a JSON object a line: numbers, no text. '-' is standard error. Private.", None,
         path=True, metavar="PATH", group="Records")
+
+
+class EvaluateSettings(Section):
+    """A release beside its original: what it discloses, and how useful it still is."""
+
+    COMMANDS = (EVALUATE,)
+
+    original: str | None = key(
+        "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
+        commands={EVALUATE: ""}, needed=True, metavar="ORIGINAL", group="Where")
+    private: str | None = key(
+        "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
+        path=True, commands={EVALUATE: ""}, needed=True, metavar="PRIVATE", group="Where")
+    path: str | None = key(
+        "The report: a new folder or URL.", None, path=True, commands={EVALUATE: "output"}, needed=True, metavar="URL",
+        group="Where")
+    collocations: str | None = key(
+        "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
+        metavar="URL", group="Where")
+    text: str | None = key(
+        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN", form=WORD)
+    private_text: str | None = key(
+        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN", form=WORD)
+    id: str | None = key(
+        "A column of both that identifies documents. Default: position.", None, metavar="COLUMN", form=WORD)
+    label: str | None = key(
+        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN", form=WORD)
+    attribute: str | None = key(
+        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN", form=WORD)
+    second: str | None = key(
+        "A column of the original with the second texts of pairs.", None, metavar="COLUMN", form=WORD)
+    second_private: str | None = key(
+        "A release or files with the private second texts. Default: second texts stay as they are.", None, path=True,
+        metavar="URL")
+    epsilons: list[float] = key(
+        "Also try this epsilon, under throwaway keys. Repeatable.", [], commands={EVALUATE: "epsilon"},
+        metavar="NUMBER")
+    mechanisms: list[str] = key(
+        "Also try this mechanism in the same space, at each {evaluate.epsilons}. Repeatable.", [],
+        commands={EVALUATE: "mechanism"}, metavar="NAME")
+    models: list[str] = key(
+        "Model and attacker: tfidf (default) or vectors, with logistic regression, or the folder of a transformers "
+        "model to fine-tune. Repeatable; the first is also used at further epsilons.", [],
+        commands={EVALUATE: "model"}, metavar="NAME")
+    leaked_keys: list[str] = key(
+        "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
+        commands={EVALUATE: "leaked_key"}, metavar="PATH")
+    corpus: str | None = key(
+        "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
+        "[corpus].", None, metavar="NAME", form=WORD)
+    seeds: int = key("Number of splits, and of keys for further epsilons.", 5, ge=2)
+    documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
+    counts: str | None = key(
+        "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")
+    encoder: str | None = key("A sentence encoder on this machine: a folder or package.", None, metavar="PATH")
+    vectors: str | None = key(
+        "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
+        "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
+        metavar="FILE")
+    causal: list[str] = key(
+        "A causal language model on this machine, for perplexity: a folder.", [], path=True, metavar="PATH")
+    words: str | None = key(
+        "A list of words, one a line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
+        metavar="URL")
+    separator: Separator | None = key(
+        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
+        "[corpus].", None)
+    publishable: bool = key(
+        "Leave out all texts and all figures that were counted in the input.", default=False)
+
+
+class AuditSettings(Section):
+    """A check of a guarantee, on exact laws if there are any, otherwise on samples; or curves by epsilon."""
+
+    GROUP: ClassVar[Group] = "How private"
+    COMMANDS = ("audit",)
+
+    mechanisms: list[str] = key(
+        "The mechanism; with {audit.curve}, any number of mechanisms. Default in a file: that of [mechanism].", [],
+        commands={"audit": "mechanism"}, needed=True, metavar="NAME")
+    parameters: list[str] = key(
+        "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
+    epsilons: list[float] = key(
+        "Epsilon of a word. With {audit.curve}: the grid. Default in a file: the epsilon of [budget].", [],
+        commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
+    claim: bool = key("Check what its paper claims instead.", default=False)
+    draws: int | None = key(
+        "Draws of each word if laws are sampled. Default: 100,000, or 5,000 if draws are slow.", None, ge=1000)
+    pairs: int = key("Pairs of words to compare, if there is no exact law.", PAIRS, ge=1)
+    level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
+    words: int = key("Words to compare, if there is an exact law.", WORDS, ge=2)
+    curve: bool = key("Show the retention and the risk of words, by epsilon.", default=False)
+    inputs: int | None = key(
+        "With {audit.curve}: use this many of the most frequent words as inputs. Default: all words, which for a "
+        "mechanism on vectors takes time in proportion to the square of their number.", None, ge=1)
+    risks: list[float] = key(
+        "With {audit.curve}: add the epsilon that 'privatize --risk' chooses for this share. Repeatable.", [],
+        commands={"audit": "risk"}, metavar="SHARE")
+    documents: list[int] = key(
+        "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
+        "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")
+    per: Literal["token", "document"] = key(
+        "With {audit.documents}: whether epsilon is for a token or a document.", "token")
+    delta: float = key("With {audit.documents}: the delta of (epsilon, delta).", 1e-6, ge=1e-10, lt=1)
+    distance: float = key(
+        "With {audit.documents}: the distance by which words may differ. inf: any two words.", 1.0, gt=0,
+        allow_inf_nan=True)
+    path: str | None = key(
+        "Write JSON to this file; with {audit.curve}, write JSON and a page to this folder.", None, path=True,
+        commands={"audit": "output"}, metavar="URL", group="Where")
 
 
 class ScheduleSettings(Section):

@@ -186,6 +186,7 @@ def _example(setting: Setting) -> str:
     text = f"path/of/{setting.name if setting.key == 'path' else setting.key}" if setting.path else setting.key
     examples: Mapping[Any, Callable[[], Any]] = {
         float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
+        list[float]: lambda: [1.0],
     }  # fmt: skip
     if setting.place == "mechanism.name":
         return value_of("ring-geometric")
