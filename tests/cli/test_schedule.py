@@ -326,7 +326,7 @@ class TestRefused:
                 raise error
 
             with monkeypatch.context() as patch:
-                patch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", fail)
+                patch.setattr("corpusveil.transforms.release.corpus.Run.privatize", fail)
                 start(ground, 1)
             assert metrics(ground)[-1]["status"] == 1
             told = status_of(ground)
