@@ -56,16 +56,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def manifest(folder: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
-    return told
+    written: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
+    return written
 
 
 class TestTheLedger:
     def test_is_as_it_was(self, made: Made) -> None:
         before = release_files(made.folder / "ledger")
         assert len(before) == 4, "an entry, that it is kept, the units and the secret"
-        told = succeeds(*made.denoise(made.at("released"), made.at("again")))
-        assert (told.out + told.err).splitlines()[-1] == NO_FACTS
+        ended = succeeds(*made.denoise(made.at("released"), made.at("again")))
+        assert (ended.out + ended.err).splitlines()[-1] == NO_FACTS
         assert release_files(made.folder / "ledger") == before
 
     def test_takes_no_denoised_release(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:

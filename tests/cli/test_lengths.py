@@ -30,9 +30,9 @@ def call(tmp_path: Path) -> list[str]:
 
 
 def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path) -> None:
-    told = succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6").out
-    assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
-    assert "with the same number of words of their own" in told
+    out = succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6").out
+    assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in out
+    assert "with the same number of words of their own" in out
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert [len(json.loads(line)["text"].split()) for line in file.open()] == [8, 8, 16, 24]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

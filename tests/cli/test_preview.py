@@ -40,13 +40,13 @@ def of(name: str, told: str) -> list[str]:
 
 def test_five_texts_are_shown_at_each_epsilon(ground: Path) -> None:
     """Several numbers behind one --epsilon; the first texts, in their order; each drawn and denoised."""
-    told = succeeds(*call(ground, "--epsilon", "0.5", "3", "--model", str(ground / "model"))).out
-    assert told.splitlines()[0] == PRIVATE
-    assert of("before", told) == [" ".join(WORDS[row : row + 9]) for row in range(5)]
-    assert of("epsilon 0.5  ", told) != of("epsilon 3", told)[-5:]
-    assert len(of("denoised", told)) == 10
-    assert told.count("an informed reader guesses about") == 2
-    assert told.splitlines()[-1] == NO_FACTS
+    out = succeeds(*call(ground, "--epsilon", "0.5", "3", "--model", str(ground / "model"))).out
+    assert out.splitlines()[0] == PRIVATE
+    assert of("before", out) == [" ".join(WORDS[row : row + 9]) for row in range(5)]
+    assert of("epsilon 0.5  ", out) != of("epsilon 3", out)[-5:]
+    assert len(of("denoised", out)) == 10
+    assert out.count("an informed reader guesses about") == 2
+    assert out.splitlines()[-1] == NO_FACTS
 
 
 def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,17 +78,17 @@ def test_with_the_key_it_shows_what_will_be_written(ground: Path, tmp_path: Path
 def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -> None:
     """A text may hold codes that clear a screen or write to a clipboard."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
-    told = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
-    assert not {"\x1b", "\x07", "\x9b"} & set(told)
-    assert WORDS[1] in told
+    out = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
+    assert not {"\x1b", "\x07", "\x9b"} & set(out)
+    assert WORDS[1] in out
 
 
 def test_a_text_of_another_language_is_noticed(ground: Path, tmp_path: Path) -> None:
     """The warning names no share where nobody is at a terminal; a text that the space knows has none."""
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": "der Hund lief gestern abend durch den Wald"}])
-    told = succeeds("preview", tmp_path / "in", "--space", ground / "space", *QUIET).err
-    assert "many words of this text are not in the vocabulary of the space" in told
-    assert "%" not in told
+    err = succeeds("preview", tmp_path / "in", "--space", ground / "space", *QUIET).err
+    assert "many words of this text are not in the vocabulary of the space" in err
+    assert "%" not in err
     assert "many words" not in succeeds(*call(ground)).err
 
 

@@ -93,9 +93,9 @@ class TestAbbreviations:
     def test_counts_of_before_are_not_added_to(self, tmp_path: Path, field: str) -> None:
         counted(tmp_path)
         description = tmp_path / "out" / "_artifact.json"
-        told = json.loads(description.read_text())
-        del told[field]
-        description.write_text(json.dumps(told))
+        written = json.loads(description.read_text())
+        del written[field]
+        description.write_text(json.dumps(written))
         (tmp_path / "more.txt").write_text("Mr. Kennedy again\n")
         with pytest.raises(VersionError):
             count_corpus([str(tmp_path / "more.txt")], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "out"))

@@ -62,10 +62,10 @@ class TestWrongInput:
         source = place(tmp_path / "in", GOOD * (BLOCK_ROWS + 5) + line + b"\n" + GOOD)
         output = tmp_path / "out"
         assert run(ground.arguments(source, output)) == 2
-        told = capsys.readouterr()
-        (sentence,) = told.err.splitlines()
+        ended = capsys.readouterr()
+        (sentence,) = ended.err.splitlines()
         assert sentence.startswith(f"corpusveil: {source}/bad.json.gz, row {BLOCK_ROWS + 6}: {said}")
-        assert UNKNOWN not in told.err + told.out
+        assert UNKNOWN not in ended.err + ended.out
         assert [path.name for path in output.rglob("*") if path.is_file()] == ["part-00000-of-00002.json.gz"]
 
     @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ except MemoryError:
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited by Linux")
 def test_a_sound_line_that_memory_does_not_hold_is_no_bad_line() -> None:
     """As one it would be refused for good, or under quarantine set aside and missing from the release."""
-    told = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "out of memory"
+    done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "out of memory"
