@@ -54,10 +54,10 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
 
 
 def test_help_names_every_target() -> None:
-    told = subprocess.run(
+    out = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert {line.split()[0] for line in told.splitlines()} == make_targets()
+    assert {line.split()[0] for line in out.splitlines()} == make_targets()
 
 
 def test_continuous_integration_runs_what_a_person_runs() -> None:
@@ -103,8 +103,8 @@ def _name(dependency: str) -> str:
 
 def test_importing_the_package_starts_no_engine() -> None:
     program = "import sys, corpusveil; print(*{'pyspark', 'apache_beam', 'gensim'} & sys.modules.keys())"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == ""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == ""
 
 
 def test_every_benchmark_and_attack_can_be_imported() -> None:

@@ -292,9 +292,9 @@ class TestRefused:
         values = settings(ground)
         values.setdefault(section, {})[name] = str(ground / value) if name == "path" else value
         save(ground / "s.toml", values)
-        told = start(ground, 2).err
-        assert f"{ground}/s.toml: {said}" in told
-        assert told.count(" was ") == 1
+        err = start(ground, 2).err
+        assert f"{ground}/s.toml: {said}" in err
+        assert err.count(" was ") == 1
         (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
         assert "is not that of the earlier runs" in start(ground, 2).err
 
@@ -306,11 +306,11 @@ class TestRefused:
         said = start(ground, 2).err
         assert "cap 6: one value of key would have spent 7" in said
         assert not (ground / "out").exists()
-        told = status_of(ground)
-        assert "run-00001: refused: cap 6: one value of key would have spent 7" in told
-        assert told.split("refused: ")[1].splitlines()[0] in said
-        assert told.count("cap 6: ") == 1
-        assert ". Correct this and start the schedule again.\n" in told
+        status = status_of(ground)
+        assert "run-00001: refused: cap 6: one value of key would have spent 7" in status
+        assert status.split("refused: ")[1].splitlines()[0] in said
+        assert status.count("cap 6: ") == 1
+        assert ". Correct this and start the schedule again.\n" in status
         assert "refused" not in (ground / "metrics.prom").read_text()
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
@@ -329,11 +329,11 @@ class TestRefused:
                 patch.setattr("corpusveil.transforms.release.corpus.Run.privatize", fail)
                 start(ground, 1)
             assert metrics(ground)[-1]["status"] == 1
-            told = status_of(ground)
-            assert f"run-00001: {said}" in told
-            assert "the last start failed, " in told
-            assert ("Correct this" in told) == isinstance(error, WorkError)
-            assert ("start the schedule again in debug mode" in told) == isinstance(error, KeyError)
+            status = status_of(ground)
+            assert f"run-00001: {said}" in status
+            assert "the last start failed, " in status
+            assert ("Correct this" in status) == isinstance(error, WorkError)
+            assert ("start the schedule again in debug mode" in status) == isinstance(error, KeyError)
 
     def test_a_start_that_failed_before_any_run_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing could be planned there is no run that could say it."""

@@ -9,7 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from tests.calls import succeeds
+from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
 
 
@@ -111,23 +111,14 @@ class TestVocabulary:
         assert list(made.vocabulary.words) == WORDS[50:70]
         assert "2 of its 22 words" in capsys.readouterr().err
 
-    @pytest.mark.parametrize(
-        ("content", "said"),
-        [
-            (b"", "has no words"),
-            (b"\n \n", "has no words"),
-            (b"a\nb\na\n", "line 3: this word is also in line 1"),
-            (b"a\nnew york\n", "line 2: the word contains a blank"),
-            (b"\xff\xfe", "not valid UTF-8"),
-            (b"nowhere\nnorhere\n", "0 of the requested words"),
-        ],
-    )
-    def test_that_is_wrong_is_one_sentence(
-        self, five: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str
-    ) -> None:
-        (tmp_path / "words.txt").write_bytes(content)
-        arguments = ["space", "--vectors", five[0], "--output", str(tmp_path / "space"), "--progress", "none"]
-        assert run([*arguments, "--vocabulary", str(tmp_path / "words.txt")]) == 2
-        line = capsys.readouterr().err.splitlines()[-1]
-        assert said in line
-        assert not (tmp_path / "space").exists()
+    def test_that_is_wrong_is_one_sentence(self, five: list[str], tmp_path: Path) -> None:
+        file = tmp_path / "words.txt"
+        arguments = ["space", "--vectors", five[0], "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
+        for content, code, named in (
+            (b"", "wrong-format", file), (b"\n \n", "wrong-format", file), (b"a\nb\na\n", "bad-row", "line 3"),
+            (b"a\nnew york\n", "bad-row", "line 2"), (b"\xff\xfe", "damaged-file", "UTF-8"),
+            (b"nowhere\nnorhere\n", "unsuitable-data", "0 of"),
+        ):  # fmt: skip
+            file.write_bytes(content)
+            fails(arguments, code, named)
+            assert not (tmp_path / "space").exists(), content

@@ -275,8 +275,8 @@ class TestWrong:
         import shutil
 
         shutil.copytree(reference, tmp_path / "copy")
-        told = json.loads((tmp_path / "copy" / "_artifact.json").read_text())
-        (tmp_path / "copy" / "_artifact.json").write_text(json.dumps(told | {field: value}))
+        written = json.loads((tmp_path / "copy" / "_artifact.json").read_text())
+        (tmp_path / "copy" / "_artifact.json").write_text(json.dumps(written | {field: value}))
         with refused(*refusal):
             read_artifact(str(tmp_path / "copy"), "counts")
 

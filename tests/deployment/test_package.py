@@ -69,11 +69,11 @@ class TestMachineCode:
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
         """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
         zipfile.ZipFile(little).extractall(tmp_path)
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False,
         )  # fmt: skip
-        assert told.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], told.stderr
+        assert done.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], done.stderr
 
     def test_is_in_no_other_wheel(self, little: Path, tmp_path: Path) -> None:
         """Nothing else differs, and each file is in the wheel's record."""

@@ -82,8 +82,8 @@ class TestTimes:
                 f"--base-time={BASE:%Y-%m-%d %H:%M:%S} UTC",
                 event,
             ]
-            told = subprocess.run(command, capture_output=True, text=True, check=True, env={"TZ": "UTC", **os.environ})
-            for found in re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", told.stdout):
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env={"TZ": "UTC", **os.environ})
+            for found in re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", done.stdout):
                 starts.add(datetime.strptime(found, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC))
         iterator = croniter(at, BASE)
         expected = [iterator.get_next(datetime) for _ in range(8)]

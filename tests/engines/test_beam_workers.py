@@ -62,12 +62,12 @@ def test_what_becomes_of_a_worker_is_one_sentence_and_no_traceback(what: str, se
     """Beam itself prints the traceback of what a worker raises, and waits for ever for one that is killed."""
     (tmp_path / "job.py").write_text(SCRIPT)
     here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, str(tmp_path / "job.py"), what],
         env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
     )  # fmt: skip
-    assert told.stdout.startswith(sentence)
-    assert "Traceback" not in told.stderr
+    assert done.stdout.startswith(sentence)
+    assert "Traceback" not in done.stderr
 
 
 def workers_of(pid: int) -> list[psutil.Process]:

@@ -120,8 +120,8 @@ def test_where_the_socket_of_a_fork_server_has_no_room_workers_are_not_forked(mo
 def test_a_program_that_uses_corpusveil_keeps_its_fork_server() -> None:
     """Python has one: its children would lack pandas' objects in Arrow, and hear no Ctrl+C."""
     code = "from corpusveil.jobs.startup import context; print(context(2).get_start_method())"
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout == "spawn\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "spawn\n"
 
 
 @linux

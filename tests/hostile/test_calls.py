@@ -58,8 +58,8 @@ def damage_spaces(space: Path, folder: Path) -> None:
     for field, value in (("version", 99), ("kind", "counts")):
         copy = folder / field
         shutil.copytree(space, copy)
-        told = json.loads((copy / "_artifact.json").read_text())
-        (copy / "_artifact.json").write_text(json.dumps(told | {field: value}))
+        written = json.loads((copy / "_artifact.json").read_text())
+        (copy / "_artifact.json").write_text(json.dumps(written | {field: value}))
 
 
 @pytest.fixture(scope="module")
@@ -203,14 +203,14 @@ class TestNoPermission:
         if what == "records":
             arguments += ["--records", str(parent / "records")]
         status = run(arguments)
-        told = capsys.readouterr().err
+        err = capsys.readouterr().err
         for path in (source.parent, source, key, parent, space / "_artifact.json"):
             path.chmod(0o700)
-        (sentence,) = told.splitlines()
+        (sentence,) = err.splitlines()
         assert status in {1, 2}
         assert str(closed or parent) in sentence
         assert "ermission" in sentence
-        assert UNKNOWN not in told
+        assert UNKNOWN not in err
         assert not list(tmp_path.rglob("manifest.json"))
 
 

@@ -159,8 +159,8 @@ def test_the_digest_of_a_space(ground: Ground, tmp_path: Path, digest: Any) -> N
     """It names the folder of this machine's copy."""
     for path in ground.space_folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    told = json.loads((tmp_path / "_artifact.json").read_text())
-    (tmp_path / "_artifact.json").write_text(json.dumps(told | {"digest": digest}))
+    written = json.loads((tmp_path / "_artifact.json").read_text())
+    (tmp_path / "_artifact.json").write_text(json.dumps(written | {"digest": digest}))
     with refused("damaged-artefact") as caught:
         load_space(str(tmp_path))
     one_line(caught, tmp_path)

@@ -137,8 +137,8 @@ class TestTheExtrasJava:
         echo.chmod(0o755)
         home = java._wrapped(echo)
         arguments = ["-cp", "a b/*", "", "--add-modules=jdk.incubator.vector", "it's $HOME", "-Dx=y"]
-        told = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-        assert told.split("\n")[:-1] == ["-cp", "a b/*", "", "it's $HOME", "-Dx=y"]
+        out = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+        assert out.split("\n")[:-1] == ["-cp", "a b/*", "", "it's $HOME", "-Dx=y"]
 
     def test_processes_that_start_at_once_share_one_script(self, tmp_path: Path) -> None:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

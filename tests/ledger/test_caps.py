@@ -21,7 +21,6 @@ import corpusveil as cv
 from corpusveil.budget.accounting import INFINITE
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.privacy_loss import Pure
-from corpusveil.cli.main import run
 from corpusveil.errors import CapError, CorpusveilError, OtherRunError, UnsetError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending, refuse_over
@@ -32,7 +31,7 @@ from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import refused, succeeds
+from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.ledger.books import Row, entry_of, release_of
 
@@ -175,7 +174,7 @@ class TestOneSum:
 
 
 class TestUnits:
-    def test_every_cap_needs_one(self, space: Space, ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_every_cap_needs_one(self, space: Space, ledger: str) -> None:
         """In Python, in files and on the command line; without a cap a ledger counts by text."""
         with refused("missing-setting", "unit"):
             Spending(ledger, Caps(ldp=1.0))
@@ -184,8 +183,7 @@ class TestUnits:
         with refused("missing-setting", "ledger"):
             cv.privatize([TEXT], release_of(space), ids=["a"], unit="customer")
         given = ["privatize", "x.csv", "--space", "s", "--output", "o", "--mechanism", "tem", "--epsilon", "1"]
-        assert run([*given, "--ledger", "l", "--cap", "3"]) == 2
-        assert "--unit" in capsys.readouterr().err
+        fails([*given, "--ledger", "l", "--cap", "3"], "conflicting-settings", "--unit")
         assert Spending(ledger).units == units_of("content")
 
     def test_caps_hold_for_each_of_several(self, space: Space, tmp_path: Path, ledger: str) -> None:
@@ -375,9 +373,7 @@ class TestAtOnce:
             privatize_corpus(*call)
 
 
-def test_the_command_keeps_its_promise_and_shows_it(
-    space: Space, tmp_path: Path, ledger: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_keeps_its_promise_and_shows_it(space: Space, tmp_path: Path, ledger: str) -> None:
     """The promise names the unit; the spending of one customer is found by value, and an unknown one is none."""
     write_shard(tmp_path / "in" / "s.jsonl", [{"customer": 7, "text": TEXT}, {"customer": 8, "text": TEXT}])
     (tmp_path / "key").write_bytes(bytes(range(32)))
@@ -388,18 +384,17 @@ def test_the_command_keeps_its_promise_and_shows_it(
         "no value of customer in this release has spent more than 20"
         in succeeds(*given, "--ledger", ledger, "--unit", "customer", "--cap", "20").out
     )
-    assert run(["ledger", "show", ledger, "--unit", "7", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(succeeds("ledger", "show", ledger, "--unit", "7", "--json").out)
     assert (shown["units"], {most["spent"] for most in shown["worst"] if most["reading"] == "total"}) == (
         ["customer"],
         {4},
     )
-    assert run(["ledger", "show", ledger, "--document", "99"]) == 2
-    assert "customer" in capsys.readouterr().err
-    assert run(["ledger", "verify", ledger, "--records", str(tmp_path / "out.records")]) == 0
+    fails(["ledger", "show", ledger, "--document", "99"], "unknown-name", "customer")
+    succeeds("ledger", "verify", ledger, "--records", tmp_path / "out.records")
     next(Path(ledger, "entries").glob("*.parquet")).unlink()
-    assert run(["ledger", "verify", ledger, "--records", str(tmp_path / "out.records")]) == 1
-    assert "missing" in capsys.readouterr().out
+    ended = command("ledger", "verify", ledger, "--records", tmp_path / "out.records")
+    assert ended.status == 1
+    assert "missing" in ended.out
 
 
 class TestRowsThatOnlyLackAUnit:

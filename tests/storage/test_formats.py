@@ -196,9 +196,9 @@ class TestEveryForm:
             data = b"".join(
                 json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in read(shard)
             )
-        told = manifest(tmp_path / "out")
-        assert told["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
-        assert ("JSON lines" in told["checksums"]) == (suffix == ".parquet")
+        written = manifest(tmp_path / "out")
+        assert written["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
+        assert ("JSON lines" in written["checksums"]) == (suffix == ".parquet")
 
 
 class TestANull:
@@ -522,8 +522,8 @@ class TestCsv:
             succeeds(*ground.arguments(source, output, *more, "--csv-formulas", how))
             with open(next((output / "data").iterdir()), newline="", encoding="utf-8") as file:
                 found[how] = list(csv.reader(file))
-            told = json.loads((output / "manifest.json").read_text())
-            assert told["configuration"]["columns"].get("csv_formulas", "keep") == how
+            written = json.loads((output / "manifest.json").read_text())
+            assert written["configuration"]["columns"].get("csv_formulas", "keep") == how
         manifests = [json.loads((tmp_path / how / "manifest.json").read_text())["release"] for how in found]
         assert manifests[0] == manifests[1]
         assert found["keep"][0] == found["escape"][0]

@@ -171,11 +171,11 @@ class TestALineThatFillsTheMemory:
             "try:\n    list(formats.find('.json.gz').batches(open(sys.argv[1], 'rb'), 'a.json.gz', Columns()))\n"
             "except UserError as error:\n    print(error)\n"
         )
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS,
         )  # fmt: skip
-        assert told.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), told.stderr
+        assert done.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), done.stderr
 
 
 class TestALossOfPower:

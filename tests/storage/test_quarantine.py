@@ -48,9 +48,9 @@ def test_bad_rows_are_set_aside_and_counted(ground: Ground, tmp_path: Path, name
     data, numbers = BAD[name]
     (tmp_path / name).write_bytes(data)
     fails(ground.arguments(tmp_path / name, tmp_path / "out"), "bad-shards", f"{name}, row {numbers[0]}: ")
-    told = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE))
-    assert f"{several(len(numbers), 'row')} could not be read" in told.err
-    assert UNKNOWN not in told.out + told.err
+    ended = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE))
+    assert f"{several(len(numbers), 'row')} could not be read" in ended.err
+    assert UNKNOWN not in ended.out + ended.err
     rows = set_aside(tmp_path / "out")
     assert [row["row"] for row in rows] == numbers
     assert all(UNKNOWN in row["content"] and row["why"] for row in rows)

@@ -107,29 +107,30 @@ class TestTheReleaseFolder:
         assert sorted(path.name for path in finished.iterdir()) == ["data", "manifest.json"]
 
     def test_has_a_manifest_that_says_what_may_be_known_and_no_more(self, source: Path, finished: Path) -> None:
-        told = manifest(finished)
-        assert set(told) == {
+        written = manifest(finished)
+        assert set(written) == {
             "kind", "version", "corpusveil", "release", "key_fingerprint", "configuration", "guarantee",
             "guarantee_in_words", "kept_columns", "spends", "documents", "tokens", "content_sha256", "checksums",
             "shards",
         }  # fmt: skip
-        assert {frozenset(shard) for shard in told["shards"]} == {frozenset({"name", "documents", "tokens", "sha256"})}
+        (columns,) = {frozenset(shard) for shard in written["shards"]}
+        assert columns == {"name", "documents", "tokens", "sha256"}
         text = (finished / "manifest.json").read_text()
         for word in (NAME_CANARY, "c4-train", str(source.parent), "local", "spark", "beam", "seconds", "2026-"):
             assert word not in text, word
         assert TEST_KEY.hex() not in text
 
     def test_has_numbers_that_the_output_itself_gives(self, finished: Path) -> None:
-        told = manifest(finished)
+        written = manifest(finished)
         overall = hashlib.sha256()
-        for shard, path in zip(told["shards"], data_files(finished), strict=True):
+        for shard, path in zip(written["shards"], data_files(finished), strict=True):
             content = encode_compact(read_shard(path))
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
-        assert told["content_sha256"] == overall.hexdigest()
-        assert told["documents"] == 80
-        assert told["tokens"] == sum(shard["tokens"] for shard in told["shards"])
+        assert written["content_sha256"] == overall.hexdigest()
+        assert written["documents"] == 80
+        assert written["tokens"] == sum(shard["tokens"] for shard in written["shards"])
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
         told = []

@@ -129,8 +129,8 @@ def privatize(ground: Path, output: Path, *more: str) -> int:
 
 
 def manifest(output: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((output / "manifest.json").read_bytes())
-    return told
+    written: dict[str, Any] = json.loads((output / "manifest.json").read_bytes())
+    return written
 
 
 class TestOnTheCommandLine:
@@ -142,8 +142,8 @@ class TestOnTheCommandLine:
         per, text, _ = STUDIES[name]
         options = [word for field, value in text.items() for word in (f"--{field.replace('_', '-')}", value)]
         assert privatize(ground, tmp_path / "a", "--profile", name) == 0
-        told = capsys.readouterr()
-        assert all(line in told.err.splitlines() for line in cv.profile(name).lines())
+        ended = capsys.readouterr()
+        assert all(line in ended.err.splitlines() for line in cv.profile(name).lines())
         assert privatize(ground, tmp_path / "b", "--per", per, *options) == 0
         assert manifest(tmp_path / "a") == manifest(tmp_path / "b")
         assert manifest(tmp_path / "a")["configuration"]["budget"]["per"] == per

@@ -255,9 +255,9 @@ def test_python_says_what_the_manifest_and_the_command_line_say(
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
     announce(one, Shown("none"), explain=True)
-    told = capsys.readouterr().out.splitlines()
-    assert [line[2:] for line in told if line.startswith("- ")] == list(guarantee.notes)
-    assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in told
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[2:] for line in lines if line.startswith("- ")] == list(guarantee.notes)
+    assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in lines
 
 
 @pytest.mark.parametrize("changes", RELEASES, ids=str)
