@@ -88,7 +88,7 @@ class TrainTask:
 class Trained(Done):
     """The written vectors, and the description of their training."""
 
-    told: dict[str, Any]
+    figures: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Train(Stage[Trained]):
         )  # fmt: skip
         write_vectors(self.output, vectors)
         checkpoint.remove()
-        return {"told": figures}
+        return {"figures": figures}
 
 
 def write_vectors(output: str, vectors: Vectors) -> None:
@@ -178,5 +178,5 @@ def train_vectors(
             refuse_changed(output, finished, token_files.shards)
             return finished
         (record,) = run(stage, [TrainTask()], engine, watch)
-        fields = {"training": dataclasses.asdict(training), **record.told}
+        fields = {"training": dataclasses.asdict(training), **record.figures}
         return describe(output, "gensim", mark, fields, token_files)

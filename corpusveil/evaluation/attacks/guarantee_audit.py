@@ -234,7 +234,9 @@ def _sampled(
         off = np.abs(np.log(np.maximum(epsilon * at(int(word)), 1e-300) / TOLD_APART))
         off[word] = np.inf
         near.append((float(off.min()), int(word), int(off.argmin())))
-    chosen = [pair for _, one, neighbor in sorted(near) for pair in ((one, neighbor), (neighbor, one))]
+    chosen = [
+        pair for _, near_word, neighbor in sorted(near) for pair in ((near_word, neighbor), (neighbor, near_word))
+    ]
     chosen = list(dict.fromkeys(chosen))[:pairs]
     size, each = len(mechanism.space), level / (2 * len(chosen))
     draw_key = DrawKey.derive(key, "00" * 32)

@@ -118,7 +118,7 @@ class ContextAttacker:
 
     def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
         """Attack sentences, and count recovered words over the places where both are words of the space."""
-        if [len(original) for original in originals] != [len(one) for one in released]:
+        if [len(original) for original in originals] != [len(sentence) for sentence in released]:
             raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
         both = (truth >= 0) & (seen >= 0)
@@ -128,8 +128,8 @@ class ContextAttacker:
         constant = np.full(truth.size, self.most_frequent, np.int32)
         guesses = (seen, constant, self._guessed(seen, ends, alone=True), self._guessed(seen, ends, alone=False))
         right = [both & (guess == truth) for guess in guesses]
-        unchanged, by_frequency, by_law, by_search = (float(one.sum()) / words for one in right)
-        simpler = max(range(3), key=lambda one: right[one].sum())
+        unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / words for hits in right)
+        simpler = max(range(3), key=lambda at: right[at].sum())
         some = len(originals)
         which = np.repeat(np.arange(some), np.diff(ends, prepend=0))
         gained = right[3].astype(np.float64) - right[simpler]
@@ -153,20 +153,22 @@ class ContextAttacker:
         begins[1:] = (np.diff(at) > 1) | (np.diff(sentence) > 0)
         first = np.maximum.accumulate(np.where(begins, np.arange(at.size), 0))
         begins |= (np.arange(at.size) - first) % LONGEST == 0
-        found = np.empty(at.size, np.int32)
+        guesses = np.empty(at.size, np.int32)
         search_runs(
             out[at], rows, np.append(np.flatnonzero(begins), at.size), self._candidates.words,
             self._candidates.emissions, np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence",
-            ALL, self._said, self.model.arrays, self._room, found,
+            ALL, self._said, self.model.arrays, self._room, guesses,
         )  # fmt: skip
-        out[at] = found
+        out[at] = guesses
         return out
 
 
 def _joined(sentences: Sequence[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """Return the ids of all sentences, int32 [T], and where each ends, int64 [D]."""
-    whole = [np.asarray(one, dtype=np.int32) for one in sentences]
-    return np.concatenate([np.empty(0, np.int32), *whole]), np.cumsum([one.size for one in whole], dtype=np.int64)
+    whole = [np.asarray(sentence, dtype=np.int32) for sentence in sentences]
+    return np.concatenate([np.empty(0, np.int32), *whole]), np.cumsum(
+        [sentence.size for sentence in whole], dtype=np.int64
+    )
 
 
 def _split(whole: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int32]]:
