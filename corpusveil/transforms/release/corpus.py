@@ -428,8 +428,9 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         corpus=job.corpus,
         configuration=release.configuration(),
     )
+    # The output is looked at before the claim is read: the other way round, a run that claims in between looks foreign.
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json", Claim)  # after checking the output: an equal run may be starting right now
+    theirs = job.records.read("run.json", Claim)
     if theirs is None:
         if written:
             raise InUseError(
