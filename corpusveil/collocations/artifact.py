@@ -91,7 +91,7 @@ class Reading(NamedTuple):
         """Return how this version reads text for counting."""
         return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split")
 
-    def told(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """Return the fields for a description; what is made of earlier artefacts has the fields that it had."""
         fields = self._asdict()
         return fields if self.over_hyphens else {name: fields[name] for name in ("hyphens", "over_stops")}

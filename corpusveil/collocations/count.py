@@ -238,7 +238,7 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **Reading.by(options.hyphens).told(),
+        **Reading.by(options.hyphens).fields(),
         **totals,
         "different_words": sum(record.different for record in added),
         "ngrams": kept + sum(record.kept for record in ended),

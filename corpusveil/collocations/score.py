@@ -118,7 +118,7 @@ def _score(
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
         "counts": counted["digest"],
-        **reading.told(),
+        **reading.fields(),
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,

@@ -221,7 +221,7 @@ def _build(
         "digest": digest_of(vocabulary, checked, reading),
         "least": max(least),
         "min_count": list(least),
-        **reading.told(),
+        **reading.fields(),
         "words": len(vocabulary),
         "bigrams": sizes[0],
         "trigrams": sizes[1],

@@ -53,7 +53,7 @@ for _client in ("gcsfs", "google", "adlfs", "azure"):
 
 
 @contextlib.contextmanager
-def told(url: str, doing: Doing) -> Iterator[None]:
+def failing(url: str, doing: Doing) -> Iterator[None]:
     """Turn exceptions of a store's client in this context into a sentence about ``url``.
 
     Only calls of the client belong inside: every exception is assumed to be the client's. The clients come with extras

@@ -23,7 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, not_writable, of_other_type
 from corpusveil.storage import failures
-from corpusveil.storage.failures import told
+from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
 
 PRIVATE_MODE = 0o600
@@ -101,7 +101,7 @@ def info(url: str) -> dict[str, Any] | None:
     """
     fs, path = resolve(url)
     fs.invalidate_cache()
-    with told(url, "read"):
+    with failing(url, "read"):
         try:
             return cast("dict[str, Any]", fs.info(path))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -124,7 +124,7 @@ def listing(url: str) -> list[str]:
     """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: []."""
     fs, path = resolve(url)
     fs.invalidate_cache()
-    with told(url, "listed"):
+    with failing(url, "listed"):
         try:
             entries = fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -151,17 +151,17 @@ class _LocalReader(io.FileIO):
     """A local file whose failing reads say that they are reads, and of what."""
 
     def __init__(self, path: str) -> None:
-        with told(path, "read"):
+        with failing(path, "read"):
             super().__init__(path, "rb")
 
     def readinto(self, buffer: Any, /) -> int:
         """Read into a buffer."""
-        with told(str(self.name), "read"):
+        with failing(str(self.name), "read"):
             return super().readinto(buffer) or 0
 
     def readall(self) -> bytes:
         """Read what is left."""
-        with told(str(self.name), "read"):
+        with failing(str(self.name), "read"):
             return super().readall() or b""
 
 
@@ -181,7 +181,7 @@ def read_bytes(url: str) -> bytes:
 def read_if_there(url: str) -> bytes | None:
     """Return a small file's content, None when there is none."""
     fs, path = resolve(url)
-    with told(url, "read"):
+    with failing(url, "read"):
         try:
             return cast("bytes", fs.cat_file(path))
         except FileNotFoundError as error:
@@ -388,7 +388,7 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
 
 def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
     end = time.monotonic() + _CREATE_SECONDS
-    with told(url, "written"):
+    with failing(url, "written"):
         if not shown_whole(fs):
             fs.makedirs(posixpath.dirname(path), exist_ok=True)
         while True:
@@ -406,7 +406,7 @@ def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
 
 
 def _local_create(path: str, data: bytes, *, private: bool) -> bool:
-    with told(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
+    with failing(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -421,14 +421,14 @@ def _local_create(path: str, data: bytes, *, private: bool) -> bool:
 def remove(url: str) -> None:
     """Remove a file if it is there."""
     fs, path = resolve(url)
-    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+    with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm_file(path)
 
 
 def remove_folder(url: str) -> None:
     """Remove a folder and everything in it if it is there."""
     fs, path = resolve(url)
-    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+    with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)
 
 

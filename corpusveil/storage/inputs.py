@@ -17,7 +17,7 @@ from fsspec.utils import glob_translate
 
 from corpusveil.errors import AddressError, FormatError, NoFileError, OverlapError, UnsetError
 from corpusveil.storage import failures, files, formats
-from corpusveil.storage.failures import told
+from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols
 
 Address: TypeAlias = str | os.PathLike[str]
@@ -156,7 +156,7 @@ def _path(url: str) -> str:
 def _expand(pattern: str) -> dict[str, Entry]:
     fs, path = files.resolve(pattern)
     there = files.info(pattern)
-    with told(pattern, "listed"):
+    with failing(pattern, "listed"):
         entries: list[Entry] = []
         if there is not None and there["type"] != "directory":
             entries = [there]
