@@ -111,7 +111,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
     assert 'prefix = "x"' in toml.written(document)
     assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
-    given = {"inputs": ["in"], "output": "counts", "engine": "threads"}
+    given = {"input": ["in"], "output": "counts", "engine": "threads"}
     fields = ["prefix=x", "patient=false"]
     assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made
     for key, code, named in (("prefx", "unknown-name", "prefix?"), ("prefix", "wrong-type", "engine.prefix")):

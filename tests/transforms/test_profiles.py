@@ -178,7 +178,7 @@ class TestOnTheCommandLine:
         """Of all the profile's parameters those of the chosen mechanism are taken; a contradiction is refused."""
 
         def settled(mechanism: str, *parameters: str) -> dict[str, Any]:
-            given = {"inputs": ["in"], "space": "s", "output": "o", "epsilon": 1.0, "profile": "pypantera"}
+            given = {"input": ["in"], "space": "s", "output": "o", "epsilon": 1.0, "profile": "pypantera"}
             given |= {"mechanism": mechanism, "parameter": list(parameters)}
             chosen = settings_of("privatize", given, []).settled().mechanism
             assert chosen is not None
