@@ -28,7 +28,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
+from corpusveil.spaces.slices import in_slices
 
 
 @register

@@ -29,8 +29,8 @@ from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
+from corpusveil.spaces.slices import in_slices
 
 MOST = 256
 """The most candidates of a word."""

@@ -29,7 +29,8 @@ from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, in_slices, search_of
+from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, search_of
+from corpusveil.spaces.slices import in_slices
 
 BLOCK = TILE_ROWS
 """Tokens per block: 2.4 MiB of noise for each 300 dimensions."""

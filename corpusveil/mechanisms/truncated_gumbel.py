@@ -33,8 +33,8 @@ from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distan
 from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
+from corpusveil.spaces.slices import in_slices
 
 NEAR = 64
 """The number of nearest words that are kept; a larger K sorts the whole vocabulary."""
