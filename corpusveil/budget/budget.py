@@ -73,6 +73,7 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
         shares[name.strip()] = int(weight)
     if field not in shares:
         raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight; add it.")
+    # Fractions, since a quotient of floats may be rounded up.
     exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
     part = float(exact)
     return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
@@ -187,11 +188,11 @@ class Budget:
             weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
             of_each, counts = np.unique(weights, return_counts=True)
             shares = self.shares(np.full(of_each.size, self.weight_before(np.array([words]))[0]), of_each)
-            found = dict(zip(shares.tolist(), counts.tolist(), strict=True))
+            tokens = dict(zip(shares.tolist(), counts.tolist(), strict=True))
             if words > len(self.weights):
                 last = float(self.shares(self.weight_before(np.array([words])), np.array(self.weights[-1:]))[0])
-                found[last] = found.get(last, 0) + words - len(self.weights)
-            return found
+                tokens[last] = tokens.get(last, 0) + words - len(self.weights)
+            return tokens
         return {float(self.shares(np.array([words]))[0]): words}
 
     def of_units(self, words: int, longest: int) -> list[float]:

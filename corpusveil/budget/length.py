@@ -157,7 +157,7 @@ def _points(step: int, growth: float) -> Int64:
     points, factor = [step], Fraction(growth)
     while points[-1] < MOST_WORDS:
         points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
-    return np.array([int(one) for one in points], dtype=np.int64)
+    return np.array([int(point) for point in points], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,7 @@ def geometric_weights(epsilon: float) -> tuple[list[int], int]:
     powers = [exp_fixed(-exact * k) for k in range(size)]
     weights = [power * TOTAL // sum(powers) for power in powers]
     weights[0] += TOTAL - sum(weights)
+    # Rounded up, so that a further block is never rarer than epsilon allows.
     again = (exp_fixed(-exact * size) >> (PRECISION_BITS - 64)) + 1
     return weights, again
 

@@ -87,6 +87,7 @@ def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, hig
             for r in range(group):
                 part = values[r, k * LANES : (k + 1) * LANES]
                 _kernel(chunks[k], points[r], s, gamma, squared, factors[k], part)
+                # Chunk by chunk: this order of summation decides the integers.
                 inside = 0.0
                 for lane in range(LANES):
                     inside += part[lane]
@@ -101,6 +102,7 @@ def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, hig
                         running += _weight(values[r, u], scale)
                 totals[word, k // per_block] = running
             scales[word] = scale
+            # What the others leave of 2^64, which is 0 in 64 bits.
             own[word] = np.uint64(0) - running
 
 

@@ -101,6 +101,7 @@ def counts_law(n: int) -> Float64:
 
 def _uniform(lanes: UInt64) -> Float64:
     """Return float64 above 0 and below 1."""
+    # The half keeps them from 0, whose logarithm is infinite.
     return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 

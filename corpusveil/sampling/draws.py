@@ -121,6 +121,7 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
     for t in range(positions.size):
         document = u(documents[u(t)])
         low = tags[document, u(0)] + offset
+        # Two halves of one 128-bit sum, modulo 2^128.
         carry = np.uint64(1) if low < offset else np.uint64(0)
         out[u(2 * t)] = low
         out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
@@ -173,6 +174,7 @@ class Draws:
         """Return the first half of each block, or both; uint64 [T] each."""
         out = [np.empty(len(self), dtype=np.uint64) for _ in range(many)]
         counters = _scratch.array("counters", 2 * _AT_ONCE, np.uint64)
+        # One block more than is written, since update_into wants room beyond its output.
         blocks = _scratch.array("blocks", AES_BYTES * (_AT_ONCE + 1), np.uint8)
         offset = np.uint64((purpose << 32) | attempt)
         cipher = self._cipher()

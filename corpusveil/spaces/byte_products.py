@@ -63,6 +63,7 @@ def _tile(_typing: Any, left: Any, top: Any, bottom: Any, panel: Any, out: Any) 
         rows = []
         for r in range(ROWS):
             row = builder.add(arguments[1], number(r))
+            # A row beyond the last is the last again, so that no memory outside is read.
             row = builder.select(builder.icmp_signed("<", row, last), row, last)
             rows.append(builder.gep(data[0], [builder.mul(row, width)]))
         kind = ir.FunctionType(vector, [vector] * 3)

@@ -112,6 +112,7 @@ class Search:
     def _by_floats(self, points: Float64, products: Float32, out: Int32, compared: Int64) -> None:
         strip = Strip.of(self, points, out.shape[1], NOMINEES)
         left = strip.points.astype(np.float32)
+        # 2 eta, and 1 % for its own rounding in float32.
         strip.slack[:] = 2.02 * error_bound(points.shape[1])
         for first in range(0, len(self.vectors), TILE_COLUMNS):
             right = self.vectors[first : first + TILE_COLUMNS]
@@ -127,6 +128,7 @@ class Search:
         left = Quantized.of(strip.points, np.zeros(points.shape[1]))
         lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
         error = left.lost * words.largest + (lengths + left.lost) * words.lost
+        # Twice each error: the word's key may be too large, and the k-th least too small.
         strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
         sums = left.values.sum(axis=1, dtype=np.int32)
         there = words.panels, self.norms, words.scales

@@ -148,6 +148,7 @@ def points_of(vectors: Float32) -> Points:
         weights[strip] = (1 - eta) * np.square(single, dtype=np.float64).sum(axis=1) - d * TINY
         quantize(exact, zeros, LARGEST, values[strip], scales[strip], squares[strip], lost[strip])
     lengths = np.sqrt(squares)
+    # What rounding in float64 can take off these lengths.
     lost += SLACK**2 * (lengths + lost)
     t = float(np.clip(2 * np.median(lost / np.maximum(lengths, TINY)), SLACK, 0.5))
     bounds = (1 - SLACK) * squares - (1 + SLACK) * (2 / t) * np.square(lost) - d * TINY
