@@ -210,7 +210,7 @@ def two_sided(epsilon: float, draws: Draws) -> Int64:
     attempt = 0
     while (some := np.flatnonzero(going.any(axis=0))).size:
         attempt += 1
-        further = Draws(draws.key, draws.tags, draws.documents[some], draws.positions[some]).pair(LENGTH, attempt)
+        further = draws.of(some).pair(LENGTH, attempt)
         for side, lanes in enumerate(further):
             going[side, some] &= lanes < np.uint64(law.again)
             numbers[side, some] += law.size * going[side, some]

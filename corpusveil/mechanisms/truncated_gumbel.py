@@ -187,7 +187,7 @@ class TruncatedGumbel(Refuted, OverVectors):
         out = np.empty(ids.size, dtype=np.int32)
         for count in np.unique(counts).tolist():
             for part in np.array_split(at := np.flatnonzero(counts == count), -(-at.size * count // (1 << 22))):
-                some = Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
+                some = draws.of(part)
                 uniform = _uniform(some.lanes(NOISE, -(-count // 2))[:, :count])
                 noise = truncated(uniform, each[part, None], extent(self.space)[1])
                 if count <= members.shape[1]:

@@ -160,6 +160,10 @@ class Draws:
         tags = key.tags("", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
         return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
 
+    def of(self, tokens: slice | Integers) -> Draws:
+        """Return the draws of some of the tokens."""
+        return Draws(self.key, self.tags, self.documents[tokens], self.positions[tokens])
+
     def uint64(self, purpose: int, attempt: int = 0) -> UInt64:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
         (first,) = self._halves(purpose, attempt, 1)
