@@ -7,7 +7,7 @@ SECONDS ?= 110
 READERS ?= all
 ACTIONLINT := v1.7.12
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
-PARALLEL = --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import corpusveil as cv
 from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
-from corpusveil.evaluation.attacks.reconstruction import bayes_token
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import prior_of
 from corpusveil.spaces import Space
@@ -61,11 +60,11 @@ def at_risk(mechanism: Mechanism, between: tuple[float, float]) -> tuple[float, 
     low, high = (math.log(one) for one in between)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        found = bayes_token(mechanism, math.exp(middle), prior)
-        if abs(found.recovered[0] - RISK) <= WITHIN:
+        found = cv.word_risk(mechanism, math.exp(middle), prior, estimate=False)
+        if abs(found.share - RISK) <= WITHIN:
             break
-        low, high = (middle, high) if found.recovered[0] < RISK else (low, middle)
-    return math.exp(middle), found.recovered[0], found.unchanged
+        low, high = (middle, high) if found.share < RISK else (low, middle)
+    return math.exp(middle), found.share, found.unchanged
 
 
 def similarity(mechanism: Mechanism, epsilon: float) -> tuple[float, float, float]:

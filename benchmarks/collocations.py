@@ -15,9 +15,8 @@ from benchmarks import inputs, peers
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.tokenizers import METHODS, segment

@@ -21,9 +21,8 @@ from benchmarks import inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import count_corpus
-from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, scored
+from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, ordered, scored
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors

@@ -22,10 +22,10 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.artifacts import is_artifact
@@ -58,18 +58,17 @@ def run() -> list[Table]:
     out = str(folder / "release")
     privatize_corpus(release, [str(source)], out, Local())
     began = time.perf_counter()
-    columns = ("source", "article")
-    matched = match([str(source)], [out], columns=columns)
-    asked = EvaluationOptions(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, keys=(key,))
-    found = evaluate_release(matched, read_manifest(out), asked)
+    matched = match([str(source)], [out], columns=("source", "article"))
+    asked = {"label": "source", "attribute": "article", "epsilons": EPSILONS, "seeds": SEEDS, "space": space}
+    found = evaluate_release(matched, read_manifest(out), Question.of(**asked, keys=(key,)))
     page = write_report(found, str(folder / "report"))
     taken = time.perf_counter() - began
     cost = Table("The report of a release, from files to page", ("documents", "words", "space", "epsilons", "seconds"))
     cost.rows.append((len(matched.originals), DOCUMENTS * WORDS, len(space), len(EPSILONS), taken))
     cost.target(f"{DOCUMENTS:,} documents within {SECONDS:.0f} s", met=taken < SECONDS)
     cost.notes.append(f"{Path(page).stat().st_size / 1000:.0f} kB of HTML; {SEEDS} seeds, one mechanism, with a key.")
-    asked = EvaluationOptions(*columns, epsilons=EPSILONS, seeds=SEEDS, space=space, mechanisms=(OTHER,))
-    return [cost, as_released(found), over(evaluate_release(matched, read_manifest(out), asked))]
+    others = evaluate_release(matched, read_manifest(out), Question.of(**asked, mechanisms=(OTHER,)))
+    return [cost, as_released(found), over(others)]
 
 
 def made(folder: Path) -> tuple[Path, Space]:

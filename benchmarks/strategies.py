@@ -16,9 +16,8 @@ import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import count_corpus
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
@@ -157,7 +156,7 @@ def over_epsilon(shared: Path, space: Space) -> Table:
             privates = releases(task, mechanism, cv.Budget(epsilon), SEEDS)
             if name == "blog_gender":
                 for attacker in ("static", "adaptive"):
-                    told = infer_attribute(task, privates, attacker, MODEL, originals=known).summary
+                    told = infer_attribute(task, privates, attacker, MODEL, originals=known)
                     found.setdefault(f"{attacker} attacker", []).append(told)
             else:
                 for mode in MODES:

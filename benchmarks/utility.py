@@ -26,18 +26,17 @@ from scipy import stats
 
 import corpusveil as cv
 from benchmarks import contextual, inputs
+from benchmarks.equal_risk import FILE, OURS, EqualRisk, EqualRiskPoint
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import UserError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.evaluation.report.equal_risk import FILE, OURS, EqualRisk, EqualRiskPoint
 from corpusveil.evaluation.statistics.changed_words import changed_share
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.evaluation.terms import count_words
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
-from corpusveil.evaluation.utility.remembered import Remembered
-from corpusveil.evaluation.utility.text_classifiers import Tfidf
+from corpusveil.evaluation.utility.text_classifiers import Remembered, Tfidf
 from corpusveil.evaluation.utility.training_modes import MODES, Mode, baselines, train_and_test
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
@@ -80,8 +79,6 @@ WEIGHT = 1e-3
 SIMILAR_BY = "GloVe vectors, 25 dimensions"
 ERRORS = 2.0
 CHART = inputs.ROOT / "docs" / "equal-risk.svg"
-CHART_FIGURES = inputs.ROOT / "corpusveil" / "evaluation" / "report" / FILE
-"""The data of the same chart in reports of releases."""
 
 MODEL = Tfidf(words=1)
 Values = dict[str, list[float]]
@@ -112,8 +109,8 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     if asked.chart:
         shown = equal_risk(size, asked.task[0], cells)
-        CHART_FIGURES.write_text(shown.as_json(), encoding="utf-8")
-        CHART.write_text(shown.standalone(), encoding="utf-8")
+        FILE.write_text(shown.as_json(), encoding="utf-8")
+        CHART.write_text(shown.chart(), encoding="utf-8")
     return tables
 
 
@@ -127,7 +124,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
     parser.add_argument("--space", nargs="+", choices=SPACES, default=list(SPACES))
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
-    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} and {FILE} of the first task")
+    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} and {FILE.name} of the first task")
     return parser.parse_args(list(arguments))
 
 

@@ -22,7 +22,7 @@ _PUBLIC = {
     "corpusveil.evaluation.attacks.document_audit": ("DocumentAudit", "audit_documents"),
     "corpusveil.evaluation.attacks.guarantee_audit": ("Audit", "audit"),
     "corpusveil.evaluation.report.beside_original": ("evaluate_release",),
-    "corpusveil.evaluation.report.curve_report": ("RiskCurve", "risk_curve"),
+    "corpusveil.evaluation.attacks.risk_curve": ("RiskCurve", "risk_curve"),
     "corpusveil.evaluation.report.findings": ("Findings",),
     "corpusveil.evaluation.report.release_page": ("write_report",),
     "corpusveil.jobs.spark": ("Spark",),
@@ -59,7 +59,7 @@ Mechanisms are not listed: their classes come from the registry, so that a mecha
 
 def _places() -> dict[str, tuple[str, str]]:
     """Return the module and the original name of each public name, except mechanisms."""
-    named = [(module, *one.split(" as ")) for module, several in _PUBLIC.items() for one in several]
+    named = [(module, *name.split(" as ")) for module, several in _PUBLIC.items() for name in several]
     return {names[-1]: (module, names[0]) for module, *names in named}
 
 

@@ -20,9 +20,9 @@ from corpusveil.evaluation.attacks.document_audit import DocumentAudit as Docume
 from corpusveil.evaluation.attacks.document_audit import audit_documents as audit_documents
 from corpusveil.evaluation.attacks.guarantee_audit import Audit as Audit
 from corpusveil.evaluation.attacks.guarantee_audit import audit as audit
+from corpusveil.evaluation.attacks.risk_curve import RiskCurve as RiskCurve
+from corpusveil.evaluation.attacks.risk_curve import risk_curve as risk_curve
 from corpusveil.evaluation.report.beside_original import evaluate_release as evaluate_release
-from corpusveil.evaluation.report.curve_report import RiskCurve as RiskCurve
-from corpusveil.evaluation.report.curve_report import risk_curve as risk_curve
 from corpusveil.evaluation.report.findings import Findings as Findings
 from corpusveil.evaluation.report.release_page import write_report as write_report
 from corpusveil.jobs.beam import Beam as Beam

@@ -27,12 +27,12 @@ _IMPORT = re.compile(r"^ *from (corpusveil[.a-z_0-9]*) import (\([^)]*\)|.*)", r
 def _imports(file: Path) -> tuple[bytes, frozenset[Path]]:
     """Return the digest of a module of the package, and the modules of the package that it imports."""
     text = file.read_text()
-    found = set()
+    modules = set()
     for module, names in _IMPORT.findall(text):
         place = PACKAGE.joinpath(*module.split(".")[1:])
-        found |= {place / f"{name}.py" for name in re.findall(r"\w+", names)}
-        found |= {place.with_suffix(".py"), place / "__init__.py"}
-    return hashlib.sha256(text.encode()).digest(), frozenset(filter(Path.is_file, found))
+        modules |= {place / f"{name}.py" for name in re.findall(r"\w+", names)}
+        modules |= {place.with_suffix(".py"), place / "__init__.py"}
+    return hashlib.sha256(text.encode()).digest(), frozenset(filter(Path.is_file, modules))
 
 
 @functools.cache
@@ -42,8 +42,8 @@ def sources_digest(file: str) -> bytes:
     left = {Path(file)}
     while left:
         seen |= left
-        left = {imported for one in left for imported in _imports(one)[1]} - seen
-    return hashlib.sha256(b"".join(_imports(one)[0] for one in sorted(seen))).digest()
+        left = {imported for module in left for imported in _imports(module)[1]} - seen
+    return hashlib.sha256(b"".join(_imports(module)[0] for module in sorted(seen))).digest()
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -57,13 +57,13 @@ class Card:
         width = max((len(name) + 2 for name, _ in self.fields if name), default=0)
         lines = [self.title]
         for name, value in self.fields:
-            told = [
+            paragraphs = [
                 line
-                for one in _paragraphs(value)
-                for line in textwrap.wrap(one, WIDTH - width, break_long_words=False, break_on_hyphens=False)
+                for paragraph in _paragraphs(value)
+                for line in textwrap.wrap(paragraph, WIDTH - width, break_long_words=False, break_on_hyphens=False)
             ]
             heads = itertools.chain([name], itertools.repeat(""))
-            lines += [f"  {head:{width}}{line}" for head, line in zip(heads, told or ["none"], strict=False)]
+            lines += [f"  {head:{width}}{line}" for head, line in zip(heads, paragraphs or ["none"], strict=False)]
         lines += [line for table in self.tables if table.rows for line in table.lines()]
         return "\n".join(lines)
 

@@ -110,6 +110,8 @@ class ChangedMeanwhileError(WorkError, code="changed-meanwhile"):
     """A file changed while it was read; run again."""
 class UnfinishedError(WorkError, code="unfinished-work"):
     """Part of the work was not done; run again."""
+class RefutedError(WorkError, code="refuted-guarantee"):
+    """An audit refuted a guarantee."""
 class LedgerDiffersError(WorkError, code="ledger-differs"):
     """More was spent than the ledger says."""
 class InstallationError(WorkError, code="broken-installation"):
@@ -180,8 +182,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """Return the nearest of known names as the end of a sentence, or nothing."""
     import difflib
 
-    found = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-    return f"; did you mean {found[0]}?" if found else ""
+    nearest = difflib.get_close_matches(str(name), list(known), 1, 0.5)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def existing(name: object, columns: Iterable[object]) -> str:

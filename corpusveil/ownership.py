@@ -17,14 +17,14 @@ def refuse_others(path: Path, *, link: bool = False) -> None:
     With ``link`` it may also be a link to such a file, because the user named it.
     """
     try:
-        found = path.stat() if link else path.lstat()
+        status = path.stat() if link else path.lstat()
     except OSError as error:
         raise TrustError(f"{path}: this could not be examined ({error.strerror}); check its permissions.") from None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise TrustError(f"{path}: this is a link, and its target is not trusted; remove it.")
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         raise TrustError(f"{path}: this belongs to another user, who could change its contents; remove it.")
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         raise TrustError(
             f"{path}: other users can write to this file or folder, and so could change its contents; remove it, or "
             "take away that right (chmod -R go-w) if you know the contents."

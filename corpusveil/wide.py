@@ -38,10 +38,10 @@ def _filled(byte: int, width: Any = _VECTOR) -> Any:
     return ir.Constant(width, [byte] * width.count)
 
 
-def _within(builder: Any, found: Any, first: int, many: int) -> Any:
+def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
     """Say of each byte whether it is one of so many from ``first`` on."""
-    width = found.type
-    return builder.icmp_unsigned("<", builder.sub(found, _filled(first, width)), _filled(many, width))
+    width = vector.type
+    return builder.icmp_unsigned("<", builder.sub(vector, _filled(first, width)), _filled(many, width))
 
 
 @intrinsic
@@ -54,7 +54,7 @@ def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG00
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, at, size = arguments
-        found = builder.load(_place(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
+        vector = builder.load(_place(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
         most = ir.Constant(size.type, WIDTH)
         size = builder.trunc(builder.select(builder.icmp_signed("<", size, most), size, most), _BYTE)
         number = ir.IntType(32)
@@ -62,10 +62,10 @@ def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG00
         sizes = builder.insert_element(empty, size, ir.Constant(number, 0))
         sizes = builder.shuffle_vector(sizes, empty, ir.Constant(ir.VectorType(number, WIDTH), [0] * WIDTH))
         inside = builder.icmp_unsigned("<", ir.Constant(_VECTOR, list(range(WIDTH))), sizes)
-        found = builder.select(inside, found, _filled(0))
-        small = builder.or_(found, _filled(0x20))
-        found = builder.select(_within(builder, found, 0x41, 26), small, found)
-        halves = builder.bitcast(found, ir.VectorType(_EIGHT, 2))
+        vector = builder.select(inside, vector, _filled(0))
+        small = builder.or_(vector, _filled(0x20))
+        vector = builder.select(_within(builder, vector, 0x41, 26), small, vector)
+        halves = builder.bitcast(vector, ir.VectorType(_EIGHT, 2))
         pair = [builder.extract_element(halves, ir.Constant(number, half)) for half in (0, 1)]
         return context.make_tuple(builder, made, pair)
 
@@ -78,30 +78,30 @@ def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
     @intrinsic
     def bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            found = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
-            return builder.bitcast(wanted(builder, found), _EIGHT)
+            vector = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+            return builder.bitcast(wanted(builder, vector), _EIGHT)
 
         return nt.uint64(array, nt.int64), generate
 
     return bits
 
 
-def _is_one_of(builder: Any, found: Any, marks: str) -> Any:
-    equal = (builder.icmp_unsigned("==", found, _filled(ord(mark), _LONG)) for mark in marks)
+def _is_one_of(builder: Any, vector: Any, marks: str) -> Any:
+    equal = (builder.icmp_unsigned("==", vector, _filled(ord(mark), _LONG)) for mark in marks)
     return functools.reduce(builder.or_, equal)
 
 
-def _is_plain(builder: Any, found: Any) -> Any:
-    letter = _within(builder, builder.or_(found, _filled(0x20, _LONG)), 0x61, 26)
-    return builder.or_(letter, _within(builder, found, 0x30, 10))
+def _is_plain(builder: Any, vector: Any) -> Any:
+    letter = _within(builder, builder.or_(vector, _filled(0x20, _LONG)), 0x61, 26)
+    return builder.or_(letter, _within(builder, vector, 0x30, 10))
 
 
-def _is_blank(builder: Any, found: Any) -> Any:
-    return builder.or_(_is_one_of(builder, found, " "), _within(builder, found, 0x09, 5))
+def _is_blank(builder: Any, vector: Any) -> Any:
+    return builder.or_(_is_one_of(builder, vector, " "), _within(builder, vector, 0x09, 5))
 
 
-def _is_escaped(builder: Any, found: Any) -> Any:
-    return builder.or_(_is_one_of(builder, found, '"\\'), _within(builder, found, 0x00, 0x20))
+def _is_escaped(builder: Any, vector: Any) -> Any:
+    return builder.or_(_is_one_of(builder, vector, '"\\'), _within(builder, vector, 0x00, 0x20))
 
 
 blank_bits = _bits(_is_blank)
@@ -110,9 +110,9 @@ plain_bits = _bits(_is_plain)
 """Say of 64 bytes which are ASCII letters or digits."""
 escaped_bits = _bits(_is_escaped)
 """Say of 64 bytes which are escaped in a string of JSON."""
-comma_bits = _bits(lambda builder, found: _is_one_of(builder, found, '",\r\n'))
-semicolon_bits = _bits(lambda builder, found: _is_one_of(builder, found, '";\r\n'))
-tab_bits = _bits(lambda builder, found: _is_one_of(builder, found, '"\t\r\n'))
+comma_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '",\r\n'))
+semicolon_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '";\r\n'))
+tab_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '"\t\r\n'))
 """Say of 64 bytes which put a cell of CSV in quotes, where this separates cells."""
 
 
@@ -145,7 +145,7 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), number, number, number])
         instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         place = _place(context, builder, signature.args[0], arguments, _BYTE)
-        builder.call(instruction, [place, *(ir.Constant(number, one) for one in (0, 3, 1))])  # to read, keep, data
+        builder.call(instruction, [place, *(ir.Constant(number, hint) for hint in (0, 3, 1))])  # to read, keep, data
         return context.get_dummy_value()
 
     return nt.void(array, nt.int64), generate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import os
 import sys
 import tempfile
@@ -51,25 +52,40 @@ def table(tree: Path) -> list[str]:
 
 
 def passed(tree: Path) -> list[str]:
-    """Return the files that one document passes, in order, with the number of their functions that are called."""
+    """Return how many files one document passes, and how often the file changes: of a whole call, and of its task.
+
+    A first call imports everything and fills caches, so that a second one shows the path alone.
+    """
     sys.path.insert(0, str(tree))
     from corpusveil.cli.main import run
 
-    calls: dict[str, set[str]] = {}
     root = os.path.join(tree, "corpusveil", "")
+    calls: list[tuple[str, str, bool]] = []
+    tasks = 0
 
     def note(frame: object, event: str, _: object) -> None:
+        nonlocal tasks
         code = frame.f_code  # type: ignore[attr-defined]
-        if event == "call" and code.co_filename.startswith(root) and code.co_name != "<module>":
-            calls.setdefault(code.co_filename.removeprefix(root), set()).add(code.co_qualname)
+        if code.co_filename.startswith(root) and event in ("call", "return"):
+            name = code.co_qualname
+            tasks += (event == "call") - (event == "return") if name == "ShardJob.do" else 0
+            if event == "call":
+                calls.append((code.co_filename.removeprefix(root), name, tasks > 0))
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "in.txt").write_text("the river was cold\n", encoding="utf-8")
-        sys.setprofile(note)
-        run(["privatize", f"{folder}/in.txt", "--output", f"{folder}/out", "--space", "demo",
-             "--mechanism", "ring-geometric", "--epsilon", "5", "--test-key", "--progress", "none"])  # fmt: skip
-        sys.setprofile(None)
-    return [f"{len(calls)} files, in order, with their functions:", *(f"{at}: {len(of)}" for at, of in calls.items())]
+        for number in range(2):
+            calls.clear()
+            sys.setprofile(note)
+            run(["privatize", f"{folder}/in.txt", "--output", f"{folder}/{number}", "--space", "demo", "--mechanism",
+                 "ring-geometric", "--epsilon", "5", "--test-key", "--progress", "none"])  # fmt: skip
+            sys.setprofile(None)
+    lines = []
+    for name, some in (("a call", calls), ("its task", [call for call in calls if call[2]])):
+        changes = sum(before[0] != after[0] for before, after in itertools.pairwise(some))
+        functions = len({call[:2] for call in some})
+        lines.append(f"{name}: {len({at for at, *_ in some})} files, {functions} functions, {changes} changes of file")
+    return [*lines, *dict.fromkeys(f"- {at}{' (task)' if task else ''}" for at, _, task in calls)]
 
 
 if __name__ == "__main__":

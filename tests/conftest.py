@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.jobs.java import ensure_java
+from tests.engines.corpora import Ground, make_ground
+from tests.engines.processes import SHARED_MASTER, stop_spark
 
 pytest.register_assert_rewrite("tests.contracts")  # suites that other test files inherit
 
@@ -44,16 +47,42 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """Return a small space, a key and a corpus, made once a process; a test writes elsewhere."""
+    return make_ground(tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture
+def spark() -> Any:
+    """Return the Spark session that the tests of a process share; a test puts a setting that it changes back."""
+    from corpusveil.jobs.spark import spark_session
+
+    return spark_session(SHARED_MASTER)
+
+
 @pytest.fixture(scope="module", autouse=True)
-def no_session_left() -> Iterator[None]:
-    """Stop the Spark session that a file's tests left: the next file would be given it, with settings of its own."""
+def no_other_session_left() -> Iterator[None]:
+    """Stop a Spark session that a file's tests left and that is not the shared one: the next file would be given it."""
     yield
     if "pyspark.sql" in sys.modules:
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
+        stop_spark(but=SHARED_MASTER)
 
-        if SparkContext._active_spark_context is not None:
-            SparkSession.builder.getOrCreate().stop()
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process (--dist loadgroup), and so all that share a Spark session; long first."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        (mark,) = item.iter_markers("xdist_group")
+        groups.setdefault(mark.args[0], []).append(item)
+    is_long = {
+        name: name == "spark" or any(item.get_closest_marker("slow") for item in group)
+        for name, group in groups.items()
+    }
+    items[:] = [item for name in sorted(groups, key=lambda name: not is_long[name]) for item in groups[name]]
 
 
 def pytest_configure() -> None:

@@ -26,6 +26,7 @@ from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.settings.fields import is_demo
 from corpusveil.pipelines.watch import Watch
 from scripts import demo_data
+from tests.calls import succeeds
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -119,7 +120,7 @@ class TestTheDemoSpace:
             'epsilon = 1\n[key]\npath = "release.key"\n[output]\npath = "out"\n'
             '[denoise]\npath = "read"\nmodel = "demo"\n'
         )
-        assert run(["run", str(file)]) == 0
+        succeeds("run", file)
         assert (
             json.loads((folder / "out/manifest.json").read_text())["configuration"]["space"] == cv.demo_space().digest
         )

@@ -188,11 +188,11 @@ class Budget:
             weights = self.weight(np.arange(min(words, len(self.weights)), dtype=np.int64))
             of_each, counts = np.unique(weights, return_counts=True)
             shares = self.shares(np.full(of_each.size, self.weight_before(np.array([words]))[0]), of_each)
-            tokens = dict(zip(shares.tolist(), counts.tolist(), strict=True))
+            counted = dict(zip(shares.tolist(), counts.tolist(), strict=True))
             if words > len(self.weights):
                 last = float(self.shares(self.weight_before(np.array([words])), np.array(self.weights[-1:]))[0])
-                tokens[last] = tokens.get(last, 0) + words - len(self.weights)
-            return tokens
+                counted[last] = counted.get(last, 0) + words - len(self.weights)
+            return counted
         return {float(self.shares(np.array([words]))[0]): words}
 
     def of_units(self, words: int, longest: int) -> list[float]:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import SpaceOption, mechanism_parameters
+from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
+from corpusveil.pipelines.pairs import mechanism_parameters
 
 
 def compile_tables(
@@ -36,6 +37,6 @@ def compile_tables(
     with lease.hold(
         files.join(str(home.cache_folder("leases")), f"{made.space.digest[:16]}-{mechanism}", lease.FOLDER)
     ):
-        for one in epsilon:
+        for value in epsilon:
             began = time.monotonic()
-            print(f"epsilon {one:g}: {made.rows(one).keep()}, {time.monotonic() - began:.1f} s")
+            print(f"epsilon {value:g}: {made.rows(value).keep()}, {time.monotonic() - began:.1f} s")

@@ -41,20 +41,20 @@ _PARAMETER = "[a-z_]{1,40}=-?[A-Za-z0-9_]{1,20}(?:[.][0-9]{1,9})?"
 _PATTERNS = {bool: "(?:true|false)", float: "[0-9]{1,9}(?:[.][0-9]{1,9})?", int: "[1-9][0-9]{0,8}"}
 
 
-def _several(one: str) -> str:
-    return f"{one}(?:,{one})*"
+def _several(pattern: str) -> str:
+    return f"{pattern}(?:,{pattern})*"
 
 
-def _pattern(one: Setting) -> str:
+def _pattern(setting: Setting) -> str:
     """Return the pattern of a parameter: no consecutive dots, no control characters, no shell syntax."""
-    if one.values:
-        return f"(?:{'|'.join(re.escape(value) for value in one.values)})"
-    if one.place == "key.path":
+    if setting.values:
+        return f"(?:{'|'.join(re.escape(value) for value in setting.values)})"
+    if setting.place == "key.path":
         return _KEY
-    if one.path:
-        return _several(_GLOB_URL) if one.kind == list[str] else _URL
-    plain = _PATTERNS.get(one.kind) or one.form or WORD
-    return _several(plain) if one.kind == list[str] else plain
+    if setting.path:
+        return _several(_GLOB_URL) if setting.kind == list[str] else _URL
+    plain = _PATTERNS.get(setting.kind) or setting.form or WORD
+    return _several(plain) if setting.kind == list[str] else plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +92,31 @@ class Parameter:
 
 def parameters() -> list[Parameter]:
     """Return every parameter."""
-    found = []
-    for option, one in options_of("privatize").items():
-        if one.place not in LEFT_OUT:
-            found.append(_parameter(option, one))
-        if one.place == "mechanism.name":
-            told = "Parameters of the mechanism, such as gamma=18. Separate several by commas."
-            found.append(Parameter("parameter", "parameter", list[str], _several(_PARAMETER), told, optional=True))
-    return found
+    made = []
+    for option, setting in options_of("privatize").items():
+        if setting.place not in LEFT_OUT:
+            made.append(_parameter(option, setting))
+        if setting.place == "mechanism.name":
+            help = "Parameters of the mechanism, such as gamma=18. Separate several by commas."
+            made.append(Parameter("parameter", "parameter", list[str], _several(_PARAMETER), help, optional=True))
+    return made
 
 
-def _parameter(option: str, one: Setting) -> Parameter:
+def _parameter(option: str, setting: Setting) -> Parameter:
     helped = {
         "corpus.input": "Files, folders or globs at Cloud Storage.",
         "key.path": "The place of the key, never the key: a version of a secret, or a file that only the launcher "
         "can read.",
-    }.get(one.place, one.help(_camel))
-    helped += " Separate several by commas." if one.kind == list[str] else ""
-    needed = one.is_needed("privatize") or one.place == "key.path"
-    return Parameter(_camel(one.place), option, one.kind, _pattern(one), helped, not needed)
+    }.get(setting.place, setting.help(_camel))
+    helped += " Separate several by commas." if setting.kind == list[str] else ""
+    needed = setting.is_needed("privatize") or setting.place == "key.path"
+    return Parameter(_camel(setting.place), option, setting.kind, _pattern(setting), helped, not needed)
 
 
 def _camel(place: str) -> str:
     """Return the parameter of a setting."""
-    (option,) = (name for name, one in options_of("privatize").items() if one.place == place)
-    return re.sub("_([a-z])", lambda found: found[1].upper(), {"inputs": "input"}.get(option, option))
+    (option,) = (name for name, setting in options_of("privatize").items() if setting.place == place)
+    return re.sub("_([a-z])", lambda match: match[1].upper(), option)
 
 
 def metadata() -> dict[str, Any]:
@@ -126,7 +126,7 @@ def metadata() -> dict[str, Any]:
         "description": "Privatizes a text corpus with word-level metric differential privacy: shards in, private "
         "shards and a manifest out.",
         "streaming": False,
-        "parameters": [one.described() for one in parameters()],
+        "parameters": [parameter.described() for parameter in parameters()],
     }
 
 
@@ -135,7 +135,7 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
 
     Raises UserError for a parameter that is missing, comes twice or has a value that is not allowed.
     """
-    known = {one.name: one for one in parameters()}
+    known = {parameter.name: parameter for parameter in parameters()}
     values: dict[str, str] = {}
     beam: list[str] = []
     words = list(given)
@@ -150,9 +150,9 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
         if not equals and not words:
             raise UnsetError(f"Parameter {name}: its value is missing; add it.")
         values[name] = value if equals else words.pop(0)
-    for one in known.values():
-        if not one.optional and one.name not in values:
-            raise UnsetError(f"Parameter {one.name} is missing; add it.")
+    for parameter in known.values():
+        if not parameter.optional and parameter.name not in values:
+            raise UnsetError(f"Parameter {parameter.name} is missing; add it.")
     own = {known[name].option: known[name].value(value) for name, value in values.items()}
     return own, [word for word in beam if not word.startswith("--runner")], own.pop("key")
 

@@ -17,17 +17,17 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics import registry as statistics
+from corpusveil.evaluation.statistics.statistic import find
 from corpusveil.jobs.java import java_home
+from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.run import run
 from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, load_space
-from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.spaces import load_space
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.risk import risk_of
 
@@ -35,7 +35,6 @@ CONFIGURATION = Path(__file__).with_name("demo.toml")
 MARK = ".corpusveil-demo"
 PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
-SAMPLES = 6
 SHOWN = 320
 TRIED = (0.1, 0.5, 1.0, 3.0)
 TOLD = ("words unchanged", "words guessed from context", "similarity of meaning", "one unknown word recovered")
@@ -55,8 +54,7 @@ def demonstrate(output: str) -> None:
     document = toml.read(shutil.copyfile(CONFIGURATION, folder / CONFIGURATION.name).as_posix())
     report.say(f"{document.file}: the whole flow, on public text and {len(news)} news articles that gensim ships")
     run(document, report)
-    settings, space = document.settings, load_space(str(folder / "space"))
-    _neighbors(space, report)
+    settings = document.settings
     manifest = read_manifest(settings.value("output.path"))
     risk = risk_of(manifest)
     digests = {"local": manifest["content_sha256"]}
@@ -69,14 +67,16 @@ def demonstrate(output: str) -> None:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
     report.say(f"\nThe same bytes from {', '.join(digests)}: sha256 {digests['local']}")
-    asked = EvaluationOptions(
-        epsilons=TRIED, seeds=2, space=space, collocations=load_collocations(str(folder / "collocations")),
+    asked = Question.of(
+        epsilons=TRIED, seeds=2, space=load_space(str(folder / "space")),
+        collocations=load_collocations(str(folder / "collocations")),
         keys=(Key.load(folder / "release.key"),), counts=str(folder / "counts"),
     )  # fmt: skip
     _evaluate(inputs, folder, asked, report)
     if risk is not None:
         report.say(f"\n{risk.sentence()}.")
     report.say(before_after(inputs[0], folder))
+    report.say(NO_FACTS)
     report.save(folder / "report.txt")
     print(f"\nAll files are in {folder.absolute()}:")
     print("  demo.toml                                 the configuration")
@@ -126,16 +126,6 @@ def write_shards(folder: Path, shards: int, rows: Iterable[Mapping[str, str]]) -
     return [str(path) for path in paths]
 
 
-def _neighbors(space: Space, report: _Report) -> None:
-    """Show the words nearest to some collocations."""
-    joined = [id for id in range(len(space)) if "_" in space.word(id)][:SAMPLES]
-    near = neighbors(space.vectors, 5)
-    report.say("\nNearest words to some collocations:")
-    for id in joined:
-        report.say(f"  {space.word(id)}: {', '.join(space.word(int(other)) for other in near[id])}")
-    report.say("")
-
-
 def engines() -> list[str]:
     """Return the engines that this machine can run besides the local one."""
     there = []
@@ -146,7 +136,7 @@ def engines() -> list[str]:
     return there
 
 
-def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, report: _Report) -> None:
+def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
     """Compare the release with its original, write the page, and print the most important figures."""
     released = str(folder / "private-local")
     findings = evaluate_release(match(inputs, [released]), read_manifest(released), question)
@@ -155,7 +145,7 @@ def _evaluate(inputs: list[str], folder: Path, question: EvaluationOptions, repo
     for name in TOLD:
         for figure in findings.measures:
             if figure.name == name and figure.epsilon is None:
-                of = f" ({words})" if (words := statistics.find(name).of) else ""
+                of = f" ({words})" if (words := find(name).of) else ""
                 report.say(f"  {name}{of}{f', {figure.model}' if 'key' in figure.model else ''}: {figure}")
 
 

@@ -13,9 +13,10 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.cli import signals
-from corpusveil.cli.options import ProgressOption, mechanism_parameters, pairs
+from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.flows import Flow
+from corpusveil.pipelines.pairs import mechanism_parameters, pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Group, Setting, declared
@@ -43,7 +44,7 @@ MOST_USED, OTHERS = "Most used", "Options"
 def options_of(command: str) -> Mapping[str, Setting]:
     """Return the settings that a command has, by the names of its parameters."""
     settings = [setting for setting in declared(Settings) if command in setting.commands]
-    return {setting.commands[command] or "inputs": setting for setting in settings}
+    return {setting.commands[command] or setting.key: setting for setting in settings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def _typed(value: Any) -> str:
 def _flag(name: str, setting: Setting) -> str:
     if name == BEHIND:
         return "The text after '--'"
-    return str(setting.metavar) if name == "inputs" else f"--{name.replace('_', '-')}"
+    return str(setting.metavar) if setting.is_argument else f"--{name.replace('_', '-')}"
 
 
 def derived(
@@ -91,11 +92,7 @@ def derived(
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            settings = settings_of(command, explicit, (context.obj or {}).get("passed", []))
-            if settings.demos():
-                from corpusveil.pipelines.demo_space import located
-
-                settings = located(settings)
+            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_demo()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 
@@ -146,7 +143,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= mechanism_parameters(given.get("parameter") or [])
-    if fields := pairs("--engine-option", given.get("engine_option") or []):
+    if fields := pairs("engine_option", given.get("engine_option") or []):
         sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
@@ -168,7 +165,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:
-    kind = str if setting.kind == list[int] else setting.kind
+    kind = str if setting.place == "budget.weights" else setting.kind
     help, metavar = setting.help(Call(command).name), setting.metavar
     more: dict[str, Any] = {}
     if setting.choices is not None:
@@ -177,7 +174,7 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed(command) and kind is not bool:
         kind = kind | None
-    if name == "inputs":
+    if setting.is_argument:
         return Annotated[kind, typer.Argument(help=help, metavar=metavar)]
     flag = _flag(name, setting)
     if setting.default is True:

@@ -148,8 +148,8 @@ def perform(arguments: list[str]) -> Any:
     """Run one command line; return its exit status, None for 0. Errors are raised."""
     own, passed, debug = split_arguments(arguments)
     root: Any = typer.main.get_command(app)
-    for one in root.params:
-        one.default = False if one.default is None else one.default  # as the option of help
+    for parameter in root.params:
+        parameter.default = False if parameter.default is None else parameter.default  # as the option of help
     return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.options import mechanism_parameters, space_folder
+from corpusveil.cli.options import space_folder
 from corpusveil.errors import ConflictError, UserError
+from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 
@@ -91,7 +92,11 @@ def mechanisms(
         made = make(name, load_space(space), **mechanism_parameters(parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
         for value in epsilon or (EPSILON,):
-            _guarantee(made, value)
+            print(f"\nguarantee at epsilon {value:g}:")
+            try:
+                print(made.guarantee(value))
+            except UserError as error:  # it is not defined there
+                print(error)
 
 
 def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
@@ -104,30 +109,8 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     points = curve([mechanism], epsilons)
     heads = ("epsilon", "known words unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats")
     table = Table(*heads, box=None, pad_edge=False)
-    for one in points:
-        plain = "none" if one.plain_ldp is None else f"{one.plain_ldp:.4g}"
-        table.add_row(f"{one.epsilon:g}", f"{one.retention:.4f}", f"{one.distinct:.1f}", plain)
+    for point in points:
+        plain = "none" if point.plain_ldp is None else f"{point.plain_ldp:.4g}"
+        table.add_row(f"{point.epsilon:g}", f"{point.retention:.4f}", f"{point.distinct:.1f}", plain)
     print(f"\nin this space ({len(mechanism.space):,} words):")
     Console().print(table)
-
-
-def _guarantee(mechanism: Mechanism, epsilon: float) -> None:
-    """Print what the mechanism guarantees for one word at an epsilon, or why it has none there."""
-    from corpusveil.budget.budget import written
-    from corpusveil.display import rounded_up
-
-    print(f"\nguarantee at epsilon {epsilon:g}:")
-    try:
-        guarantee = mechanism.guarantee(epsilon)
-    except UserError as error:
-        print(f"  {error}")
-        return
-    if guarantee.holds:
-        print(f"  {written(epsilon)} times the distance, which is {guarantee.metric}")
-        print(f"  for {guarantee.neighbors}; for any two words at most {rounded_up(guarantee.plain_ldp)} nats")
-    else:
-        print("  none")
-    print(f"disclosed, besides what a text policy keeps: {'; '.join(guarantee.disclosed)}")
-    print(f"published: {guarantee.claim}{'' if guarantee.holds else ' (not true)'}")
-    for note in (*guarantee.assumptions, *guarantee.notes):
-        print(f"  {note}")

@@ -1,12 +1,11 @@
-"""Option types that several commands share, and ``NAME=VALUE``, the form of parameters."""
+"""Option types that several commands share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corpusveil.errors import BadValueError
 from corpusveil.jobs import registry
 from corpusveil.waiting import Manner, choose
 
@@ -46,24 +45,3 @@ WorkersOption = Annotated[
     int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
 ]
 MasterOption = Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")]
-
-
-def mechanism_parameters(given: list[str]) -> dict[str, Any]:
-    """Return the parameters of ``--parameter NAME=VALUE``."""
-    return pairs("--parameter", given)
-
-
-def pairs(option: str, given: list[str]) -> dict[str, Any]:
-    """Return the values of an option, by name; they are numbers, true, false, or text."""
-    import orjson
-
-    values: dict[str, Any] = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise BadValueError(f"{option} {pair}: write it as NAME=VALUE.")
-        try:
-            values[name] = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            values[name] = value
-    return values

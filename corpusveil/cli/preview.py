@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,10 +47,7 @@ def preview(
     settings: Settings,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Epsilons of a word: --epsilon 0.5 1 3 (default).",
-            rich_help_panel="How private",
-        ),
+        typer.Option(help="Epsilons of a word: --epsilon 0.5 1 3 (default).", rich_help_panel="How private"),
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
@@ -71,44 +66,40 @@ def preview(
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
     watch = Shown(progress)
-    found = shown(settings, epsilons, watch)
+    made = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
-    print("\n".join(lines(found, settings)))
-    tell_unknown(found.counts.unknown_share, watch)
+    print("\n".join(lines(made, settings)))
+    tell_unknown(made.counts.unknown_share, watch)
 
 
-def lines(found: Preview, settings: Settings) -> list[str]:
+def lines(made: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
+    from corpusveil.display import Card
     from corpusveil.language.denoise import NO_FACTS
+    from corpusveil.pipelines.settings.fields import DEMO, DEMO_URL
 
     (space, mechanism) = settings.needed("space", "mechanism")
+    path = DEMO if space.path == DEMO_URL else space.path
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
-    width = min(110, shutil.get_terminal_size((110, 24)).columns)
-    told = [PRIVATE, f"Space {space.path}, mechanism {mechanism.name}. {key}", "", *map(_risk, found.drawn)]
-    names = ["before", *(f"{one.epsilon:g}" for one in found.drawn)]
-    margin = max(len("denoised"), *(len(f"epsilon {name}") for name in names[1:])) + 2
-    for number, text in enumerate(found.before):
-        told += ["", f"Text {number + 1}", *_wrapped("before", text, margin, width)]
-        for one in found.drawn:
-            told += _wrapped(f"epsilon {one.epsilon:g}", one.texts[number], margin, width)
-            if one.denoised is not None:
-                told += _wrapped("denoised", one.denoised[number], margin, width)
-    return [*told, "", NO_FACTS] if any(one.denoised is not None for one in found.drawn) else told
+    printed = [PRIVATE, f"Space {path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
+    for number, text in enumerate(made.before):
+        fields = [("before", _shown(text))]
+        for drawn in made.drawn:
+            fields.append((f"epsilon {drawn.epsilon:g}", _shown(drawn.texts[number])))
+            if drawn.denoised is not None:
+                fields.append(("denoised", _shown(drawn.denoised[number])))
+        printed += ["", Card(f"Text {number + 1}", fields).text()]
+    return [*printed, "", NO_FACTS] if any(drawn.denoised is not None for drawn in made.drawn) else printed
 
 
-def _risk(one: Drawn) -> str:
-    """Say what one epsilon means."""
-    told = f"epsilon {one.epsilon:g}: {one.unchanged:.1%} of known words are unchanged"
-    if one.risk is None:
-        return f"{told}."
-    return f"{told}; {one.risk.sentence()}."
+def _risk(drawn: Drawn) -> str:
+    """Say what an epsilon means."""
+    unchanged = f"epsilon {drawn.epsilon:g}: {drawn.unchanged:.1%} of known words are unchanged"
+    return f"{unchanged}." if drawn.risk is None else f"{unchanged}; {drawn.risk.sentence()}."
 
 
-def _wrapped(name: str, text: str, margin: int, width: int) -> list[str]:
-    """Return a text as lines after its name, without terminal control characters."""
-    plain = " ".join("".join(one if one.isprintable() else " " for one in text).split())
-    return textwrap.wrap(
-        plain[:SHOWN] + ("…" if len(plain) > SHOWN else ""), width, initial_indent=f"  {name}".ljust(margin + 2),
-        subsequent_indent=" " * (margin + 2), break_long_words=True, break_on_hyphens=False,
-    )  # fmt: skip
+def _shown(text: str) -> str:
+    """Return the beginning of a text, without terminal control characters."""
+    plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return plain[:SHOWN] + ("…" if len(plain) > SHOWN else "")

@@ -28,8 +28,7 @@ def privatize(
         typer.Option("--plan-duplicates", help="Like --plan, and also count equal documents, which reads everything."),
     ] = False,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary."),
+        bool, typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary.")
     ] = False,
     progress: ProgressOption = "auto",
 ) -> None:

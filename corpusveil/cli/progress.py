@@ -10,14 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from corpusveil.display import several
@@ -155,9 +148,11 @@ def _shown(how: Manner, title: str, look: Look) -> Iterator[None]:
                     print(alone, file=sys.stderr, flush=True)
 
         every = POLL_SECONDS if how == "bar" else LINE_SECONDS
-        with repeated(show, min(every, PATIENCE), every):
-            yield
-        show()
+        try:
+            with repeated(show, min(every, PATIENCE), every):
+                yield
+        finally:
+            show()
 
 
 def watcher(how: Manner) -> Shards | None:

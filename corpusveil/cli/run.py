@@ -33,13 +33,12 @@ def run(
     Example: corpusveil run release.toml
     """
     from corpusveil.cli.progress import Shown
-    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import text
+    from corpusveil.pipelines.settings.reference import schema_text
 
     if schema:
-        print(text(), end="")
+        print(schema_text(), end="")
         return
     if file is None:
         raise UnsetError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
@@ -51,7 +50,7 @@ def run(
         print(toml.written(document), end="")
         return
     watch = Shown(progress)
-    run_steps(located_document(document), watch, only=only)
+    run_steps(document, watch, only=only)
 
 
 def _init(file: str) -> None:
@@ -59,7 +58,7 @@ def _init(file: str) -> None:
     from pathlib import Path
 
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import text
+    from corpusveil.pipelines.settings.reference import schema_text
 
     path = Path(file)
     if path.exists():
@@ -69,6 +68,6 @@ def _init(file: str) -> None:
     path.write_text(toml.template(), encoding="utf-8")
     print(path)
     beside = path.with_name(toml.SCHEMA)
-    if not beside.exists() or beside.read_text(encoding="utf-8") != text():
-        beside.write_text(text(), encoding="utf-8")
+    if not beside.exists() or beside.read_text(encoding="utf-8") != schema_text():
+        beside.write_text(schema_text(), encoding="utf-8")
         print(beside)

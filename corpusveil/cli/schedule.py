@@ -50,7 +50,6 @@ def schedule(
     """
     from corpusveil.cli.progress import Shown
     from corpusveil.pipelines import scheduled
-    from corpusveil.pipelines.demo_space import located_document
     from corpusveil.pipelines.settings.toml import read
 
     document = read(file)
@@ -67,7 +66,7 @@ def schedule(
             print(line)
     else:
         watch = Shown(progress)
-        if outcome := scheduled.start(located_document(document), watch):
+        if outcome := scheduled.start(document, watch):
             raise typer.Exit(outcome)
 
 
@@ -110,10 +109,10 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
-    from corpusveil.pipelines.settings.fields import DEMO
+    from corpusveil.pipelines.settings.fields import DEMO_URL
 
     for key, path in document.paths():
-        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO:
+        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO_URL:
             continue
         if claim is None:
             advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"

@@ -29,12 +29,12 @@ def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
     is in progress.
     """
     with lease.hold(files.join(url, lease.FOLDER)):
-        told = read_artifact(url, kind) if is_artifact(url) else None
-        if told is not None and told.get("call") != call:
+        earlier = read_artifact(url, kind) if is_artifact(url) else None
+        if earlier is not None and earlier.get("call") != call:
             raise InUseError(
                 f"{url}: this folder already has an artefact of another call or input; choose another output."
             )
-        yield told
+        yield earlier
         if is_artifact(url):
             files.remove_folder(files.join(url, WORK))
             files.sweep(url, below=True)
@@ -55,23 +55,23 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     """
     command = f"corpusveil {_MADE_BY[kind]}"
     try:
-        found = described(url)
+        description = described(url)
     except BadRecordError as error:
         raise BadRecordError(f"{error} Make it with '{command}'.") from None
-    if found is None:
+    if description is None:
         raise NotMadeError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
-    told = found.as_dict()
-    if (found.kind, found.version) != (kind, VERSION):
+    fields = description.as_dict()
+    if (description.kind, description.version) != (kind, VERSION):
         raise MismatchError(
-            f"{url}: this has {found.kind} of version {found.version}, not {kind} of version {VERSION}; name "
-            "another folder, or make it again."
+            f"{url}: this has {description.kind} of version {description.version}, not {kind} of version {VERSION}; "
+            "name another folder, or make it again."
         )
-    if told.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
+    if fields.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
         raise VersionError(
-            f"{url}: this was made with tokenizer {told['tokenizer']}, and this is {TOKENIZER_VERSION}; make it "
+            f"{url}: this was made with tokenizer {fields['tokenizer']}, and this is {TOKENIZER_VERSION}; make it "
             f"again with '{command}'."
         )
-    return told
+    return fields
 
 
 class Reading(NamedTuple):
@@ -91,7 +91,7 @@ class Reading(NamedTuple):
         """Return how this version reads text for counting."""
         return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split")
 
-    def told(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """Return the fields for a description; what is made of earlier artefacts has the fields that it had."""
         fields = self._asdict()
         return fields if self.over_hyphens else {name: fields[name] for name in ("hyphens", "over_stops")}
@@ -101,18 +101,18 @@ EARLIER = Reading()
 """How the first version read text, and every table that does not say otherwise."""
 
 
-def reading_of(url: str, told: dict[str, Any]) -> Reading:
+def reading_of(url: str, fields: dict[str, Any]) -> Reading:
     """Return how text was read for an artefact."""
-    hyphens = told.get("hyphens", EARLIER.hyphens)
-    over = [told.get(name, False) for name in ("over_stops", "over_hyphens")]
-    if hyphens not in HYPHENS or not all(isinstance(one, bool) for one in over):
+    hyphens = fields.get("hyphens", EARLIER.hyphens)
+    over = [fields.get(name, False) for name in ("over_stops", "over_hyphens")]
+    if hyphens not in HYPHENS or not all(isinstance(flag, bool) for flag in over):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
     return Reading(hyphens, *over)
 
 
-def write_artifact(url: str, kind: Kind, call: str, told: dict[str, Any]) -> dict[str, Any]:
+def write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Write the description of an artefact with complete files, and return it; ``call`` as in ``claimed``."""
     by = f"corpusveil {metadata.version('corpusveil')}"
-    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **told}
+    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **fields}
     complete(url, description, indent=1)
     return description

@@ -105,11 +105,11 @@ class Collocations:
             raise ArtefactError("A row of the collocation table has another number of words than it says; score again.")
         if not np.isfinite(scores).all():
             raise ArtefactError("A row of the collocation table has no finite score; score again.")
-        words = sorted({word for one in split for word in one})
+        words = sorted({word for parts in split for word in parts})
         tokens = Tokenizer.of_words(words, reading.hyphens).tokenize(words)
         single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
-        known = {word: id for id, (word, one) in enumerate(zip(words, single, strict=True)) if one}
-        kept = [k for k, one in enumerate(split) if len(one) > 1 and all(word in known for word in one)]
+        known = {word: id for id, (word, alone) in enumerate(zip(words, single, strict=True)) if alone}
+        kept = [k for k, parts in enumerate(split) if len(parts) > 1 and all(word in known for word in parts)]
         if not kept:
             raise DataError("The collocation table is empty; score with a lower threshold.")
         max_n = int(max(numbers[kept]))
@@ -182,18 +182,18 @@ def load_collocations(url: str) -> Collocations:
     fs, path = files.resolve(url)
     reading = EARLIER
     if fs.isfile(path):
-        found = [url]
+        urls = [url]
     elif is_artifact(url):
         reading = reading_of(url, read_artifact(url, "collocations"))
-        found = [files.join(url, "collocations.parquet")]
+        urls = [files.join(url, "collocations.parquet")]
     else:
-        found = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
-    if not found:
+        urls = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
+    if not urls:
         raise NotMadeError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
     tables = []
-    for one in found:
-        unsound = f"{one}: this is not a valid collocation table (ngram, n, count, score); score again."
-        table = read_whole(one, unsound, lambda _: ["ngram", "n", "score"])
+    for address in urls:
+        unsound = f"{address}: this is not a valid collocation table (ngram, n, count, score); score again."
+        table = read_whole(address, unsound, lambda _: ["ngram", "n", "score"])
         with sound(unsound):
             tables.append(table.replace_schema_metadata(None).cast(_READ))
         if any(column.null_count for column in tables[-1].columns):

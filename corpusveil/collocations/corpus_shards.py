@@ -41,18 +41,18 @@ class ShardStage(Stage[S]):
     def left(self, tasks: Sequence[ShardTask]) -> Sequence[ShardTask]:
         return largest_first(super(ShardStage, self).left(tasks))
 
-    def texts(self, task: ShardTask, told: dict[str, Any]) -> Iterator[pa.Array]:
-        """Yield the shard's texts in batches, without nulls; then ``told`` has its digest and number of documents.
+    def texts(self, task: ShardTask, read: dict[str, Any]) -> Iterator[pa.Array]:
+        """Yield the shard's texts in batches, without nulls; then ``read`` has its digest and number of documents.
 
         Raises UserError for an invalid row.
         """
-        told["documents"] = 0
+        read["documents"] = 0
         with reading(task, Columns(self.text)) as (batches, source):
             for batch in batches:
                 texts = batch.texts.drop_null()
-                told["documents"] += len(texts)
+                read["documents"] += len(texts)
                 yield texts
-            told["digest"] = source.digest()
+            read["digest"] = source.digest()
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:
@@ -60,18 +60,18 @@ def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[
 
     Raises ChangedError if the pieces of a shard were read from different files.
     """
-    told: dict[int, dict[str, str]] = {}
+    inputs: dict[int, dict[str, str]] = {}
     for task, record in zip(tasks, records, strict=True):
-        known = told.setdefault(task.shard, {"path": task.relative, "digest": record.digest})
+        known = inputs.setdefault(task.shard, {"path": task.relative, "digest": record.digest})
         if known["digest"] != record.digest:
             raise ChangedError(f"{task.url}: this input changed while it was read; run again.")
-    return list(told.values())
+    return list(inputs.values())
 
 
 def refuse_changed(output: str, shards: Sequence[InputShard], inputs: Sequence[dict[str, str]]) -> None:
     """Raise UserError if a shard differs from those from which the finished artefact ``output`` was made."""
-    for shard, told in zip(shards, inputs, strict=True):
-        if keyed_digest(shard.url, b"") != told["digest"]:
+    for shard, entry in zip(shards, inputs, strict=True):
+        if keyed_digest(shard.url, b"") != entry["digest"]:
             raise ChangedError(
                 f"{shard.url}: this input changed after {output} was made from it; choose another output."
             )

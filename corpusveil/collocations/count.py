@@ -9,11 +9,13 @@ small corpus, in less time than a job takes to start.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import HYPHENS, Hyphens
@@ -27,7 +29,6 @@ from corpusveil.collocations.artifact import (
     write_artifact,
 )
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
-from corpusveil.collocations.counted_numbers import choose_numbers
 from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
 from corpusveil.collocations.counting_stages import (
     NUMBERS_MADE,
@@ -40,13 +41,67 @@ from corpusveil.collocations.counting_stages import (
 )
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import ArtefactError, ConflictError, VersionError, below_least, not_a_choice
-from corpusveil.spaces.number_counts import NUMBERS, write_numbers
+from corpusveil.spaces.number_counts import ALLOWED, LONGEST, NUMBERS, Numbers, shapes_of, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, Watch, mark_of, run
 from corpusveil.storage.engine import Engine, Measured, total
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
+
+MOST = 100_000
+"""The most different numbers that are kept."""
+LEAST = 2
+"""The least count of a kept number."""
+ALIKE = 5
+"""The least number of different numbers with the same letters in the same places for which the letters stay.
+
+Letters that stay are disclosed. Letters of only one or two numbers (*50cent*) must not be."""
+
+
+def choose_numbers(made: Sequence[str]) -> Numbers:
+    """Return the most frequent numbers of ``made``, parts of the counts of numbers. Memory is that of one part."""
+    top = pa.table({"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
+    for url in made:
+        words = _read(url)
+        top = pa.concat_tables([top, words.filter(pc.greater_equal(words["count"], LEAST))])
+        if top.num_rows > 2 * MOST:
+            top = _most_frequent(top)
+    kept = dict(zip(*(_most_frequent(top)[name].to_pylist() for name in ("word", "count")), strict=True))
+    numbers = pa.array(list(kept), pa.large_string())
+    shapes, forms = shapes_of(numbers), pc.replace_substring_regex(numbers, "[0-9][0-9.,/:-]*", "0")
+    common = Counter(forms.to_pylist())
+    by_number = {
+        number: shape
+        for number, shape, form in zip(kept, shapes.to_pylist(), forms.to_pylist(), strict=True)
+        if form == "0" or common[form] >= ALIKE
+    }
+    own = pa.array(sorted(set(by_number.values())), pa.large_string())
+    totals: Counter[str] = Counter()
+    for url in made:
+        words = _read(url)
+        words = pa.table({"shape": shapes_of(words["word"]), "count": words["count"]})
+        words = words.filter(pc.is_in(words["shape"], value_set=own))
+        sums = words.group_by("shape").aggregate([("count", "sum")])
+        totals.update(dict(zip(sums["shape"].to_pylist(), sums["count_sum"].to_pylist(), strict=True)))
+    for number, shape in by_number.items():
+        totals[shape] -= kept[number]
+    rows = [(shape, number, kept[number]) for number, shape in by_number.items()]
+    return Numbers.of([*((shape, "", count) for shape, count in totals.items()), *rows])
+
+
+def _most_frequent(words: pa.Table) -> pa.Table:
+    return words.take(pc.sort_indices(words, [("count", "descending"), ("word", "ascending")])).slice(0, MOST)
+
+
+def _read(url: str) -> pa.Table:
+    with files.open_read(url) as file:
+        table = read_table(file, ["word", "count"])
+    words = table["word"].cast(pa.large_string())
+    table = table.set_column(0, "word", words)
+    return table.filter(pc.match_substring_regex(words, f"^[0-9]{ALLOWED}{{0,{LONGEST - 1}}}$"))
+
 
 VERSION = 3
 PART_BYTES = 64 << 20
@@ -116,11 +171,11 @@ def count_corpus(
     sizes = [(shard.relative, shard.size) for shard in shards]
     settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
     settings.append(options.hyphens)
-    with claimed(output, "counts", mark_of(settings, options.min_count)) as told:
-        if told is None:
+    with claimed(output, "counts", mark_of(settings, options.min_count)) as earlier:
+        if earlier is None:
             return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
-        refuse_changed(output, shards, told["inputs"][-len(shards) :])
-        return told
+        refuse_changed(output, shards, earlier["inputs"][-len(shards) :])
+        return earlier
 
 
 def _count(
@@ -140,14 +195,14 @@ def _count(
     counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
-    shards_made = [url for told in counted for url in told.made]
+    shards_made = [url for record in counted for url in record.made]
     made = [url for url in shards_made if not _of_numbers(url)] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
     numbers_made = [url for url in shards_made if _of_numbers(url)]
     has_numbers = add_to is None or files.exists(files.join(add_to, NUMBERS))
     if has_numbers:
         numbers_made += _state(add_to, "numbers", before)
-    mark = mark_of(settings, [told["digest"] for told in inputs_counted])
+    mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     numbers = files.join(state, "numbers") if has_numbers else None
     adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
     adder = _adder(tasks, engine, add_to)
@@ -160,10 +215,12 @@ def _count(
     earlier = None
     if add_to is not None:
         earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
-    left_out = choose_vocabulary([told.made for told in added], vocabulary, options.max_n, options.min_count, earlier)
+    left_out = choose_vocabulary(
+        [record.made for record in added], vocabulary, options.max_n, options.min_count, earlier
+    )
     ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, options.hyphens)
     gathered = run(ngrams, tasks, engine, watch)
-    made = [url for told in gathered for url in told.made] + _state(add_to, "ngrams", before)
+    made = [url for record in gathered for url in record.made] + _state(add_to, "ngrams", before)
     mark_kept = mark_of(mark, options.min_count)
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
@@ -173,18 +230,18 @@ def _count(
     for name in ("words", "numbers", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
-        "documents": sum(told.documents for told in counted),
-        "sentences": sum(told.sentences for told in gathered),
-        "words": sum(told.words for told in counted),
+        "documents": sum(record.documents for record in counted),
+        "sentences": sum(record.sentences for record in gathered),
+        "words": sum(record.words for record in counted),
     }
     for name in totals:
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **Reading.by(options.hyphens).told(),
+        **Reading.by(options.hyphens).fields(),
         **totals,
-        "different_words": sum(told.different for told in added),
-        "ngrams": kept + sum(told.kept for told in ended),
+        "different_words": sum(record.different for record in added),
+        "ngrams": kept + sum(record.kept for record in ended),
         "words_left_out": left_out,
         "parts": number,
         "digest": mark_kept,
@@ -220,11 +277,11 @@ def _parts(size: int) -> int:
 
 
 def _refuse_counted(before: dict[str, Any] | None, inputs: Sequence[dict[str, str]]) -> None:
-    known = {one["digest"]: one["path"] for one in before["inputs"]} if before else {}
-    for one in inputs:
-        if one["digest"] in known:
+    known = {entry["digest"]: entry["path"] for entry in before["inputs"]} if before else {}
+    for entry in inputs:
+        if entry["digest"] in known:
             raise ConflictError(
-                f"{one['path']}: this shard is already in the counts, as {known[one['digest']]}; leave it out."
+                f"{entry['path']}: this shard is already in the counts, as {known[entry['digest']]}; leave it out."
             )
 
 
@@ -232,10 +289,10 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     if url is None or before is None:
         return []
     address = files.join(url, "state", folder)
-    found = [files.join(address, name) for name in files.listing(address)]
-    if len(found) != before["parts"]:
+    addresses = [files.join(address, name) for name in files.listing(address)]
+    if len(addresses) != before["parts"]:
         raise ArtefactError(f"{url}: the state that shards are added to is incomplete; count everything again.")
-    return found
+    return addresses
 
 
 def _write_unigrams(vocabulary: str, output: str, options: CountOptions, number: int) -> int:

@@ -61,12 +61,12 @@ class CountWords(ShardStage[WordsCounted]):
 
     def make(self, task: ShardTask) -> dict[str, Any]:
         counter, number_counter = WordCounter(), WordCounter()
-        told: dict[str, Any] = {}
+        read: dict[str, Any] = {}
         made: list[str] = []
         numbers: list[str] = []
         words = 0
         tokenizer = Tokenizer.of_words([], self.hyphens)
-        for texts in self.texts(task, told):
+        for texts in self.texts(task, read):
             tokens = tokenizer.tokenize(texts)
             words += int(np.count_nonzero(tokens.classes == 0))
             for table in counter.add(tokens):
@@ -75,7 +75,7 @@ class CountWords(ShardStage[WordsCounted]):
                 numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", table))
         made.append(self._put(task, f"{len(made):03d}", counter.take()))
         numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", number_counter.take()))
-        return {**told, "words": words, "made": made + numbers}
+        return {**read, "words": words, "made": made + numbers}
 
     def _put(self, task: ShardTask, name: str, table: pa.Table) -> str:
         url = self.address("made", f"{stem(task)}-{name}.parquet")
@@ -151,16 +151,16 @@ class CountNgrams(ShardStage[NgramsCounted]):
     def make(self, task: ShardTask) -> dict[str, Any]:
         tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens)
         counter = NgramCounter(size, self.max_n)
-        told: dict[str, Any] = {}
+        read: dict[str, Any] = {}
         made: list[str] = []
         sentences = 0
-        for texts in self.texts(task, told):
+        for texts in self.texts(task, read):
             tokens, ends = consecutive(tokenizer.tokenize(texts), over_hyphens=self.hyphens == "split")
             sentences += int(ends.sum())
             for run in counter.add(tokens, ends):
                 made.append(self._put(task, len(made), run))
         made.append(self._put(task, len(made), counter.finish()))
-        return {**told, "sentences": sentences, "made": made}
+        return {**read, "sentences": sentences, "made": made}
 
     def _put(self, task: ShardTask, number: int, run: tuple[Any, Any]) -> str:
         url = self.address("made", f"{stem(task)}-{number:03d}.parquet")

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import MEASURES, Measure
-from corpusveil.collocations.connectors import Rule
 from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
+from corpusveil.spaces.vocabulary import read_words
+
+Rule = Literal["strict", "edges"]
+"""``strict``: no connector anywhere. ``edges``: no connector at the beginning or end ("chain of events" is kept)."""
+
+
+def connector_words(url: str | None = None) -> frozenset[str]:
+    """Return gensim's English connector words, or those of a file, one per line, lower-cased."""
+    if url is not None:
+        return frozenset(word.lower() for word in read_words(url))
+    from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS
+
+    return frozenset(ENGLISH_CONNECTOR_WORDS)
+
 
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
 

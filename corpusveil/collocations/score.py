@@ -82,26 +82,30 @@ def score_counts(
     output = files.absolute(output)
     scoring = scoring or Scoring()
     counts = files.absolute(counts)
-    told = read_artifact(counts, "counts")
-    if told["options"]["max_n"] < 2:
+    description = read_artifact(counts, "counts")
+    if description["options"]["max_n"] < 2:
         raise MismatchError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
-    if parts != told["parts"] + 1:
-        raise missing_parts(counts, parts, told["parts"] + 1)
+    if parts != description["parts"] + 1:
+        raise missing_parts(counts, parts, description["parts"] + 1)
     settings = [scoring.measure, scoring.threshold, scoring.min_count, sorted(scoring.connectors), scoring.rule]
     stage = ScorePart(
-        files.join(output, WORK), mark_of(VERSION, told["digest"], settings), counts, told["words"], scoring
+        files.join(output, WORK),
+        mark_of(VERSION, description["digest"], settings),
+        counts,
+        description["words"],
+        scoring,
     )
     with claimed(output, "collocations", stage.mark) as made:
-        return _score(stage, parts, told, output, engine, watch) if made is None else made
+        return _score(stage, parts, description, output, engine, watch) if made is None else made
 
 
 def _score(
-    stage: ScorePart, parts: int, told: dict[str, Any], output: str, engine: Engine, watch: Watch | None
+    stage: ScorePart, parts: int, counted: dict[str, Any], output: str, engine: Engine, watch: Watch | None
 ) -> dict[str, Any]:
-    """Score all parts of the counts that ``told`` describes, and write the table and its description."""
+    """Score all parts of the counts of this description, and write the table and its description."""
     scoring = stage.scoring
-    reading = reading_of(stage.counts, told)
+    reading = reading_of(stage.counts, counted)
     records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
     table = ordered(pa.concat_tables([_read(record.made) for record in records]))
     if not table.num_rows:
@@ -113,8 +117,8 @@ def _score(
         pq.write_table(table, file, compression="zstd")
     lengths = np.bincount(table["n"].to_numpy(), minlength=3)
     description = {
-        "counts": told["digest"],
-        **reading.told(),
+        "counts": counted["digest"],
+        **reading.fields(),
         "measure": scoring.measure,
         "threshold": scoring.threshold,
         "min_count": scoring.min_count,

@@ -125,7 +125,7 @@ class TokenizeShard(ShardStage[Tokenized]):
 
     def make(self, task: ShardTask) -> dict[str, Any]:
         part = f"part-{task.shard:05d}-of-{task.shards:05d}"
-        told: dict[str, Any] = {"sentences": 0, "words": 0, "tokens": 0}
+        read: dict[str, Any] = {"sentences": 0, "words": 0, "tokens": 0}
         counts: list[pa.Table] = []
         schema = pa.schema([("tokens", pa.list_(pa.string()))])
         with (
@@ -134,22 +134,22 @@ class TokenizeShard(ShardStage[Tokenized]):
             pq.ParquetWriter(sink, schema, compression="zstd") as writer,
         ):
             lines = GzipBlocks(text)
-            for texts in self.texts(task, told):
+            for texts in self.texts(task, read):
                 tokens, stops, lengths = self._segmented(texts)
                 made = written(tokens, stops, lengths)
                 lines.write(made.lines)
                 writer.write_table(pa.table([made.tokens.cast(schema.field(0).type)], schema=schema))
                 counts.append(_counted(made.flat))
-                told["sentences"] += made.lines.count(b"\n")
-                told["words"] += int(np.count_nonzero(tokens.classes == WORD))
-                told["tokens"] += len(made.flat)
-            if not told["documents"]:
+                read["sentences"] += made.lines.count(b"\n")
+                read["words"] += int(np.count_nonzero(tokens.classes == WORD))
+                read["tokens"] += len(made.flat)
+            if not read["documents"]:
                 lines.write(b"")  # a gzip file is never empty
             lines.end()
         url = self.address("made", f"{part}.parquet")
         with files.open_write(url) as sink:
             pq.write_table(_added(counts), sink, compression="zstd")
-        return {**told, "made": url}
+        return {**read, "made": url}
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
         if self.method == "word":
@@ -221,11 +221,11 @@ def tokenize_corpus(
     sizes = [(shard.relative, shard.size) for shard in shards]
     mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes, hyphens)
     stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens)
-    with claimed(output, "tokens", mark) as told:
-        if told is None:
+    with claimed(output, "tokens", mark) as earlier:
+        if earlier is None:
             return _tokenize(stage, tasks, digest, engine, watch)
-        refuse_changed(output, shards, told["inputs"])
-        return told
+        refuse_changed(output, shards, earlier["inputs"])
+        return earlier
 
 
 def _tokenize(
@@ -244,7 +244,7 @@ def _tokenize(
     counts = _added([_read(record.made) for record in records])
     with files.open_write(files.join(output, "counts.parquet")) as file:
         pq.write_table(counts, file, compression="zstd")
-    told = {
+    fields = {
         "method": stage.method,
         "collocations": collocations,
         "hyphens": stage.hyphens,
@@ -253,7 +253,7 @@ def _tokenize(
         "shards": len(tasks),
         "inputs": inputs_of(tasks, records),
     }
-    return write_artifact(output, "tokens", stage.mark, told)
+    return write_artifact(output, "tokens", stage.mark, fields)
 
 
 def _read(url: str) -> pa.Table:

@@ -19,6 +19,8 @@ from corpusveil.collocations.collocation_table import Collocations, find_entry
 from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import called, compiled, njit
 from corpusveil.errors import not_a_choice
+from corpusveil.spaces import Space
+from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst", "optimal"]
@@ -81,14 +83,14 @@ def _rank(values: Any, order: Any, n: int) -> None:
 @njit(cache=True)
 def _mst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    starts: Any, found: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
+    starts: Any, matches: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
 ) -> None:  # fmt: skip
     n = 0
     for length in range(min(most, last - first), 1, -1):  # longer first, then from left to right: the order of ties
         for t in range(first, last - length + 1):
             entry = _entry(ids, t, length, bits, keys, slots)
             if entry >= 0:
-                starts[n], found[n], sizes[n], values[n] = t, entry, length, -scores[entry]
+                starts[n], matches[n], sizes[n], values[n] = t, entry, length, -scores[entry]
                 n += 1
     lengths[first:last] = 1
     _rank(values, order, n)
@@ -100,7 +102,7 @@ def _mst(
             if lengths[t] != 1 or entries[t] >= 0:
                 free = False
         if free:
-            entries[start] = found[k]
+            entries[start] = matches[k]
             lengths[start] = length
             lengths[start + 1 : start + length] = 0
 
@@ -108,25 +110,25 @@ def _mst(
 @njit(cache=True)
 def _optimal(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    units: Any, found: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
+    units: Any, matches: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
 ) -> None:  # fmt: skip
     best[0] = 0.0
     units[0] = 0
     for end in range(1, last - first + 1):
-        best[end], units[end], sizes[end], found[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
+        best[end], units[end], sizes[end], matches[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
         for length in range(2, min(most, end) + 1):
             entry = _entry(ids, first + end - length, length, bits, keys, slots)
             if entry >= 0:
                 total = best[end - length] + scores[entry]
                 count = units[end - length] + 1
                 if total > best[end] or (total == best[end] and count < units[end]):
-                    best[end], units[end], sizes[end], found[end] = total, count, length, entry
+                    best[end], units[end], sizes[end], matches[end] = total, count, length, entry
     end = last - first
     lengths[first:last] = 0
     while end > 0:
         start = end - sizes[end]
         lengths[first + start] = sizes[end]
-        entries[first + start] = found[end]
+        entries[first + start] = matches[end]
         end = start
 
 
@@ -139,7 +141,7 @@ def _segment(
     t = 0
     room = 0
     starts = np.empty(0, dtype=np.int32)
-    found = np.empty(0, dtype=np.int32)
+    matches = np.empty(0, dtype=np.int32)
     order = np.empty(0, dtype=np.int64)
     sizes = np.empty(0, dtype=np.int8)
     values = np.empty(0, dtype=np.float64)
@@ -154,7 +156,7 @@ def _segment(
         if most * (last - t) + 1 > room:
             room = 2 * most * (last - t) + 1
             starts = np.empty(room, dtype=np.int32)
-            found = np.empty(room, dtype=np.int32)
+            matches = np.empty(room, dtype=np.int32)
             order = np.empty(room, dtype=np.int64)
             sizes = np.empty(room, dtype=np.int8)
             values = np.empty(room, dtype=np.float64)
@@ -163,9 +165,9 @@ def _segment(
         elif method == 0:
             _gst(ids, t, last, most, bits, keys, slots, lengths, entries)
         elif method == 1:
-            _mst(ids, t, last, most, bits, keys, slots, scores, starts, found, order, sizes, values, lengths, entries)
+            _mst(ids, t, last, most, bits, keys, slots, scores, starts, matches, order, sizes, values, lengths, entries)
         else:
-            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, found, sizes, values, lengths, entries)
+            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, matches, sizes, values, lengths, entries)
         t = last
 
 
@@ -180,12 +182,12 @@ def units(
     if not collocations.reading.over_stops or not crossed.any():
         return segment(ids, ends, collocations, method), ends
     kept = np.flatnonzero(~crossed)
-    found = segment(ids[kept], ends[kept], collocations, method)
-    first = np.flatnonzero(found.lengths)
+    segments = segment(ids[kept], ends[kept], collocations, method)
+    first = np.flatnonzero(segments.lengths)
     lengths, entries = np.ones(len(tokens), dtype=np.int8), np.full(len(tokens), _NONE, dtype=np.int32)
-    begin, end = kept[first], kept[first + found.lengths[first] - 1] + 1
+    begin, end = kept[first], kept[first + segments.lengths[first] - 1] + 1
     lengths[begin] = end - begin
-    entries[begin] = found.entries[first]
+    entries[begin] = segments.entries[first]
     inside = np.zeros(len(tokens) + 1, dtype=np.int64)
     np.add.at(inside, begin + 1, 1)
     np.add.at(inside, end, -1)
@@ -219,3 +221,69 @@ def segment(
         entries,
     )
     return Segments(lengths, entries)
+
+
+@compiled
+def _join(
+    starts: Any, ends: Any, classes: Any, ids: Any, offsets: Any, lengths: Any, entries: Any, of_entry: Any,
+    new_starts: Any, new_ends: Any, new_classes: Any, new_ids: Any, new_offsets: Any,
+) -> int:  # fmt: skip
+    """Write one token for each unit; return their number."""
+    n = 0
+    for document in range(offsets.size - 1):
+        new_offsets[document] = n
+        t = offsets[document]
+        while t < offsets[document + 1]:
+            length = max(lengths[t], 1)
+            new_starts[n] = starts[t]
+            new_ends[n] = ends[t + length - 1]
+            new_classes[n] = classes[t]
+            new_ids[n] = of_entry[entries[t]] if entries[t] >= 0 else ids[t]
+            n += 1
+            t += length
+    new_offsets[offsets.size - 1] = n
+    return n
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """Joins tokens to the collocations that a space has.
+
+    ``of_word`` int32 maps ids of the tokenizer to word ids of the table, -1 where it has none; ``of_entry`` int32 its
+    collocations to ids of the space; ``known`` is the number of tokenizer ids that exist without the table.
+    """
+
+    collocations: Collocations
+    method: Method
+    of_word: npt.NDArray[np.int32]
+    of_entry: npt.NDArray[np.int32]
+    known: int
+
+    @classmethod
+    def of(
+        cls, collocations: Collocations, method: Method, space: Space, ids: npt.NDArray[np.int32], known: int, size: int
+    ) -> Joiner:
+        """Prepare for a tokenizer of ``size`` words, of which the first ``known`` exist without the table.
+
+        ``ids`` int32 [W] are the tokenizer's ids of the table's words.
+        """
+        of_word = np.full(size, UNKNOWN, dtype=np.int32)
+        of_word[ids] = np.arange(ids.size)
+        of_entry = np.array([space.id(token) for token in collocations.tokens], dtype=np.int32)
+        return cls(collocations, method, of_word, of_entry, known)
+
+    def __call__(self, tokens: Tokens) -> Tokens:
+        """Return the same text in units."""
+        words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
+        joined, _ = units(tokens, words, self.collocations, self.method)
+        ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN).astype(np.int32)
+        count = len(tokens)
+        starts, ends, new_ids = (np.empty(count, dtype=np.int32) for _ in range(3))
+        classes, offsets = np.empty(count, dtype=np.uint8), np.empty(tokens.offsets.size, dtype=np.int64)
+        size = _join(
+            tokens.starts, tokens.ends, tokens.classes, ids, tokens.offsets, joined.lengths, joined.entries,
+            self.of_entry, starts, ends, classes, new_ids, offsets,
+        )  # fmt: skip
+        return Tokens(
+            tokens.data, tokens.documents, starts[:size], ends[:size], classes[:size], new_ids[:size], offsets
+        )

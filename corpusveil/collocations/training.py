@@ -57,8 +57,8 @@ def find_tokens(url: str) -> TokenFiles:
     fs, path = files.resolve(url)
     if fs.isfile(path):
         return TokenFiles((files.absolute(url),))
-    found = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
-    shards = tuple(files.absolute(name) for name in found if posixpath.basename(name).endswith(LINES))
+    names = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
+    shards = tuple(files.absolute(name) for name in names if posixpath.basename(name).endswith(LINES))
     if not shards:
         raise NotMadeError(
             f"{url}: there are no tokens here; name the output of 'corpusveil tokenize', or text with a sentence on "
@@ -88,7 +88,7 @@ class TrainTask:
 class Trained(Done):
     """The written vectors, and the description of their training."""
 
-    told: dict[str, Any]
+    figures: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ class Train(Stage[Trained]):
     def make(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
         counts = None if self.tokens.counts is None else read_token_counts(self.tokens.counts)
         checkpoint = Checkpoint(self.address("checkpoint"), self.mark)
-        vectors, told = train(
+        vectors, figures = train(
             self.tokens.shards, self.training, checkpoint,
             counts=counts, spool_bytes=self.spool_bytes, watch=self.progress,
         )  # fmt: skip
         write_vectors(self.output, vectors)
         checkpoint.remove()
-        return {"told": told}
+        return {"figures": figures}
 
 
 def write_vectors(output: str, vectors: Vectors) -> None:
@@ -123,7 +123,7 @@ def write_vectors(output: str, vectors: Vectors) -> None:
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 
-def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
+def describe(output: str, trainer: str, call: str, figures: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
     """Write the description of vectors, last, and return it; ``call`` as in ``claimed``."""
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
@@ -135,14 +135,14 @@ def describe(output: str, trainer: str, call: str, told: dict[str, Any], tokens:
         "shards": len(tokens.shards),
         "tokens_digest": _digest(tokens.shards),
         **({} if tokens.hyphens is None else {"hyphens": tokens.hyphens}),
-        **told,
+        **figures,
     }
     return write_artifact(output, "vectors", call, description)
 
 
-def refuse_changed(output: str, told: dict[str, Any], shards: Sequence[str]) -> None:
+def refuse_changed(output: str, description: dict[str, Any], shards: Sequence[str]) -> None:
     """Raise UserError if the tokens differ from those of the finished vectors ``output``."""
-    if told["tokens_digest"] != _digest(shards):
+    if description["tokens_digest"] != _digest(shards):
         raise ChangedError(
             f"{output}: the tokens changed after these vectors were trained on them; choose another output."
         )
@@ -169,14 +169,14 @@ def train_vectors(
     """
     output = files.absolute(output)
     training = training or Training()
-    found = find_tokens(tokens)
-    sizes = [files.size(shard) for shard in found.shards]
-    mark = mark_of(VERSION, dataclasses.asdict(training), list(found.shards), sizes, spool_bytes)
-    stage = Train(files.join(output, WORK), mark, found, training, output, spool_bytes, progress)
+    token_files = find_tokens(tokens)
+    sizes = [files.size(shard) for shard in token_files.shards]
+    mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes, spool_bytes)
+    stage = Train(files.join(output, WORK), mark, token_files, training, output, spool_bytes, progress)
     with claimed(output, "vectors", mark) as finished:
         if finished is not None:
-            refuse_changed(output, finished, found.shards)
+            refuse_changed(output, finished, token_files.shards)
             return finished
         (record,) = run(stage, [TrainTask()], engine, watch)
-        told = {"training": dataclasses.asdict(training), **record.told}
-        return describe(output, "gensim", mark, told, found)
+        fields = {"training": dataclasses.asdict(training), **record.figures}
+        return describe(output, "gensim", mark, fields, token_files)

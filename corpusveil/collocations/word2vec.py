@@ -102,7 +102,7 @@ def count_tokens(shards: Sequence[str]) -> dict[str, int]:
     for lines in _pieces(shards):
         counts.update(b"\n".join(lines).split())
     try:
-        return {token.decode(): count for token, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))}
+        return {token.decode(): count for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))}
     except UnicodeDecodeError:
         raise ArtefactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenize the corpus again.") from None
 

@@ -69,7 +69,7 @@ def commands(folder: str, image: str) -> dict[str, str]:
         "run": "gcloud dataflow flex-template run JOB --region REGION "
         "--template-file-gcs-location gs://BUCKET/templates/corpusveil.json --staging-location gs://PRIVATE/staging "
         "--temp-location gs://PRIVATE/temp --service-account-email ACCOUNT "
-        + " ".join(f"--parameters '{one}'" for one in required),
+        + " ".join(f"--parameters '{parameter}'" for parameter in required),
     }
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
-from corpusveil.evaluation.defaults import DOCUMENTS
+from corpusveil.pipelines.settings.sections import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
 from corpusveil.storage.rows import JSON, Columns
@@ -60,7 +60,6 @@ def match(
     columns: Sequence[str] = (),
     second: tuple[str, Sequence[str]] | None = None,
     most: int = DOCUMENTS,
-    seed: int = 0,
     corpus: str | None = None,
     separator: Separator = "comma",
 ) -> Matched:
@@ -68,7 +67,7 @@ def match(
 
     ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
     made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
-    even sample is taken (reservoir sampling, Vitter 1985, algorithm R, by ``seed``); nothing else is held. Rows without
+    even sample is taken (reservoir sampling, Vitter 1985, algorithm R); nothing else is held. Rows without
     text are no documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder,
     ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
@@ -79,7 +78,7 @@ def match(
         )
     bad: list[str] = []
     chosen, documents, rows = _reservoir(
-        _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(seed)
+        _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(0)
     )
     if not documents:
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
@@ -191,7 +190,7 @@ def _reservoir(rows: Iterator[_Row], most: int, rng: np.random.Generator) -> tup
         elif (place := int(rng.integers(number + 1))) < most:
             reservoir[place] = (number, row)
         number += 1
-    return [row for _, row in sorted(reservoir, key=lambda one: one[0])], number, every
+    return [row for _, row in sorted(reservoir, key=lambda numbered: numbered[0])], number, every
 
 
 def spread(rows: int, most: int) -> list[int]:

@@ -56,32 +56,25 @@ _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
 
 @contextlib.contextmanager
 def _quiet(runner: str) -> Iterator[None]:
-    """Silence Beam's own log on the local runner; other runners report the state of their jobs there."""
-    before = logging.root.manager.disable
-    if runner == DEFAULT_RUNNER:
-        logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
+    """Silence Beam's own log on the local runner, and gRPC's threads about broken connections to its workers.
 
-
-@contextlib.contextmanager
-def _hushed_threads(runner: str) -> Iterator[None]:
-    """Hide messages of gRPC's threads about broken connections to workers of the local runner."""
+    Other runners report the state of their jobs in the log.
+    """
     if runner != DEFAULT_RUNNER:
         yield
         return
-    shown = threading.excepthook
+    disabled, shown = logging.root.manager.disable, threading.excepthook
 
     def hook(raised: threading.ExceptHookArgs) -> None:
         if not raised.exc_type.__module__.startswith("grpc"):
             shown(raised)
 
+    logging.disable(logging.CRITICAL)
     threading.excepthook = hook
     try:
         yield
     finally:
+        logging.disable(disabled)
         threading.excepthook = shown
 
 
@@ -199,7 +192,7 @@ class Beam:
                 "fewer inputs, and a saved space."
             )
         try:
-            with _quiet(self.runner), _hushed_threads(self.runner), pipeline:
+            with _quiet(self.runner), pipeline:
                 pass
             return {} if self.detached else _sums(pipeline.result)
         except Exception as error:  # noqa: BLE001 - engines raise what they like

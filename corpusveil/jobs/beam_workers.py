@@ -6,6 +6,8 @@ answer with an error. On any exception, the processes are killed before anything
 killed would wait two minutes for it: here a shell beside each, which holds a pipe to the run, kills it at once.
 """
 
+# A module of its own: its class derives from one of Beam's, which is imported only where several processes work.
+
 from __future__ import annotations
 
 import contextlib

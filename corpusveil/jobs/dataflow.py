@@ -1,4 +1,4 @@
-"""The Dataflow engine: Beam's, on Google's runner. ``jobs.template`` makes the Flex Template that launches it."""
+"""The Dataflow engine: Beam's, on Google's runner. ``deployment.template`` makes the Flex Template that starts it."""
 
 from __future__ import annotations
 

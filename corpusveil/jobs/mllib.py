@@ -58,18 +58,18 @@ def train_on_spark(
     usual = Training()
     if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
         raise UnknownError(f"{changed[0]}: the trainer spark has no such parameter; leave it out or train with gensim.")
-    found = find_tokens(tokens)
-    sizes = [files.size(shard) for shard in found.shards]
-    call = mark_of("spark", dataclasses.asdict(training), list(found.shards), sizes, partitions)
-    with claimed(output, "vectors", call) as told:
-        if told is None:
-            return _train(found, output, training, master, partitions, call)
-        refuse_changed(output, told, found.shards)
-        return told
+    token_files = find_tokens(tokens)
+    sizes = [files.size(shard) for shard in token_files.shards]
+    call = mark_of("spark", dataclasses.asdict(training), list(token_files.shards), sizes, partitions)
+    with claimed(output, "vectors", call) as description:
+        if description is None:
+            return _train(token_files, output, training, master, partitions, call)
+        refuse_changed(output, description, token_files.shards)
+        return description
 
 
 def _train(
-    found: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None, call: str
+    token_files: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None, call: str
 ) -> dict[str, Any]:
     context = spark_session(master).sparkContext
     refuse_other_python(context)
@@ -79,7 +79,7 @@ def _train(
     session = SparkSession.getActiveSession() or SparkSession(context)
     began = time.monotonic()
     try:
-        lines = context.parallelize(list(found.shards), len(found.shards)).mapPartitions(_sentences)
+        lines = context.parallelize(list(token_files.shards), len(token_files.shards)).mapPartitions(_sentences)
         frame = session.createDataFrame(lines, "tokens array<string>").persist()
         counts = {
             row["token"]: row["count"]
@@ -107,6 +107,6 @@ def _train(
         np.array([counts[row["word"]] for row in rows], dtype=np.int64),
     )
     write_vectors(output, vectors)
-    told = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
+    options = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
     seconds = round(time.monotonic() - began, 3)
-    return describe(output, "spark", call, {"training": told, "seconds": seconds}, found)
+    return describe(output, "spark", call, {"training": options, "seconds": seconds}, token_files)

@@ -10,13 +10,12 @@ adds one by that file and a line of its metadata::
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import typing
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError
+from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError, nearest
 
 if typing.TYPE_CHECKING:
     from corpusveil.storage.engine import Engine
@@ -25,17 +24,17 @@ GROUP = "corpusveil.engines"
 
 
 @functools.cache
-def _found() -> dict[str, dict[str, metadata.EntryPoint]]:
+def _points() -> dict[str, dict[str, metadata.EntryPoint]]:
     """Return the entry points by name and by target; nothing is imported."""
-    found: dict[str, dict[str, metadata.EntryPoint]] = {}
+    points: dict[str, dict[str, metadata.EntryPoint]] = {}
     for point in metadata.entry_points(group=GROUP):
-        found.setdefault(point.name, {})[point.value] = point
-    return found
+        points.setdefault(point.name, {})[point.value] = point
+    return points
 
 
 def names() -> list[str]:
     """Return the names of all engines, sorted."""
-    return sorted(_found())
+    return sorted(_points())
 
 
 def find(name: str) -> type[Engine]:
@@ -44,11 +43,10 @@ def find(name: str) -> type[Engine]:
     Raises UserError for an unknown name, with the nearest known name; for a name in two packages; and for a class that
     cannot be imported.
     """
-    points = _found().get(name)
+    points = _points().get(name)
     if points is None:
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names())}."
-        raise UnknownError(f"{name}: there is no engine of this name; {hint}")
+        hint = nearest(name, names()) or f"; there are: {', '.join(names())}."
+        raise UnknownError(f"{name}: there is no engine of this name{hint}")
     if len(points) > 1:
         raise PackageError(f"Two packages provide an engine {name} ({', '.join(points)}); uninstall either.")
     ((value, point),) = points.items()
@@ -88,17 +86,17 @@ def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
     from pydantic import TypeAdapter, ValidationError
 
     kinds = typing.get_type_hints(engine)
-    found = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    for name, value in found.items():
+    typed = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    for name, value in typed.items():
         try:
             TypeAdapter(kinds[name]).validate_python(value, strict=True)
         except ValidationError as error:
             why = error.errors()[0]["msg"]
             raise BadValueError(f"{name} = {value!r}: this setting of the engine is not valid: {why}.") from None
     for field in dataclasses.fields(engine):
-        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in found:
+        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in typed:
             raise UnsetError(f"{field.name}: this engine needs this setting; add it.")
-    return found
+    return typed
 
 
 def _hint(setting: str, known: list[str]) -> str:

@@ -52,7 +52,7 @@ def _linear(logs: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     """Return the probabilities of fixed-point logarithms, float64."""
     low, high = tables()
     distinct, which = np.unique(logs, return_inverse=True)
-    return np.asarray(np.array([linear(int(one), low, high) for one in distinct])[which])
+    return np.asarray(np.array([linear(int(value), low, high) for value in distinct])[which])
 
 
 def changes_of(shares: npt.NDArray[np.float64], margin: float) -> npt.NDArray[np.float64]:
@@ -74,11 +74,11 @@ def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64
     """
     low, high = tables()
     said = [parts(word) for word in space.vocabulary.words]
-    firsts = model.ids([one[0] for one in said])
+    firsts = model.ids([words[0] for words in said])
     first = np.where(firsts < len(model), firsts, -1).astype(np.int32)
     inner, before = np.ones(len(space)), np.full(len(space), -2, np.int32)
     last = first.copy()
-    for word in (number for number, one in enumerate(said) if len(one) > 1):
+    for word in (number for number, words in enumerate(said) if len(words) > 1):
         ids = model.ids(said[word])
         context = np.where(ids < len(model), ids, -1).astype(np.int32)
         two_before = np.concatenate([[-1], context[:-2]]).astype(np.int32)
@@ -126,11 +126,11 @@ class Candidates:
         rows = self._rows.get(epsilon)
         if rows is None:
             rows = self._rows[epsilon] = np.full(size, -1, np.int64)
-        found = rows[released]
-        if found.size == 0 or found.min() >= 0:
-            return found
+        known = rows[released]
+        if known.size == 0 or known.min() >= 0:
+            return known
         if isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None:
-            new = np.unique(released[found < 0]).astype(np.int64)
+            new = np.unique(released[known < 0]).astype(np.int64)
         else:  # if the law is computed for all inputs of an output, compute it for all outputs
             new = np.flatnonzero(rows < 0)
         self._find(epsilon, new, rows)
@@ -139,16 +139,16 @@ class Candidates:
     def _find(self, epsilon: float, new: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
         every = np.arange(len(self.shares))
         try:
-            found = explain(self.mechanism, epsilon, every, self.shares, new, self.count)
+            laws = explain(self.mechanism, epsilon, every, self.shares, new, self.count)
         except NoClosedForm:
-            found = explain_sampled(self.mechanism, epsilon, every, self.shares, new, self.count)
+            laws = explain_sampled(self.mechanism, epsilon, every, self.shares, new, self.count)
         words = np.full((new.size, self.count), -1, np.int64)
-        words[:, : found.words.shape[1]] = found.words
-        missing = ((words != new[:, None]).all(axis=1)) & (found.own > 0)
+        words[:, : laws.words.shape[1]] = laws.words
+        missing = ((words != new[:, None]).all(axis=1)) & (laws.own > 0)
         words[missing, -1] = new[missing]
         emissions = np.zeros(words.shape)
-        emissions[:, : found.words.shape[1]] = found.joint / self.shares[found.words]
-        emissions[missing, -1] = found.own[missing]
+        emissions[:, : laws.words.shape[1]] = laws.joint / self.shares[laws.words]
+        emissions[missing, -1] = laws.own[missing]
         if self._used + new.size > len(self.words):
             room = max(2 * len(self.words), self._used + new.size)
             words_before, emissions_before = self.words[: self._used], self.emissions[: self._used]
@@ -156,13 +156,13 @@ class Candidates:
             self.words[: self._used], self.emissions[: self._used] = words_before, emissions_before
             self.odds = np.resize(self.odds, room)
         joint = np.zeros(words.shape)
-        joint[:, : found.words.shape[1]] = found.joint
+        joint[:, : laws.words.shape[1]] = laws.joint
         far = (words < 0) | ((joint < self.cut * joint[:, :1]) & (words != new[:, None]))
         words[far] = -1
         front = np.argsort(far, axis=1, kind="stable")
         words, emissions = np.take_along_axis(words, front, 1), np.take_along_axis(emissions, front, 1)
         some = slice(self._used, self._used + new.size)
         self.words[some], self.emissions[some] = words, np.where(words >= 0, emissions, 0.0)
-        self.odds[some] = self.shares[new] * found.own / (self.shares[words[:, 0]] * emissions[:, 0])
+        self.odds[some] = self.shares[new] * laws.own / (self.shares[words[:, 0]] * emissions[:, 0])
         rows[new] = np.arange(self._used, self._used + new.size)
         self._used += new.size

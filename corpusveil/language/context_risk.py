@@ -12,17 +12,30 @@ import functools
 import hashlib
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.budget import Budget
+from corpusveil.compiled import called, compiled
 from corpusveil.errors import DataError
 from corpusveil.language.channel import ALL
 from corpusveil.language.denoise import LEAST, Denoiser, Reader, reader_of
+from corpusveil.language.fixed import linear, tables
 from corpusveil.language.lattice import search_runs
+from corpusveil.language.lookup import (
+    begin_of,
+    entry_in,
+    left_of,
+    log_in,
+    log_of,
+    pair,
+    second_in,
+    size_of,
+    third_in,
+)
 from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.language.model_text import sampled_text
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import Prior, prior_of, word_risk
 from corpusveil.sampling.draws import RESAMPLE, TERM, DrawKey, Draws
@@ -30,6 +43,79 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.policy import TextPolicy
+
+
+@called
+def _of_trigrams(at: float, context: Any, last: Any, arrays: Any, low: Any, high: Any) -> Any:
+    """Return the word of a draw among the trigrams after a context, and the rest of the draw; -1 for none."""
+    left = linear(left_of(arrays.bigrams, context), low, high)
+    begin = begin_of(arrays.bigrams, context)
+    for place in range(begin, begin + size_of(arrays.bigrams, context)):
+        slot = arrays.slots3[place]
+        if slot == np.uint64(0):
+            continue
+        word = third_in(slot)
+        entry = pair(last, word, arrays.regions, arrays.slots)
+        shorter = linear(log_of(arrays.bigrams, entry), low, high) if entry >= 0 else 0.0
+        at -= max(0.0, linear(log_in(slot), low, high) - left * shorter)
+        if at < 0.0:
+            return word, 0.0
+    return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
+
+
+@called
+def _of_bigrams(at: float, last: Any, arrays: Any, low: Any, high: Any) -> Any:
+    """Return the word of a draw among the bigrams after a word, and the rest of the draw; -1 for none."""
+    left = linear(np.int64(arrays.left2[last]), low, high)
+    for place in range(np.int64(arrays.regions[last]), np.int64(arrays.regions[last + 1])):
+        slot = arrays.slots[place]
+        if slot == np.uint64(0):
+            continue
+        word = second_in(slot)
+        counted = linear(log_of(arrays.bigrams, entry_in(slot)), low, high)
+        at -= max(0.0, counted - left * linear(np.int64(arrays.first[word]), low, high))
+        if at < 0.0:
+            return word, 0.0
+    return np.int64(-1), min(at / left, 1.0) if left > 0.0 else 0.0
+
+
+@compiled
+def _say(uniform: Any, length: int, starts: Any, firsts: Any, arrays: Any, low: Any, high: Any, out: Any) -> None:
+    unknown = arrays.left2.size
+    for t in range(out.size):
+        place = t % length
+        last = np.int64(out[t - 1]) if place >= 1 else np.int64(-1)
+        last = np.int64(-1) if last == unknown else last
+        before = np.int64(out[t - 2]) if place >= 2 and last >= 0 else np.int64(-1)
+        before = np.int64(-1) if before == unknown else before
+        at = uniform[t]
+        word = np.int64(-1)
+        if last < 0:
+            word = np.searchsorted(starts, at, side="right")
+        else:
+            context = pair(before, last, arrays.regions, arrays.slots)
+            if context >= 0:
+                word, at = _of_trigrams(at, context, last, arrays, low, high)
+            if word < 0:
+                word, at = _of_bigrams(at, last, arrays, low, high)
+            if word < 0:
+                word = np.searchsorted(firsts, at, side="right")
+        out[t] = min(word, unknown)
+
+
+def sampled_text(model: LanguageModel, uniform: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.int32]:
+    """Return runs of ``length`` words each, a draw from 0 to below 1 a word; float64 [T] -> the model's ids, int32 [T].
+
+    They may include ``<unk>``, which is no context for the next word.
+    """
+    low, high = tables()
+    sums = [np.cumsum([linear(value, low, high) for value in logs.tolist()]) for logs in
+            (model.arrays.start, model.arrays.first)]  # fmt: skip
+    starts, firsts = (sum / sum[-1] for sum in sums)
+    out = np.empty(uniform.size, np.int32)
+    _say(uniform, length, starts, firsts, model.arrays, low, high, out)
+    return out
+
 
 RUNS = 2000
 WORDS = 20
@@ -87,18 +173,18 @@ def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> 
     released = text.drawn.copy()
     draws = Draws.of_tokens(text.key, known.size)
     released[known] = mechanism.privatize(text.truth[known], epsilon, draws)
-    found = np.empty_like(released)
+    guesses = np.empty_like(released)
     reader = text.reader
     with reader.lock:
         rows = reader.candidates.rows(epsilon, released)
         offsets = np.arange(0, released.size + 1, WORDS)
         search_runs(
             released, rows, offsets, reader.candidates.words, reader.candidates.emissions, reader.unknown, reader.rho,
-            LEAST, False, ALL, reader.said, model.arrays, reader.room, found,
+            LEAST, False, ALL, reader.said, model.arrays, reader.room, guesses,
         )  # fmt: skip
         alone = reader.candidates.words[rows, 0]
     truth = text.truth[known]
-    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (found, alone, released))
+    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (guesses, alone, released))
     single = word_risk(mechanism, epsilon, text.prior).share
     return ContextRisk(by_search, by_law, unchanged, single, known.size)
 

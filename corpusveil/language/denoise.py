@@ -44,7 +44,7 @@ AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 MARGIN = 0.4
-"""The default for texts to be read, in nats: the largest at which no measured utility falls (docs/readable.md)."""
+"""The default for texts to be read, in nats: the largest at which no utility falls (docs/evaluation-figures.md)."""
 NO_FACTS = "A denoised text reads well, but no single fact in it can be trusted: any word may be a wrong guess."
 CUT = 1e-3
 """The least share, relative to the likeliest, of a candidate without context."""
@@ -293,12 +293,12 @@ class Denoiser:
         index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
         runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
         index = index[:places]
-        found = np.empty(places, np.int32)
+        originals = np.empty(places, np.int32)
         search_runs(
             out[index], rows[index], starts[: runs + 1], law.words, law.emissions, reader.unknown, rho, LEAST,
-            self.search.aim == "sentence", reader.changes, reader.said, self.model.arrays, reader.room, found,
+            self.search.aim == "sentence", reader.changes, reader.said, self.model.arrays, reader.room, originals,
         )  # fmt: skip
-        out[index] = found
+        out[index] = originals
 
     def epsilons(self, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return the epsilon at which each replaced token was replaced, float64 [K], as any reader can compute it."""

@@ -240,13 +240,13 @@ def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
         if several and said.last[word] >= 0:
             own = pair(said.before[word], said.last[word], arrays.regions, arrays.slots)
         for v in range(w.kept[t - 1]):
-            found = own if several else w.entry[t, v, k]
-            w.contexts[t, v, k] = found
+            entry = own if several else w.entry[t, v, k]
+            w.contexts[t, v, k] = entry
             w.left3[t, v, k] = 1.0
             w.members[t, v, k] = 0
-            if found >= 0:
-                w.left3[t, v, k] = linear(left_of(arrays.bigrams, found), said.low, said.high)
-                w.members[t, v, k] = arrays.bigrams[3 * found + 2]
+            if entry >= 0:
+                w.left3[t, v, k] = linear(left_of(arrays.bigrams, entry), said.low, said.high)
+                w.members[t, v, k] = arrays.bigrams[3 * entry + 2]
 
 
 @called
@@ -288,24 +288,24 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
                     continue
                 members = w.members[t - 1, u, v]
                 wanted = 0
-                for one in range(asked):
-                    w.wanted[wanted] = w.asked[one]
-                    wanted += members & member(w.hashes[w.asked[one]]) != 0
+                for n in range(asked):
+                    w.wanted[wanted] = w.asked[n]
+                    wanted += members & member(w.hashes[w.asked[n]]) != 0
                 if wanted == 0:
                     continue
                 begin, width = begin_of(arrays.bigrams, context), size_of(arrays.bigrams, context)
-                for one in range(wanted):
-                    at = begin + spot(w.hashes[w.wanted[one]], width)
-                    w.spots[one] = at
-                    w.probes[one] = slots[at]
+                for n in range(wanted):
+                    at = begin + spot(w.hashes[w.wanted[n]], width)
+                    w.spots[n] = at
+                    w.probes[n] = slots[at]
                 left = w.left3[t - 1, u, v]
-                for one in range(wanted):
-                    slot = w.probes[one]
+                for n in range(wanted):
+                    slot = w.probes[n]
                     if slot == 0:
                         continue
-                    k = w.wanted[one]
+                    k = w.wanted[n]
                     word = w.firsts[t, w.chosen[t, k]]
-                    slot = found_from(slot, w.spots[one], word, begin, width, BY_LAST, slots)
+                    slot = found_from(slot, w.spots[n], word, begin, width, BY_LAST, slots)
                     if slot == 0:
                         continue
                     value = linear(log_in(slot), low, high)
@@ -346,13 +346,13 @@ def _back(t: int, now: int, whole: bool, w: Any) -> None:
         for u in range(w.kept[t - 2]):
             backed = w.left3[t - 1, u, v] * known
             w.after[then, u, v] = max(backed, lacking) if whole else backed + lacking
-    for one in range(w.ends[t], w.ends[t + 1]):
-        u, v, k = w.triples[one, 0], w.triples[one, 1], w.triples[one, 2]
-        more = w.extra[one] * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k]
+    for n in range(w.ends[t], w.ends[t + 1]):
+        u, v, k = w.triples[n, 0], w.triples[n, 1], w.triples[n, 2]
+        more = w.extra[n] * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k]
         if not whole:
             w.after[then, u, v] += more
         else:
-            reached = w.base[t, v, k] * w.left3[t - 1, u, v] + w.extra[one]
+            reached = w.base[t, v, k] * w.left3[t - 1, u, v] + w.extra[n]
             w.after[then, u, v] = max(w.after[then, u, v], reached * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k])
     best = 0.0
     for u in range(w.kept[t - 2]):
@@ -403,7 +403,7 @@ def search_runs(
                 w.after[now, v, k] = 1.0
         for t in range(size, 0, -1):
             best = -1.0
-            found = released[first + t - 1]
+            likeliest = released[first + t - 1]
             for k in range(w.kept[t]):
                 word = w.words[t, w.chosen[t, k]]
                 if word < 0:
@@ -416,8 +416,8 @@ def search_runs(
                     share *= changes[released[first + t - 1]]
                 if share > best:
                     best = share
-                    found = word
-            out[first + t - 1] = found
+                    likeliest = word
+            out[first + t - 1] = likeliest
             if t > 1:
                 _back(t, now, whole, w)
                 now = 1 - now

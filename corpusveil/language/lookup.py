@@ -153,8 +153,8 @@ def fill(logs: Any, lefts: Any, starts: Any, words: Any, entry: Any, before: Any
         bigrams[at] = (np.uint64(-np.int64(lefts[k])) << _HALF) | np.uint64(-np.int64(logs[k]))
         bigrams[at + 1] = (np.uint64(before + starts[k]) << _HALF) | np.uint64(starts[k + 1] - starts[k])
         members = _NONE
-        for one in range(starts[k], starts[k + 1]):
-            members |= member(mixed(words[one]))
+        for n in range(starts[k], starts[k + 1]):
+            members |= member(mixed(words[n]))
         bigrams[at + 2] = members
 
 

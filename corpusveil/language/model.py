@@ -131,8 +131,8 @@ class LanguageModel:
     def ids(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Return the ids of words, int32 [k]; that of ``<unk>`` for a word that the vocabulary lacks."""
         lower = [word.lower() for word in words]
-        found = (self.vocabulary.id(word) if word in self.vocabulary else self.unknown for word in lower)
-        return np.fromiter(found, np.int32, len(lower))
+        ids = (self.vocabulary.id(word) if word in self.vocabulary else self.unknown for word in lower)
+        return np.fromiter(ids, np.int32, len(lower))
 
     def score(
         self, before: npt.NDArray[np.int32], last: npt.NDArray[np.int32], words: npt.NDArray[np.int32]
@@ -173,10 +173,10 @@ class LanguageModel:
 
 def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: Reading) -> str:
     """Return the SHA-256 of a model's content, hexadecimal; ``sums`` are those of its arrays (``sum_of``)."""
-    told = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
+    digests = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
     if reading.over_hyphens:  # earlier models keep their digests
-        told["over_hyphens"] = "true"
-    return hashlib.sha256("".join(f"{name} {told[name]}\n" for name in sorted(told)).encode()).hexdigest()
+        digests["over_hyphens"] = "true"
+    return hashlib.sha256("".join(f"{name} {digests[name]}\n" for name in sorted(digests)).encode()).hexdigest()
 
 
 def sum_of(*pieces: npt.NDArray[Any]) -> str:
@@ -203,9 +203,9 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     or if it is damaged.
     """
     address = files.absolute(files.as_text(url))
-    told = read_artifact(address, "model")
+    description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
-    folder = home.local_folder(address, names, str(told.get("digest")))
+    folder = home.local_folder(address, names, str(description.get("digest")))
     damaged = ArtefactError(
         f"{address}: this model is damaged; copy it again from an undamaged copy, or make it again."
     )
@@ -216,12 +216,14 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
         raise damaged from None
     whole: list[Any] = [read_only(np.asarray(array)) for array in mapped]
     arrays = Arrays(*whole)
-    reading = reading_of(address, told)
+    reading = reading_of(address, description)
     if not _fits(len(vocabulary), arrays) or (
-        verify and digest_of(vocabulary, sums_of(arrays), reading) != told["digest"]
+        verify and digest_of(vocabulary, sums_of(arrays), reading) != description["digest"]
     ):
         raise damaged
-    return LanguageModel(vocabulary, arrays, told["digest"], int(told["least"]), reading, address, told)
+    return LanguageModel(
+        vocabulary, arrays, description["digest"], int(description["least"]), reading, address, description
+    )
 
 
 def _fits(words: int, arrays: Arrays) -> bool:

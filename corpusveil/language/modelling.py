@@ -117,8 +117,8 @@ class Gather(Stage[Gathered]):
             BY_CONTEXT: self._put(task, BY_CONTEXT, keys_of(three[:, 0], three[:, 1]), counts3, three[:, 2]),
             BY_SUFFIX: self._put(task, BY_SUFFIX, keys_of(three[:, 1], three[:, 2]), counts3),
         }
-        found = Discounts.of(counts3)
-        return {"made": list(made.values()), "once": found.once, "twice": found.twice}
+        discounts = Discounts.of(counts3)
+        return {"made": list(made.values()), "once": discounts.once, "twice": discounts.twice}
 
     def _put(self, task: PartTask, kind: str, keys: Keys, counts: Any, words: Any = None) -> str:
         url = self.address("made", f"{stem(task)}-{kind}.parquet")
@@ -142,9 +142,9 @@ class Smooth(Stage[Smoothed]):
     name: ClassVar[str] = "levels"
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        found = self._range(task)
-        made = level(found, self.discount, complete=self.complete)
-        sums = Sums.of(made, found.counts2, self.size)
+        counted = self._range(task)
+        made = level(counted, self.discount, complete=self.complete)
+        sums = Sums.of(made, counted.counts2, self.size)
         used = np.flatnonzero(sums.begin + sums.end)
         tables = {
             "bigrams": {"key": made.bigrams, "before": made.before, "left": made.left, "after": np.diff(made.starts)},
@@ -168,7 +168,7 @@ class Smooth(Stage[Smoothed]):
             keys = _joined(tables, "key", np.uint64)
             rest = [_joined(tables, name, np.int32 if name == "word" else np.int64) for name in names]
             order = np.lexsort((rest[0], keys)) if kind == BY_CONTEXT else np.argsort(keys, kind="stable")
-            columns += [keys[order], *(one[order] for one in rest)]
+            columns += [keys[order], *(column[order] for column in rest)]
         return Range(*columns)
 
 
@@ -184,30 +184,30 @@ def build_model(
     trigrams are missing or damaged, or if another call made the output; WorkError if another run is in progress.
     """
     output, counts = files.absolute(output), files.absolute(counts)
-    told = _trigram_counts(counts)
-    least = (pruning or Pruning()).least(told["options"]["min_count"])
-    with claimed(output, "model", mark_of(VERSION, told["digest"], least)) as made:
-        return _build(counts, told, output, engine, least, watch) if made is None else made
+    description = _trigram_counts(counts)
+    least = (pruning or Pruning()).least(description["options"]["min_count"])
+    with claimed(output, "model", mark_of(VERSION, description["digest"], least)) as made:
+        return _build(counts, description, output, engine, least, watch) if made is None else made
 
 
 def _build(
-    counts: str, told: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: Watch | None
+    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: Watch | None
 ) -> dict[str, Any]:
-    work, mark = files.join(output, WORK), mark_of(VERSION, told["digest"], least)
+    work, mark = files.join(output, WORK), mark_of(VERSION, of["digest"], least)
     vocabulary = _vocabulary(counts, least[0])
     write_vocabulary(vocabulary, files.join(output, VOCABULARY))
-    ranges = min(MOST_RANGES, 1 << max(0, int(told["ngrams"]) // RANGE_NGRAMS).bit_length())
+    ranges = min(MOST_RANGES, 1 << max(0, int(of["ngrams"]) // RANGE_NGRAMS).bit_length())
     gather = Gather(work, mark, counts, files.join(output, VOCABULARY), least, ranges)
-    gathered = run(gather, [PartTask(part, told["parts"] + 1) for part in range(1, told["parts"] + 1)], engine, watch)
-    threes = sum((Discounts(one.once, one.twice) for one in gathered), Discounts())
-    keys = tuple(url for one in gathered for url in one.made)
+    gathered = run(gather, [PartTask(part, of["parts"] + 1) for part in range(1, of["parts"] + 1)], engine, watch)
+    threes = sum((Discounts(record.once, record.twice) for record in gathered), Discounts())
+    keys = tuple(url for record in gathered for url in record.made)
     smooth = Smooth(work, mark, keys, len(vocabulary), threes.value, max(least) == 1)
     levels = run(smooth, [PartTask(part, ranges) for part in range(ranges)], engine, watch)
-    twos = sum((Discounts(one.once, one.twice) for one in levels), Discounts())
-    sums = _sums([one.made[2] for one in levels], len(vocabulary))
-    words = Words.of(sums, twos.value, _counted(vocabulary), told["words"])
-    made = [(one.made[0], one.made[1]) for one in levels]
-    sizes = sum(one.bigrams for one in levels), sum(one.trigrams for one in levels)
+    twos = sum((Discounts(record.once, record.twice) for record in levels), Discounts())
+    sums = _sums([record.made[2] for record in levels], len(vocabulary))
+    words = Words.of(sums, twos.value, _counted(vocabulary), of["words"])
+    made = [(record.made[0], record.made[1]) for record in levels]
+    sizes = sum(record.bigrams for record in levels), sum(record.trigrams for record in levels)
     arrays = with_bigrams(words, (_level(*urls) for urls in made), *sizes)
     checked = {}
     for name, array in arrays._asdict().items():
@@ -215,13 +215,13 @@ def _build(
             checked[name] = _write(files.join(output, f"{name}.npy"), array.size, array.dtype, [array])
     thirds = _thirds(arrays, made)
     checked["slots3"] = _write(files.join(output, "slots3.npy"), 2 * sizes[1], "<u8", thirds)
-    reading = reading_of(counts, told)
+    reading = reading_of(counts, of)
     description = {
-        "counts": told["digest"],
+        "counts": of["digest"],
         "digest": digest_of(vocabulary, checked, reading),
         "least": max(least),
         "min_count": list(least),
-        **reading.told(),
+        **reading.fields(),
         "words": len(vocabulary),
         "bigrams": sizes[0],
         "trigrams": sizes[1],
@@ -274,14 +274,14 @@ def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.
 
 
 def model_of(
-    vocabulary: Vocabulary, found: Range, least: int, tokens: int, reading: Reading = EARLIER
+    vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: Reading = EARLIER
 ) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 
     ``tokens`` is the number of all words, including unknown words.
     """
-    made = level(found, Discounts.of(found.counts3).value, complete=least == 1)
-    sums = Sums.of(made, found.counts2, len(vocabulary))
+    made = level(counted, Discounts.of(counted.counts3).value, complete=least == 1)
+    sums = Sums.of(made, counted.counts2, len(vocabulary))
     words = Words.of(sums, Discounts.of(made.before).value, _counted(vocabulary), tokens)
     arrays = with_bigrams(words, [made], made.bigrams.size, made.words.size)
     arrays = arrays._replace(slots3=thirds_of(arrays, made))
@@ -290,33 +290,33 @@ def model_of(
 
 def model_of_counts(counts: str) -> LanguageModel:
     """Return the model of the output of ``corpusveil count``, in memory. Raises UserError if trigrams are missing."""
-    told = _trigram_counts(counts)
-    least = told["options"]["min_count"]
+    description = _trigram_counts(counts)
+    least = description["options"]["min_count"]
     vocabulary = _vocabulary(counts, least)
     folder = files.join(counts, "ngrams")
     table = pa.concat_tables([_table(files.join(folder, name)) for name in files.listing(folder)])
     names = pa.array(vocabulary.words, pa.string())
     two, three = (_ids(counts, table, names, n, least) for n in (2, 3))
-    return model_of(vocabulary, range_of(*two, *three), least, told["words"], reading_of(counts, told))
+    return model_of(vocabulary, range_of(*two, *three), least, description["words"], reading_of(counts, description))
 
 
 def _thirds(arrays: Arrays, made: Sequence[tuple[str, str]]) -> Iterator[npt.NDArray[np.uint64]]:
     first = 0
     for urls in made:
-        found = _level(*urls)
-        yield thirds_of(arrays, found, first)
-        first += found.bigrams.size
+        smoothed = _level(*urls)
+        yield thirds_of(arrays, smoothed, first)
+        first += smoothed.bigrams.size
 
 
 def _trigram_counts(counts: str) -> dict[str, Any]:
     """Return the description of complete counts with trigrams."""
-    told = read_artifact(counts, "counts")
-    most, there = told["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
+    description = read_artifact(counts, "counts")
+    most, there = description["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
     if most < ORDER:
         raise MismatchError(f"{counts}: these were counted with max_n {most}, and {ORDER} is needed; count again.")
-    if there != told["parts"] + 1:
-        raise missing_parts(counts, there, told["parts"] + 1)
-    return told
+    if there != description["parts"] + 1:
+        raise missing_parts(counts, there, description["parts"] + 1)
+    return description
 
 
 def _write(url: str, size: int, dtype: Any, pieces: Iterable[npt.NDArray[Any]]) -> str:
@@ -374,12 +374,12 @@ def _ids(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tupl
     """Return the n-grams of n words that occur often enough, int32 [K, n], and their counts."""
     table = table.filter(pc.and_(pc.equal(table["n"], n), pc.greater_equal(table["count"], least)))
     lists = pc.split_pattern(table["ngram"].combine_chunks(), " ")
-    found = pc.index_in(lists.flatten(), value_set=names)
-    if found.null_count or len(found) != n * table.num_rows:
+    places = pc.index_in(lists.flatten(), value_set=names)
+    if places.null_count or len(places) != n * table.num_rows:
         raise ArtefactError(
             f"{url}: these counts are damaged, since an n-gram has a word that is not counted; count again."
         )
-    return found.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)
+    return places.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)
 
 
 def _table(url: str) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.joined_tokens import Joiner
+from corpusveil.collocations.tokenizers import Joiner
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts

@@ -97,30 +97,30 @@ class Level:
     shares: Floats
 
 
-def level(found: Range, discount: float, *, complete: bool) -> Level:
+def level(counted: Range, discount: float, *, complete: bool) -> Level:
     """Smooth the trigrams of a range, and count the words before bigrams.
 
     ``complete`` says that no trigram was left out. Raises UserError if a trigram's bigrams are missing.
     """
-    context, suffix = _find(found.bigrams, found.contexts), _find(found.bigrams, found.suffixes)
-    size = found.bigrams.size
-    totals = np.bincount(context, found.counts3, size)
-    totals = totals if complete else np.maximum(totals, found.counts2)
-    shares = (found.counts3 - discount) / totals[context]
+    context, suffix = _find(counted.bigrams, counted.contexts), _find(counted.bigrams, counted.suffixes)
+    size = counted.bigrams.size
+    totals = np.bincount(context, counted.counts3, size)
+    totals = totals if complete else np.maximum(totals, counted.counts2)
+    shares = (counted.counts3 - discount) / totals[context]
     left = np.clip(1.0 - np.bincount(context, shares, size), 0.0, 1.0)
-    accounted = np.bincount(suffix, found.suffix_counts, size)
-    before = np.bincount(suffix, minlength=size) + (found.counts2 > accounted)
+    accounted = np.bincount(suffix, counted.suffix_counts, size)
+    before = np.bincount(suffix, minlength=size) + (counted.counts2 > accounted)
     starts = np.concatenate([[0], np.cumsum(np.bincount(context, minlength=size))])
-    return Level(found.bigrams, before.astype(np.int64), left, starts.astype(np.int64), found.words, shares)
+    return Level(counted.bigrams, before.astype(np.int64), left, starts.astype(np.int64), counted.words, shares)
 
 
 def _find(keys: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
-    found = np.searchsorted(keys, wanted)
-    if wanted.size and (not keys.size or (keys[np.minimum(found, keys.size - 1)] != wanted).any()):
+    places = np.searchsorted(keys, wanted)
+    if wanted.size and (not keys.size or (keys[np.minimum(places, keys.size - 1)] != wanted).any()):
         raise ArtefactError(
             "These counts are damaged, since a trigram is counted and its bigrams are not; count again."
         )
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(places, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,30 +217,30 @@ def refuse_over(spending: Spending, books: Books) -> None:
     composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
     sums = caps.sums()
     most = min(caps.total or 0.0, as_float(INFINITE - 1))
-    found, composed = books.worst(sums, caps.delta if composing else None, most, of_planned=True)
+    heaviest, composed = books.worst(sums, caps.delta if composing else None, most, of_planned=True)
     names = metric_names(books.kinds)
-    for worst in found:
+    for worst in heaviest:
         if worst.over:
             unit = "nats of plain LDP" if worst.reading == "ldp" else f"in {names[worst.metric]}"
             parts = [part for part in books.make_up(worst.unit) if worst.metric in ("", part.about.metric)]
-            told = [(part, as_float(part.sums[worst.reading])) for part in parts]
-            raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, told, worst.over)
+            spent_by = [(part, as_float(part.sums[worst.reading])) for part in parts]
+            raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, spent_by, worst.over)
     if composed is not None and caps.delta is not None:
         parts = books.make_up(composed[1])
-        told = [(part, composed_epsilon(part.spent, caps.delta)) for part in parts]
-        raise _over("cap", caps, "total", composed[0], f"at delta = {caps.delta:g}", told, 0)
+        spent_by = [(part, composed_epsilon(part.spent, caps.delta)) for part in parts]
+        raise _over("cap", caps, "total", composed[0], f"at delta = {caps.delta:g}", spent_by, 0)
 
 
 def _over(
-    option: str, caps: Caps, reading: str, value: float, unit: str, told: Sequence[tuple[MakeUp, float]], over: int
+    option: str, caps: Caps, reading: str, value: float, unit: str, spent_by: Sequence[tuple[MakeUp, float]], over: int
 ) -> CapError:
     """Return the refusal: what the worst unit spent, of what that consists, and what would help."""
     before = "; ".join(
         f"{figure(spent)} by release {part.about.release} ({several(part.noises, 'document')})"
-        for part, spent in told
+        for part, spent in spent_by
         if not part.planned
     )
-    now = [(part, spent) for part, spent in told if part.planned]
+    now = [(part, spent) for part, spent in spent_by if part.planned]
     documents = sum(part.noises for part, _ in now)
     copies = documents - min(documents, sum(part.texts for part, _ in now)) if now and now[0][0].texts else 0
     of = several(documents, "document") + (

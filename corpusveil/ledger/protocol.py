@@ -49,6 +49,7 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
     seen: dict[str, Any] = {}
     if refuse is not None:
         refuse((yield from _look(seen, ())))
+    # An entry that is not kept may still be withdrawn by its run, so this run writes its own.
     kept = kept_of((yield Step("list")))
     there = {name[:32] for name in kept}
     mine = {f"{digest}.{run}.parquet": entry for digest, entry in planned.items() if digest not in there}
@@ -56,6 +57,7 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
         yield Step("create", name, entry)
     if refuse is not None:
         before = len(seen)
+        # The second look comes after the writing: of two runs that write before either looks, one sees both.
         try:
             entries = yield from _look(seen, mine)
             if len(seen) > before:
@@ -88,6 +90,7 @@ def _look(seen: dict[str, Any], mine: Container[str]) -> Steps[list[Any]]:
     """Return all entries except ``mine``, and read those not ``seen``; entries withdrawn meanwhile are left out."""
     names = [name for name in entries_of((yield Step("list"))) if name not in mine]
     for name in names:
+        # A name is a digest of its content, so what was read once is not read again.
         if name not in seen and (entry := (yield Step("read", name))) is not None:
             seen[name] = entry
     return [seen[name] for name in names if name in seen]

@@ -209,10 +209,10 @@ class Books:
                 ).fetchall()
                 for number, value, unit, over in rows:
                     metric = "" if number < 0 else self._metrics[number]
-                    found = Worst(reading, metric, int(value), unit, over)
-                    before = most.get((reading, metric), found)
-                    both = over if before is found else over + before.over
-                    larger = max(before, found, key=lambda worst: (worst.value, worst.unit))
+                    candidate = Worst(reading, metric, int(value), unit, over)
+                    before = most.get((reading, metric), candidate)
+                    both = over if before is candidate else over + before.over
+                    larger = max(before, candidate, key=lambda worst: (worst.value, worst.unit))
                     most[reading, metric] = Worst(reading, metric, larger.value, larger.unit, both)
             if delta is not None and not (of_planned and composed):
                 composed = self._composed(delta, above if composed is None else composed[0], of_planned) or composed
@@ -248,7 +248,7 @@ class Books:
         rows = self._db.execute(
             f"SELECT kind, tokens, total, largest, ldp, count(*) FROM {self._spent(where)} GROUP BY ALL ORDER BY ALL"
         ).fetchall()
-        found = []
+        make_ups = []
         for kind in sorted({row[0] for row in rows}):
             about, planned = self.kinds[kind]
             mine = [row for row in rows if row[0] == kind]
@@ -263,8 +263,8 @@ class Books:
                 texts = self._db.execute(
                     f"SELECT count(DISTINCT text) FROM {_read(self._notes)} WHERE unit_{number} = '{unit}'::UUID"
                 ).fetchall()[0][0]
-            found.append(MakeUp(about, planned, sum(row[5] for row in mine), sums, tuple(spent), texts))
-        return found
+            make_ups.append(MakeUp(about, planned, sum(row[5] for row in mine), sums, tuple(spent), texts))
+        return make_ups
 
     def lines(self) -> list[tuple[About, int, int, tuple[int, ...]]]:
         """Return the number, tokens and largest readings of the documents of each line of a listing.
@@ -272,7 +272,7 @@ class Books:
         A line is a namespace, release and text column; its documents are counted by the first unit of the ledger.
         """
         first = min((about.unit for about, _ in self.kinds), default="")
-        found = []
+        listing = []
         for (about, _), sources in zip(self.kinds, self._sources, strict=True):
             if about.unit == first:
                 largest = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
@@ -281,8 +281,8 @@ class Books:
                     f"SELECT count(*), coalesce(sum(tokens), 0), {sums} FROM "
                     f"(SELECT noise, {largest} FROM {_read(sources)} GROUP BY noise)"
                 ).fetchall()[0]
-                found.append((about, documents, int(tokens), tuple(most)))
-        return found
+                listing.append((about, documents, int(tokens), tuple(most)))
+        return listing
 
 
 def _read(paths: Sequence[str]) -> str:

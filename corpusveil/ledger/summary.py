@@ -136,7 +136,7 @@ class Ledger:
                 called,
                 delta,
                 None if delta is None else epsilon,
-                one=True,
+                of_one_unit=True,
             )
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
@@ -169,7 +169,7 @@ def _line(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
-    """What a ledger says of its ``units``, or of ``one`` of them; ``releases`` has a line for each release.
+    """What a ledger says of its ``units``, or of a single one; ``releases`` has a line for each release.
 
     Lines are by data set, release and text column, with the largest readings of a document, or the sums of one unit.
     ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric; ``names``
@@ -185,7 +185,7 @@ class LedgerSummary(Shown):
     names: dict[str, str]
     delta: float | None = None
     composed: float | None = None
-    one: bool = False
+    of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything by name, for JSON."""
@@ -212,11 +212,13 @@ class LedgerSummary(Shown):
         ]
         units = " or ".join(Unit.of(name).noun for name in self.units)
         title, of_what = (
-            (f"One {units} in", "it has spent") if self.one else (f"All units ({units}) of", f"the worst {units}")
+            (f"One {units} in", "it has spent")
+            if self.of_one_unit
+            else (f"All units ({units}) of", f"the worst {units}")
         )
         heads = (
             {"total": "epsilons", "largest": "of tokens"}
-            if self.one
+            if self.of_one_unit
             else {"total": "epsilons of a document", "largest": "of a token"}
         )
         columns = ("date", "namespace", "release", "column", "metric", "documents", "tokens", *READING_NAMES)

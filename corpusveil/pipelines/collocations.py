@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.score import TABLE, score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
@@ -44,21 +43,21 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
     engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
-    least, longest = told["options"]["min_count"], told["options"]["max_n"]
+        made = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
+    least, longest = made["options"]["min_count"], made["options"]["max_n"]
     watch.say(
-        f"{output}: {several(told['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
+        f"{output}: {several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
         f"{several(least, 'time')}; "
-        f"{several(told['documents'], 'document')}, {several(told['sentences'], 'sentence')}, "
-        f"{several(told['words'], 'word')}, {several(told['different_words'], 'different word')}; "
+        f"{several(made['documents'], 'document')}, {several(made['sentences'], 'sentence')}, "
+        f"{several(made['words'], 'word')}, {several(made['different_words'], 'different word')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    if told["words_left_out"]:
+    if made["words_left_out"]:
         watch.say(
-            f"{told['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
+            f"{made['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
             "their n-grams. To include them, count everything again."
         )
-    return told
+    return made
 
 
 def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -69,13 +68,13 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
     engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
-    numbers = ", ".join(f"{count:,} of {n} words" for n, count in told["collocations"].items())
+        made = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
+    numbers = ", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items())
     watch.say(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
         top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
     watch.say("first: " + ", ".join(f"{row['ngram']} ({row['score']:.2f})" for row in top))
-    return told
+    return made
 
 
 def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -84,16 +83,16 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
     began = time.monotonic()
     engine = engine or settings.engine.make()
     with said_when_made(output, watch):
-        told = tokenize_corpus(
+        made = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
             text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
         )  # fmt: skip
     watch.say(
-        f"{output}: {several(told['words'], 'word')} became {several(told['tokens'], 'token')} "
-        f"({told['different_tokens']:,} different) in {several(told['sentences'], 'sentence')}; "
+        f"{output}: {several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
+        f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    return told
+    return made
 
 
 def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
@@ -109,16 +108,16 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
         if chosen.trainer == "spark":
             from corpusveil.jobs.mllib import train_on_spark
 
-            told = train_on_spark(tokens, output, training, settings.engine.master)
+            made = train_on_spark(tokens, output, training, settings.engine.master)
         else:
             engine = engine or settings.engine.model_copy(update={"workers": None}).make()
             # In this process alone: a function cannot be sent to another one to report from there.
             progress = _report if settings.engine.name == "local" else None
             with waiting("training"):
-                told = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
-    watch.say(f"{output}: {told['words']:,} tokens, {told['dimensions']} dimensions, {told['seconds']:.1f} s")
-    watch.say(f"sha256 of the vectors {told['vectors_sha256']}")
-    return told
+                made = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
+    watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
+    watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
+    return made
 
 
 def _report(share: float, _words_per_second: float) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import hashlib
-import os
 import shutil
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpusveil.ownership import refuse_others
-from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.toml import Document
+from corpusveil.pipelines.settings.fields import DEMO_URL
 from corpusveil.spaces import load_space
 from corpusveil.storage import home
 
@@ -53,18 +50,6 @@ def demo_path(which: str) -> str:
     return str(target)
 
 
-def located(settings: Settings, folder: str = "") -> Settings:
-    """Return settings with the folders of the demo's space and model, where they name these.
-
-    Relative paths begin at ``folder``.
-    """
-    for place, which in settings.demos(folder).items():
-        section, _, key = place.partition(".")
-        settings = settings.changed(**{section: {key: demo_path(which)}})
-    return settings
-
-
-def located_document(document: Document) -> Document:
-    """Return a document with these folders."""
-    folder = os.path.dirname(os.path.abspath(document.file))
-    return dataclasses.replace(document, settings=located(document.settings, folder))
+def located(address: str, which: str) -> str:
+    """Return an address of settings, or the folder of the demo's ``space`` or ``model`` where it is the demo's."""
+    return demo_path(which) if address == DEMO_URL else address

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Flow:
     """A flow: the name and help of its command, and its place in a run.
 
-    ``help`` is that of the command, unless a file of ``cli`` gives it further options. ``function`` is in this folder,
-    as ``module:name``. A file requests the flow if it has all settings of ``wanted``; `` or `` separates alternatives.
+    ``help`` is that of the command, unless a file of ``cli`` gives it further options. ``function`` is a
+    ``module:name`` of the package. A file requests the flow if it has all settings of ``wanted``; `` or `` separates
+    alternatives.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Flow:
     def do(self, settings: Settings, watch: Watch) -> Any:
         """Run it; its module is imported now."""
         module, _, name = self.function.partition(":")
-        return getattr(importlib.import_module(f"corpusveil.pipelines.{module}"), name)(settings, watch)
+        return getattr(importlib.import_module(f"corpusveil.{module}"), name)(settings, watch)
 
 
 # A table: a flow's name, its line in listings, its help, and its place in a run.
@@ -50,7 +51,7 @@ FLOWS = (
 
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
-        "collocations:count", wanted=("collocations.input", "collocations.counts"),
+        "pipelines.collocations:count", wanted=("collocations.input", "collocations.counts"),
         artefact="collocations.counts", reads="collocations.input"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
@@ -58,14 +59,15 @@ FLOWS = (
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
-        "collocations:score", wanted=("collocations.counts", "collocations.table"), artefact="collocations.table"),
+        "pipelines.collocations:score", wanted=("collocations.counts", "collocations.table"),
+        artefact="collocations.table"),
     Flow(
         "tokenize", "Split a corpus into words or collocations.",
         """Tokenize a corpus: shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
 
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
-        "collocations:tokenize", wanted=("collocations.input", "collocations.tokens"),
+        "pipelines.collocations:tokenize", wanted=("collocations.input", "collocations.tokens"),
         artefact="collocations.tokens", reads="collocations.input"),
     Flow(
         "model", "Make a language model from n-gram counts.",
@@ -73,30 +75,44 @@ FLOWS = (
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "language:build_model", wanted=("model.path",), artefact="model.path"),
+        "pipelines.language:build_model", wanted=("model.path",), artefact="model.path"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
-        "collocations:train", wanted=("embeddings.vectors",), artefact="embeddings.vectors"),
+        "pipelines.collocations:train", wanted=("embeddings.vectors",), artefact="embeddings.vectors"),
     Flow(
         "space", "Build a space from word vectors.",
         """Build a space: vocabulary, vectors and one-dimensional lists, hashed and frozen.
 
         Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
         """,
-        "space:build", wanted=("space.path", "space.vectors or embeddings.vectors"),
+        "pipelines.space:build", wanted=("space.path", "space.vectors or embeddings.vectors"),
         artefact="space.path", reads="space.vectors"),
-    Flow("privatize", "Privatize a corpus.", "", "privatize:run", wanted=("output.path",)),
+    Flow("privatize", "Privatize a corpus.", "", "pipelines.privatize:run", wanted=("output.path",)),
     Flow(
         "denoise", "Make a release readable, with a model of public text.",
         """Replace a release's words by their likeliest originals. Reads no private data and spends nothing.
 
         Example: corpusveil denoise released --space spaces/c4 --model models/c4 --output readable
         """,
-        "language:denoise", wanted=("denoise.path",)),
+        "pipelines.language:denoise", wanted=("denoise.path",)),
+    Flow(
+        "audit", "Check a guarantee, or choose epsilon.",
+        """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
+
+        Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
+
+        Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve
+        --output curve
+
+        Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document
+        --document 500
+        """,
+        "evaluation.attacks.audits:run", wanted=("audit.level",)),
+    Flow("evaluate", "", "", "evaluation.report.beside_original:run", wanted=("evaluate.path",)),
 )
 # fmt: on
 """The flows, in the order of a run."""

@@ -12,6 +12,7 @@ from corpusveil.language import modelling
 from corpusveil.language.denoise import NO_FACTS, Search
 from corpusveil.language.model import load_model
 from corpusveil.pipelines.collocations import said_when_made
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
@@ -44,7 +45,7 @@ def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | Non
             raise UnsetError(f"denoise.{name}: this setting is missing; add it.")
     table = chosen.collocations or settings.value("text.collocations")
     made = denoise_corpus.denoise(
-        release, chosen.path, space=load_space(space.path), model=load_model(model),
+        release, chosen.path, space=load_space(located(space.path, "space")), model=load_model(located(model, "model")),
         collocations=None if table is None else load_collocations(table),
         search=Search(
             aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share,

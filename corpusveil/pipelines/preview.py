@@ -15,6 +15,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.privatize import mechanism_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
@@ -66,7 +67,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     policy = text.policy()
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    model = None if settings.model is None else load_model(settings.model.path)
+    model = None if settings.model is None else load_model(located(settings.model.path, "model"))
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     before, ids = _first_texts(settings)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
@@ -92,16 +93,16 @@ def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
-    found: list[tuple[str, object]] = []
+    first: list[tuple[str, object]] = []
     with reading(task, columns, aside=refuse) as (batches, _):
         for batch in batches:
             rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
-            found += [(text, identity) for text, identity in rows if text and text.strip()]
-    if not found:
+            first += [(text, identity) for text, identity in rows if text and text.strip()]
+    if not first:
         raise DataError(
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
-    texts, ids = zip(*found[:TEXTS], strict=True)
+    texts, ids = zip(*first[:TEXTS], strict=True)
     return list(texts), list(ids)
 
 

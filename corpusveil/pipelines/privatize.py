@@ -15,6 +15,7 @@ from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
@@ -90,7 +91,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
 def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
     space, chosen = settings.settled().needed("space", "mechanism")
-    return make(chosen.name, load_space(space.path), **chosen.parameters)
+    return make(chosen.name, load_space(located(space.path, "space")), **chosen.parameters)
 
 
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
@@ -98,7 +99,7 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     (budget,) = settings.needed("budget")
     model = None
     if budget.risk_of == "context":
-        model = context().load_model(str(rules.risk_model(settings)))
+        model = context().load_model(located(str(rules.risk_model(settings)), "model"))
     return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
 
 

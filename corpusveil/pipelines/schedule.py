@@ -65,7 +65,7 @@ class Plan:
 
     def count(self, why: str) -> int:
         """Return the number of shards with one reason."""
-        return sum(one == why for one in self.why.values())
+        return sum(reason == why for reason in self.why.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Schedule:
                 self.state.write(name, record)
         plan = ahead.plan
         if plan is not None and ahead.left_out is not None:
-            listed = [(one.url, one.relative, one.size, one.stamp) for one in plan.shards]
+            listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
             self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
         return plan
 
@@ -138,14 +138,14 @@ class Schedule:
         """Return the work of the next start, without doing or writing any of it."""
         shards, numbers = self._shards(), self._numbers()
         finished, summary, unfinished = self._summaries(numbers)
-        there, left_out = {one.relative: one for one in shards}, self._left_out()
+        there, left_out = {shard.relative: shard for shard in shards}, self._left_out()
         abandoned: list[tuple[Plan, str]] = []
         for number in unfinished:
             plan = self._plan(number)
-            present = [there[one.relative] for one in plan.shards if one.relative in there]
+            present = [there[shard.relative] for shard in plan.shards if shard.relative in there]
             gone = len(plan.shards) - len(present)
             # planned under other settings, whose start was refused, or by a start that was killed as it left them out
-            unusable = sum(self._is(one, left_out.get(one.relative)) for one in present)
+            unusable = sum(self._is(shard, left_out.get(shard.relative)) for shard in present)
             if self.is_released(plan) or (number == numbers[-1] and not gone and not unusable):
                 return Ahead(plan, tuple(abandoned), finished)
             if gone:
@@ -166,7 +166,7 @@ class Schedule:
         Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
         """
         records = Records(self.records_of(plan))
-        stamps = {one.relative: (one.size, one.stamp) for one in plan.shards}
+        stamps = {shard.relative: (shard.size, shard.stamp) for shard in plan.shards}
         done: dict[str, tuple[int, str, str]] = {}
         for name in records.names("shards"):
             try:
@@ -181,11 +181,11 @@ class Schedule:
                     )
                 done[path] = (*stamps[path], record.input.digest)
         if len(done) != len(plan.shards):
-            now = {one.relative: (one.size, one.stamp) for one in self._shards()}
-            for one in plan.shards:
-                same = now.get(one.relative) == (one.size, one.stamp)
-                digest = keyed_digest(one.url, self.record_key) if same else _UNKNOWN
-                done.setdefault(one.relative, (one.size, one.stamp, digest))
+            now = {shard.relative: (shard.size, shard.stamp) for shard in self._shards()}
+            for shard in plan.shards:
+                same = now.get(shard.relative) == (shard.size, shard.stamp)
+                digest = keyed_digest(shard.url, self.record_key) if same else _UNKNOWN
+                done.setdefault(shard.relative, (shard.size, shard.stamp, digest))
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
@@ -204,15 +204,16 @@ class Schedule:
         """
         left_out = self._left_out()
         for number, sentence in sentences.items():
-            one = plan.shards[number]
-            left_out[one.relative] = (one.size, one.stamp, keyed_digest(one.url, self.record_key), sentence)
+            shard = plan.shards[number]
+            left_out[shard.relative] = (shard.size, shard.stamp, keyed_digest(shard.url, self.record_key), sentence)
         self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
         self._give_up(plan, _unusable(len(sentences), plan))
 
     def left_out(self) -> list[str]:
         """Return the reason for each shard that is left out and unchanged, as a sentence."""
         left_out = self._left_out()
-        return [left_out[one.relative][3] for one in self._shards() if self._is(one, left_out.get(one.relative))]
+        shards = [shard for shard in self._shards() if self._is(shard, left_out.get(shard.relative))]
+        return [left_out[shard.relative][3] for shard in shards]
 
     def count_left_out(self) -> int:
         """Return the number of shards that are left out, as the metrics have it."""
@@ -294,7 +295,7 @@ class Schedule:
                 why[shard.relative] = "changed"
             else:
                 known[shard.relative] = (shard.size, shard.stamp, before[2])
-        plan = Plan(number, tuple(one for one in shards if one.relative in why), why) if why else None
+        plan = Plan(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
         kept = LeftOut(settings=self.settings, shards=left_out) if left_out else LeftOut()
         if unusable.settings != self.settings and (why or waiting):
             kept = unusable  # they are tried again, and count until a run could use them: this one may be refused
@@ -342,9 +343,9 @@ class Schedule:
         plan = self._sound(name, Planned)
         if plan is None:
             raise BadRecordError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
-        shards = tuple(InputShard(*one) for one in plan.shards)
-        for one in shards:
-            if not lies_at(one.url, self.root, one.relative):
+        shards = tuple(InputShard(*shard) for shard in plan.shards)
+        for shard in shards:
+            if not lies_at(shard.url, self.root, shard.relative):
                 raise BadRecordError(
                     f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; restore the "
                     "plan from a copy."
@@ -370,7 +371,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
     status = 0
     run: int | None = None
     measured: Counter[str] = Counter()
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def noted(status: int, **why: str) -> None:
         start = {"time": at.isoformat(timespec="seconds"), "status": status, "run": run, **measured, **why}
@@ -387,7 +388,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
             except BadShardsError as error:
                 schedule.leave_out(plan, error.sentences)
                 status = UserError.exit_status
-                told.update(error.sentences.values())
+                reported.update(error.sentences.values())
                 for sentence in error.sentences.values():
                     tell(f"corpusveil: {sentence} The shard is left out until it changes.")
                 continue
@@ -400,7 +401,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
         raise
     noted(status)
     for sentence in schedule.left_out():
-        if sentence not in told:
+        if sentence not in reported:
             tell(f"left out: {sentence}")
     if schedule.settle and (waiting := schedule.ahead().waiting):
         shards = several(waiting, "shard was", "shards were")

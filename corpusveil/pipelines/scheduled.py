@@ -72,12 +72,9 @@ def schedule_of(document: Document) -> Schedule:
 
 
 def _digest(settings: Settings) -> str:
-    """Return a digest of everything that decides whether a shard can be used.
-
-    Of the settings as written: a start puts the folder of the demo space in place of its name, and ``status`` does not.
-    """
-    told = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    """Return a digest of everything that decides whether a shard can be used, of settings as written."""
+    decisive = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 class Chosen(Record):
@@ -103,14 +100,14 @@ def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
     if budget.risk is None:
         return None
     mechanism = privatize.mechanism_of(settings)
-    told = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
-    asked = hashlib.sha256(json.dumps([*told, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
+    decisive = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
+    asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:
-        found = privatize.at_risk(settings, mechanism)
-        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(found)))
-        return found
-    return EpsilonAtRisk(**{one.name: getattr(kept, one.name) for one in dataclasses.fields(EpsilonAtRisk)})
+        choice = privatize.at_risk(settings, mechanism)
+        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(choice)))
+        return choice
+    return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
 
 
 def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:

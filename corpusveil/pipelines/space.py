@@ -35,7 +35,7 @@ def build(settings: Settings, watch: Watch) -> Space:
             read.append(read_vectors(url))
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
-        read = [scaled(one, factors) for one in read]
+        read = [scaled(vectors, factors) for vectors in read]
     counts = numbers = None
     if chosen.counts is not None:
         counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
@@ -43,7 +43,7 @@ def build(settings: Settings, watch: Watch) -> Space:
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
     if only is not None:
-        known = set().union(*(one.words for one in read))
+        known = set().union(*(vectors.words for vectors in read))
         missing = sum(word not in known for word in only)
         size = len(only) - missing
         if missing:
@@ -107,4 +107,4 @@ def reachable(built: Space) -> int:
     tokens = Tokenizer.of_words(words, built.hyphens or "split").tokenize(words)
     single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
     first = tokens.offsets[:-1][single]
-    return int((tokens.ids[first] == [number for number, one in enumerate(single) if one]).sum())
+    return int((tokens.ids[first] == [number for number, is_single in enumerate(single) if is_single]).sum())

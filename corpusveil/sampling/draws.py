@@ -69,6 +69,7 @@ def _utf8(name: str) -> bytes:
 
 
 def _prefixed(part: bytes) -> bytes:
+    # Without lengths, another column and id could have the bytes of these two together, and so the same noise.
     return _SIZE.pack(len(part)) + part
 
 
@@ -88,6 +89,7 @@ def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, 
     bounds = documents.tolist()
     tags = bytearray()
     for identity, (start, end) in zip(identities, itertools.pairwise(bounds), strict=True):
+        # A copied state has the key and the column in it already: a block less to hash for each document.
         state = base.copy()
         state.update(_prefixed(_encode_id(identity)) + _SIZE.pack(end - start))
         state.update(view[start:end])
@@ -119,6 +121,7 @@ class DrawKey:
 @compiled
 def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
+        # The 128-bit sum of the tag and (token << 64 | purpose << 32 | attempt), by hand: numba has no such integer.
         document = u(documents[u(t)])
         low = tags[document, u(0)] + offset
         # Two halves of one 128-bit sum, modulo 2^128.

@@ -9,7 +9,7 @@ is a public change of the metric: every guarantee holds as before, in the distan
 frequency weighs as much as meaning (``mechanisms.md`` §16).
 
 Without a given B, phi' with B = 1 orders the lists, and vectors are unchanged: in measurements, balance helped the
-mechanisms on lists, and harmed those on vectors (``docs/readable.md``).
+mechanisms on lists, and harmed those on vectors (``docs/evaluation-figures.md``).
 """
 
 from __future__ import annotations

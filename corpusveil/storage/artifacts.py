@@ -38,9 +38,9 @@ def described(url: str) -> Description | None:
     return Records(url, private=False).read(ARTIFACT, Description)
 
 
-def complete(url: str, told: Mapping[str, Any], **style: Any) -> bool:
+def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
     """Describe an artefact with complete files, unless a description exists; say whether this call did.
 
     ``style`` are further arguments of ``json.dumps``.
     """
-    return files.create_bytes(files.join(url, ARTIFACT), (json.dumps(told, **style) + "\n").encode())
+    return files.create_bytes(files.join(url, ARTIFACT), (json.dumps(description, **style) + "\n").encode())

@@ -56,7 +56,7 @@ class Work(abc.ABC, Generic[R]):
 
     def __init_subclass__(cls) -> None:
         for base in vars(cls).get("__orig_bases__", ()):
-            cls.kind = next((one for one in get_args(base) if isinstance(one, type)), cls.kind)
+            cls.kind = next((record for record in get_args(base) if isinstance(record, type)), cls.kind)
 
     @abc.abstractmethod
     def place(self) -> Records:
@@ -212,9 +212,9 @@ class Stage(Work[D]):
 
     def do(self, task: Any) -> D:
         began, before = time.monotonic(), self.fingerprint(task)
-        told = self.make(task)
+        made = self.make(task)
         kind: Any = self.kind
-        record: D = kind(mark=self.mark, input=before, seconds=round(time.monotonic() - began, 3), **told)
+        record: D = kind(mark=self.mark, input=before, seconds=round(time.monotonic() - began, 3), **made)
         return record
 
 

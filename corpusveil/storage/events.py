@@ -66,7 +66,7 @@ def _configure() -> str | None:
     path = given()
     if path is None:
         return None
-    for handler in [one for one in LOGGER.handlers if one.get_name() == VARIABLE]:
+    for handler in [each for each in LOGGER.handlers if each.get_name() == VARIABLE]:
         LOGGER.removeHandler(handler)
         handler.close()
     try:

@@ -53,7 +53,7 @@ for _client in ("gcsfs", "google", "adlfs", "azure"):
 
 
 @contextlib.contextmanager
-def told(url: str, doing: Doing) -> Iterator[None]:
+def failing(url: str, doing: Doing) -> Iterator[None]:
     """Turn exceptions of a store's client in this context into a sentence about ``url``.
 
     Only calls of the client belong inside: every exception is assumed to be the client's. The clients come with extras
@@ -70,11 +70,11 @@ def told(url: str, doing: Doing) -> Iterator[None]:
 
 def code_of(error: BaseException) -> str:
     """Return the store's code for an error, also from the causes of a client's exception; otherwise ''."""
-    for one in _chain(error):
-        response = getattr(one, "response", None)
+    for cause in _chain(error):
+        response = getattr(cause, "response", None)
         if isinstance(response, dict):  # botocore
             return str(response.get("Error", {}).get("Code", ""))
-        code = getattr(one, "error_code", None) or getattr(one, "code", None)  # azure; gcsfs
+        code = getattr(cause, "error_code", None) or getattr(cause, "code", None)  # azure; gcsfs
         if isinstance(code, str | int):
             return str(getattr(code, "value", code))
     return ""
@@ -119,18 +119,18 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _status_of(error: BaseException) -> int:
     """Return the status of a store's answer, also from the causes of a client's exception; otherwise 0."""
-    for one in _chain(error):
-        status = getattr(one, "status_code", None) or getattr(one, "code", None)  # azure; gcsfs
+    for cause in _chain(error):
+        status = getattr(cause, "status_code", None) or getattr(cause, "code", None)  # azure; gcsfs
         if isinstance(status, int):
             return status
-        if type(one) is OSError and str(one).startswith(_FORBIDDEN):
+        if type(cause) is OSError and str(cause).startswith(_FORBIDDEN):
             return 403
     return 0
 
 
 def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     names = {kind.__name__ for kind in type(error).__mro__}
-    below = {kind.__name__ for one in _chain(error) for kind in type(one).__mro__}
+    below = {kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__}
     code, status, reason = code_of(error), _status_of(error), _reason(error)
     if code in _NO_BUCKET:
         return missing_bucket(url, _NO_BUCKET[code])

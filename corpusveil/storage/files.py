@@ -23,7 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, not_writable, of_other_type
 from corpusveil.storage import failures
-from corpusveil.storage.failures import told
+from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
 
 PRIVATE_MODE = 0o600
@@ -101,7 +101,7 @@ def info(url: str) -> dict[str, Any] | None:
     """
     fs, path = resolve(url)
     fs.invalidate_cache()
-    with told(url, "read"):
+    with failing(url, "read"):
         try:
             return cast("dict[str, Any]", fs.info(path))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -124,14 +124,14 @@ def listing(url: str) -> list[str]:
     """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: []."""
     fs, path = resolve(url)
     fs.invalidate_cache()
-    with told(url, "listed"):
+    with failing(url, "listed"):
         try:
             entries = fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError) as error:
             if failures.names_no_bucket(error):
                 raise
             return []
-        if "abfs" in protocols(fs) and [one["name"] for one in entries] == [path]:
+        if "abfs" in protocols(fs) and [item["name"] for item in entries] == [path]:
             entries = _beside_marker(fs, path)
     names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
     return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
@@ -139,25 +139,29 @@ def listing(url: str) -> list[str]:
 
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
     """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
-    found = fs.find(path, detail=True, withdirs=True)
-    return [one for one in found.values() if posixpath.dirname(one["name"]) == path] if isinstance(found, dict) else []
+    entries = fs.find(path, detail=True, withdirs=True)
+    return (
+        [entry for entry in entries.values() if posixpath.dirname(entry["name"]) == path]
+        if isinstance(entries, dict)
+        else []
+    )
 
 
 class _LocalReader(io.FileIO):
     """A local file whose failing reads say that they are reads, and of what."""
 
     def __init__(self, path: str) -> None:
-        with told(path, "read"):
+        with failing(path, "read"):
             super().__init__(path, "rb")
 
     def readinto(self, buffer: Any, /) -> int:
         """Read into a buffer."""
-        with told(str(self.name), "read"):
+        with failing(str(self.name), "read"):
             return super().readinto(buffer) or 0
 
     def readall(self) -> bytes:
         """Read what is left."""
-        with told(str(self.name), "read"):
+        with failing(str(self.name), "read"):
             return super().readall() or b""
 
 
@@ -177,7 +181,7 @@ def read_bytes(url: str) -> bytes:
 def read_if_there(url: str) -> bytes | None:
     """Return a small file's content, None when there is none."""
     fs, path = resolve(url)
-    with told(url, "read"):
+    with failing(url, "read"):
         try:
             return cast("bytes", fs.cat_file(path))
         except FileNotFoundError as error:
@@ -274,10 +278,10 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
     if not isinstance(fs, LocalFileSystem):
         return
     for folder, folders, names in os.walk(path):
-        for found in filter(_UNFINISHED.fullmatch, names):
-            if name and not found.startswith(f".{name}."):
+        for unfinished in filter(_UNFINISHED.fullmatch, names):
+            if name and not unfinished.startswith(f".{name}."):
                 continue
-            hidden = os.path.join(folder, found)
+            hidden = os.path.join(folder, unfinished)
             with contextlib.suppress(OSError), open(hidden, "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(hidden)
@@ -316,15 +320,15 @@ def make_folder(path: str, *, private: bool = False) -> None:
         at = os.path.dirname(at)
     removed = False
     try:
-        for one in reversed(missing):
+        for level in reversed(missing):
             try:
-                os.mkdir(one, 0o700 if private and one == path else 0o755)
+                os.mkdir(level, 0o700 if private and level == path else 0o755)
             except FileExistsError:  # another process made it just now; or a file, on which more fails
                 continue
             except FileNotFoundError:  # another process removed what it lies in, which was empty
                 removed = True
                 continue
-            _flush_folder(os.path.dirname(one))
+            _flush_folder(os.path.dirname(level))
     except PermissionError:
         raise AccessError(f"{path}: there is no permission to create this folder.") from None
     except NotADirectoryError:
@@ -384,7 +388,7 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
 
 def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
     end = time.monotonic() + _CREATE_SECONDS
-    with told(url, "written"):
+    with failing(url, "written"):
         if not shown_whole(fs):
             fs.makedirs(posixpath.dirname(path), exist_ok=True)
         while True:
@@ -402,7 +406,7 @@ def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
 
 
 def _local_create(path: str, data: bytes, *, private: bool) -> bool:
-    with told(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
+    with failing(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -417,14 +421,14 @@ def _local_create(path: str, data: bytes, *, private: bool) -> bool:
 def remove(url: str) -> None:
     """Remove a file if it is there."""
     fs, path = resolve(url)
-    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+    with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm_file(path)
 
 
 def remove_folder(url: str) -> None:
     """Remove a folder and everything in it if it is there."""
     fs, path = resolve(url)
-    with told(url, "removed"), contextlib.suppress(FileNotFoundError):
+    with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)
 
 
@@ -441,4 +445,4 @@ def absolute(url: str) -> str:
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         return os.path.abspath(path)
-    return _SYNONYM.sub(lambda found: _PLAIN_SCHEMES[found[0]], url).rstrip("/")
+    return _SYNONYM.sub(lambda scheme: _PLAIN_SCHEMES[scheme[0]], url).rstrip("/")

@@ -26,7 +26,7 @@ _SUFFIX = re.compile(r"``(\.[a-z]+)(\[.*?\])?``")
 def _declared() -> dict[str, tuple[str, Codec]]:
     """Return the module and the compression of each suffix."""
     declared: dict[str, tuple[str, Codec]] = {}
-    for file in sorted(resources.files(_PACKAGE).iterdir(), key=lambda file: file.name):
+    for file in sorted(resources.files("corpusveil.storage").joinpath("forms").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".py"):
             first = file.read_text(encoding="utf-8").split("\n", 1)[0]
             for suffix, compressed in _SUFFIX.findall(first):

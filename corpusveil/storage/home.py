@@ -59,10 +59,10 @@ def cache_secret(*, make: bool = False) -> bytes | None:
     if make:
         files.create_bytes(str(path), secrets.token_bytes(SECRET_BYTES), private=True)
     try:
-        found, secret = path.stat(), path.read_bytes()
+        status, secret = path.stat(), path.read_bytes()
     except OSError:
         return None
-    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
+    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
         raise TrustError(
             f"{path}: other users have access to this secret, so its signatures prove nothing; remove it, and a "
             "new secret is made."
@@ -88,8 +88,8 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
                     _fetch(url, names, target)
         except OSError as error:
             raise StoreError(f"{target}: the local copy could not be written ({error.strerror}).") from None
-    for one in (target, *(target / name for name in names)):
-        refuse_others(one)
+    for copied in (target, *(target / name for name in names)):
+        refuse_others(copied)
     return target
 
 

@@ -17,7 +17,7 @@ from fsspec.utils import glob_translate
 
 from corpusveil.errors import AddressError, FormatError, NoFileError, OverlapError, UnsetError
 from corpusveil.storage import failures, files, formats
-from corpusveil.storage.failures import told
+from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols
 
 Address: TypeAlias = str | os.PathLike[str]
@@ -48,7 +48,7 @@ NO_MATCH = "this matches no file"
 def addresses(given: Address | Sequence[Address]) -> list[str]:
     """Return one address or several, as a Python caller gives them, as a list of text."""
     several = [given] if isinstance(given, (str, os.PathLike)) else given
-    return [files.as_text(one) for one in several]
+    return [files.as_text(address) for address in several]
 
 
 def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
@@ -63,33 +63,35 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
             raise NoFileError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
-        found.update(matches)
+        entries.update(matches)
     if len(stores) > 1:
-        one, other = list(stores.values())[:2]
-        raise FormatError(f"The input is on different kinds of store ({one}, {other}); run them separately.")
+        named, other = list(stores.values())[:2]
+        raise FormatError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
     by_form: dict[str, str] = {}
-    for url in found:
+    for url in entries:
         by_form.setdefault(formats.form_of(url), url)
     if len(by_form) > 1:
-        (first, one), (second, other) = list(by_form.items())[:2]
+        (first, named), (second, other) = list(by_form.items())[:2]
         raise FormatError(
-            f"The input mixes formats ({one} is {first}, {other} is {second}); run each format separately, for "
+            f"The input mixes formats ({named} is {first}, {other} is {second}); run each format separately, for "
             "instance with a glob."
         )
     if root is None:
-        base = posixpath.commonpath([posixpath.dirname(_path(url)) for url in found])
+        base = posixpath.commonpath([posixpath.dirname(_path(url)) for url in entries])
     else:
-        base = _root(root, list(found))
+        base = _root(root, list(entries))
     shards = [
-        InputShard(url, posixpath.relpath(_path(url), base or "."), int(one["size"] or 0), _stamp(one), _modified(one))
-        for url, one in found.items()
+        InputShard(
+            url, posixpath.relpath(_path(url), base or "."), int(entry["size"] or 0), _stamp(entry), _modified(entry)
+        )
+        for url, entry in entries.items()
     ]
     return sorted(shards, key=lambda shard: shard.relative)
 
@@ -154,17 +156,17 @@ def _path(url: str) -> str:
 def _expand(pattern: str) -> dict[str, Entry]:
     fs, path = files.resolve(pattern)
     there = files.info(pattern)
-    with told(pattern, "listed"):
+    with failing(pattern, "listed"):
         entries: list[Entry] = []
         if there is not None and there["type"] != "directory":
             entries = [there]
         elif there is not None:
-            entries = [one for one in _below(fs, path) if not _hidden(posixpath.relpath(one["name"], path))]
+            entries = [entry for entry in _below(fs, path) if not _hidden(posixpath.relpath(entry["name"], path))]
         elif glob.has_magic(path):
             entries = _matching(fs, path)
         if not entries and not isinstance(fs, LocalFileSystem):
             _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
-    return {_address(pattern, fs, one["name"]): one for one in entries}
+    return {_address(pattern, fs, entry["name"]): entry for entry in entries}
 
 
 def _list(fs: Any, folder: str) -> list[Entry]:
@@ -193,18 +195,18 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
 def _below(fs: Any, folder: str) -> Iterator[Entry]:
     """Yield every file below a folder."""
     if protocols(fs) & _LISTED_WHOLE:
-        found = fs.find(
+        entries = fs.find(
             folder, detail=True, withdirs="abfs" in protocols(fs)
         )  # which excludes Azure's marks of folders
-        yield from (one for one in found.values() if _is_file(one))
+        yield from (entry for entry in entries.values() if _is_file(entry))
         return
     waiting = [folder]
     while waiting:
-        for one in fs.ls(waiting.pop(), detail=True):
-            if one["type"] == "directory":
-                waiting.append(one["name"])
-            elif _is_file(one):
-                yield one
+        for entry in fs.ls(waiting.pop(), detail=True):
+            if entry["type"] == "directory":
+                waiting.append(entry["name"])
+            elif _is_file(entry):
+                yield entry
 
 
 def _matching(fs: Any, pattern: str) -> list[Entry]:
@@ -214,13 +216,13 @@ def _matching(fs: Any, pattern: str) -> list[Entry]:
     root = "/".join(parts[:first]) or fs.root_marker
     if any("**" in part for part in parts):
         whole = re.compile(glob_translate(pattern))
-        found = [one for one in _below(fs, root) if whole.match(one["name"])]
-        return [one for one in found if "/." not in one["name"][len(root.rstrip("/")) :]]
+        entries = [entry for entry in _below(fs, root) if whole.match(entry["name"])]
+        return [entry for entry in entries if "/." not in entry["name"][len(root.rstrip("/")) :]]
     folders = [root]
     for part in parts[first:-1]:
-        matched = [one for folder in folders for one in _list(fs, folder) if _fits(one, part)]
-        folders = [one["name"].rstrip("/") for one in matched if not _is_file(one)]
-    return [one for folder in folders for one in _list(fs, folder) if _is_file(one) and _fits(one, parts[-1])]
+        matched = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, part)]
+        folders = [entry["name"].rstrip("/") for entry in matched if not _is_file(entry)]
+    return [entry for folder in folders for entry in _list(fs, folder) if _is_file(entry) and _fits(entry, parts[-1])]
 
 
 def _fits(entry: Entry, part: str) -> bool:
@@ -254,9 +256,9 @@ def _hidden(relative: str) -> bool:
 def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
     """Say whether a folder is in an input, or whether a glob matches a file that is written to the folder."""
     folder, pattern = files.absolute(output).rstrip("/"), files.absolute(given.rstrip("/"))
-    names = [f"{folder}/{one}" for one in written]
+    names = [f"{folder}/{name}" for name in written]
     return f"{folder}/".startswith(f"{pattern}/") or (
-        glob.has_magic(pattern) and any(re.fullmatch(glob_translate(pattern), one) for one in names)
+        glob.has_magic(pattern) and any(re.fullmatch(glob_translate(pattern), name) for name in names)
     )
 
 

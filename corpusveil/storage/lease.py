@@ -157,8 +157,8 @@ def _beat_address(url: str, number: int, content: bytes) -> str:
 
 def _there(url: str) -> dict[int, bytes]:
     """Return the leases of a folder by their numbers."""
-    found = (_NAME.fullmatch(name) for name in files.listing(url))
-    numbers = [int(name[1]) for name in found if name is not None and name[3] == "json"]
+    names = (_NAME.fullmatch(name) for name in files.listing(url))
+    numbers = [int(name[1]) for name in names if name is not None and name[3] == "json"]
     read = {number: files.read_if_there(_address(url, number)) for number in numbers}
     return {number: content for number, content in read.items() if content is not None}
 
@@ -172,7 +172,7 @@ def _is_alone(lease: Lease, before: dict[int, bytes]) -> bool:
 def _remove_before(lease: Lease) -> None:
     """Remove the leases that this one follows, whose holders are gone."""
     for name in files.listing(lease.url):
-        if (found := _NAME.fullmatch(name)) and int(found[1]) < lease.number:
+        if (named := _NAME.fullmatch(name)) and int(named[1]) < lease.number:
             files.remove(files.join(lease.url, name))
 
 

@@ -79,8 +79,8 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
     Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
     far more than a file of its size would.
     """
-    found = list(read_batches(url, sentence, pick))
-    schema, batches = found[0][0], [batch for _, batch in found if batch is not None]
+    pieces = list(read_batches(url, sentence, pick))
+    schema, batches = pieces[0][0], [batch for _, batch in pieces if batch is not None]
     with sound(sentence):
         table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
         return table.select(schema.names).replace_schema_metadata(schema.metadata)

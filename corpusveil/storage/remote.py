@@ -11,7 +11,7 @@ import uuid
 from typing import IO, Any
 
 from corpusveil.errors import StoreError, changed_while_read
-from corpusveil.storage.failures import told
+from corpusveil.storage.failures import failing
 
 READ_BYTES = 8 << 20
 """The bytes of one request: large enough for throughput, small enough for the memory of a worker."""
@@ -49,7 +49,7 @@ class RemoteReader(io.RawIOBase):
     def __init__(self, fs: Any, path: str, url: str) -> None:
         super().__init__()
         self._url = url
-        with told(url, "read"):
+        with failing(url, "read"):
             self._file: Any = fs.open(path, "rb", block_size=READ_BYTES, cache_type="none")
             info = getattr(self._file, "details", None) or fs.info(path)
             if info.get("type") == "directory":
@@ -102,7 +102,7 @@ class RemoteReader(io.RawIOBase):
 
     def _fetch(self, length: int) -> bytes:
         if self._size is None:
-            with told(self._url, "read"):
+            with failing(self._url, "read"):
                 data = bytes(self._file.read(length))
             self._position += len(data)
             return data
@@ -111,7 +111,7 @@ class RemoteReader(io.RawIOBase):
             return b""
         data = b""
         for attempt in range(1, ATTEMPTS + 1):
-            with told(self._url, "read"):
+            with failing(self._url, "read"):
                 try:
                     self._file.seek(self._position)
                     data = self._file.read(wanted)
@@ -131,7 +131,7 @@ class RemoteReader(io.RawIOBase):
     def _refuse_another(self) -> None:
         if self._version is None:
             return
-        with told(self._url, "read"):
+        with failing(self._url, "read"):
             now = _version(self._fs.info(self._path))
         if now != self._version:
             raise changed_while_read(self._url)
@@ -179,7 +179,7 @@ class RemoteWriter(io.RawIOBase):
 
     def commit(self) -> None:
         """Show the file. Raises WorkError if its length at the store then differs."""
-        with told(self._url, "written"):
+        with failing(self._url, "written"):
             if self._parts is not None:
                 self._parts.close()
                 self._parts.commit()
@@ -189,14 +189,14 @@ class RemoteWriter(io.RawIOBase):
                 where = self._send(self._path)
             else:
                 where = self._send_hidden()
-            found = int(self._fs.info(where)["size"])
-        if found != self._written:
+            size = int(self._fs.info(where)["size"])
+        if size != self._written:
             raise StoreError(
-                f"{self._url}: the store has {found:,} of the {self._written:,} bytes that were written; run the "
+                f"{self._url}: the store has {size:,} of the {self._written:,} bytes that were written; run the "
                 "same command again."
             )
         if where != self._path:
-            with told(self._url, "written"):
+            with failing(self._url, "written"):
                 self._fs.mv(where, self._path)
 
     def discard(self) -> None:
@@ -214,7 +214,7 @@ class RemoteWriter(io.RawIOBase):
         self._head = bytearray()
 
     def _write_parts(self, view: memoryview) -> None:
-        with told(self._url, "written"):
+        with failing(self._url, "written"):
             if self._parts is None:
                 self._parts = self._fs.open(self._path, "wb", block_size=PART_BYTES, autocommit=False)
                 head, self._head = self._head, bytearray()

@@ -62,9 +62,9 @@ class Columns:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
-        told = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
-        told |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
-        return told if self.separator == "comma" else {**told, "separator": self.separator}
+        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
+        fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
+        return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
     @property
     def keeps(self) -> bool:
@@ -134,7 +134,7 @@ class Batch:
         mask = pa.array(stay)
         self.numbers = [number for number, here in zip(self.numbers, stay, strict=True) if here]
         self.texts = self.texts.filter(mask)
-        self.ids = None if self.ids is None else [one for one, here in zip(self.ids, stay, strict=True) if here]
+        self.ids = None if self.ids is None else [id for id, here in zip(self.ids, stay, strict=True) if here]
         self.kept = [column.filter(mask) for column in self.kept]
         return int(stay.size - stay.sum())
 

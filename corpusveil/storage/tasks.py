@@ -126,10 +126,10 @@ def _parts(whole: ShardTask, form: str, pieces: int) -> Iterator[ShardTask]:
 
 def _about_rows(url: str, form: str) -> int:
     """Return the number of rows of a file: as declared, or estimated from the lines at its beginning."""
-    found = formats.find(form)
+    reader = formats.find(form)
     with files.open_read(url) as file:
-        if found.seeks:
-            return found.rows(file, url)
+        if reader.seeks:
+            return reader.rows(file, url)
         size, lines = files.size(url) or 0, 0
         for seen, chunk in enumerate(compression.chunks(file, url, compression.codec_of(form)), 1):
             lines += chunk.count(b"\n")

@@ -72,13 +72,13 @@ def pieces(text: str) -> tuple[list[str], list[str]]:
     here = ""  # the present run so far
     last = text.rfind(">") + 1  # no construct ends behind it
     at = 0
-    while at < last and (found := _CONSTRUCT.search(text, at, last)) is not None:
-        start, end = found.span()
+    while at < last and (construct := _CONSTRUCT.search(text, at, last)) is not None:
+        start, end = construct.span()
         here += _decoded(text[at:start])
         at = end
-        match found.lastgroup:
+        match construct.lastgroup:
             case "rest":
-                closes, name, rest = found.group("close", "name", "rest")
+                closes, name, rest = construct.group("close", "name", "rest")
                 name, alone = name.lower(), "/" if rest[-1:] == "/" else ""
                 if name in _ELEMENTS:
                     texts.append(here)
@@ -90,9 +90,9 @@ def pieces(text: str) -> tuple[list[str], list[str]]:
                     close = re.compile(rf"</{name}(?=[\s/>])[^>]*+>", re.ASCII | re.IGNORECASE).search(text, at)
                     at = len(text) if close is None else close.end()
             case "section":
-                here += found["section"]
+                here += construct["section"]
             case "endless":
-                return [*texts, here + ("" if found["endless"] == "!--" else text[at:])], tags
+                return [*texts, here + ("" if construct["endless"] == "!--" else text[at:])], tags
     return [*texts, here + _decoded(text[at:].partition("<!--")[0])], tags
 
 
@@ -114,7 +114,7 @@ def plain_texts(texts: pa.Array) -> pa.Array:
     texts = strings(texts)
     if not pc.any(pc.match_substring_regex(texts, _MAYBE)).as_py():
         return texts
-    return pa.array([one if one is None else plain(one) for one in texts.to_pylist()], pa.large_string())
+    return pa.array([text if text is None else plain(text) for text in texts.to_pylist()], pa.large_string())
 
 
 def with_tags(texts: pa.Array) -> int:

@@ -50,7 +50,7 @@ class Wording:
         offsets = offsets.astype(np.int64)
         lengths = np.diff(offsets)
         masks, mask_offsets = concatenate([mask.encode() for mask in MASKS])
-        words, masks = (np.append(one, np.zeros(WIDTH, np.uint8)) for one in (words, masks))
+        words, masks = (np.append(array, np.zeros(WIDTH, np.uint8)) for array in (words, masks))
         records = np.zeros((lengths.size + 256, WIDTH), np.uint8)
         for k in range(WIDTH - 1):
             here = lengths > k

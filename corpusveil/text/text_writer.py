@@ -169,10 +169,10 @@ def write_text(
     Returns the number of tokens written.
     """
     lettered = 0  # a bit for each role: what is written has letters
-    for one in range(actions.size):
-        itself = actions[one] == _KEEP or actions[one] == _SURROGATE
-        if actions[one] <= _RESAMPLE or (itself and one != _PUNCTUATION and one != _OTHER):
-            lettered |= 1 << one
+    for number in range(actions.size):
+        itself = actions[number] == _KEEP or actions[number] == _SURROGATE
+        if actions[number] <= _RESAMPLE or (itself and number != _PUNCTUATION and number != _OTHER):
+            lettered |= 1 << number
     single = word_offsets.size - 1
     last = data.size - 1
     at = np.int64(0)

@@ -209,7 +209,9 @@ class _Accounts(_Privatize):
     def _rows(self, **filled: str) -> pa.Table:
         texts = large_strings([filled.get("missing") if text is None else text for text in self._texts], self._text)
         values = {
-            unit.column: pa.array([canonical(_field(one, unit.column)) for one in self._documents], pa.large_string())
+            unit.column: pa.array(
+                [canonical(_field(document, unit.column)) for document in self._documents], pa.large_string()
+            )
             for unit in self._account.units
             if unit.column is not None
         }

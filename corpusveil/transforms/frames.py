@@ -129,10 +129,10 @@ def _arrow_column(data: Any, text: str) -> Frame:
 def _arrow_table(data: Any, text: str) -> Frame:
     names = data.schema.names
     place = _place(names, text)
-    one = _arrow_column(data.column(place), text)
+    column = _arrow_column(data.column(place), text)
     return Frame(
-        one.texts,
-        lambda parts: data.set_column(place, data.schema.field(place), one.back(parts)),
+        column.texts,
+        lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
         lambda name: values_of(data.column(_place(names, name))),
     )
 
@@ -160,11 +160,11 @@ def _pandas_series(data: Any, text: str) -> Frame:
 def _pandas_frame(data: Any, text: str) -> Frame:
     names = list(data.columns)
     place = _place(names, text)
-    one = _pandas_series(data.iloc[:, place], text)
+    series = _pandas_series(data.iloc[:, place], text)
 
     def back(parts: list[pa.Array]) -> Any:
         made = data.copy()
-        made.isetitem(place, one.back(parts))
+        made.isetitem(place, series.back(parts))
         return made
 
     def column(name: str) -> list[Any]:
@@ -173,7 +173,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
             return values_of(pa.array(values, from_pandas=True))
         return [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
 
-    return Frame(one.texts, back, column)
+    return Frame(series.texts, back, column)
 
 
 def _polars_series(data: Any, text: str) -> Frame:
@@ -187,21 +187,21 @@ def _polars_series(data: Any, text: str) -> Frame:
 
 def _polars_frame(data: Any, text: str) -> Frame:
     _place(data.columns, text)
-    one = _polars_series(data.get_column(text), text)
+    column = _polars_series(data.get_column(text), text)
     return Frame(
-        one.texts,
-        lambda parts: data.with_columns(one.back(parts)),
+        column.texts,
+        lambda parts: data.with_columns(column.back(parts)),
         lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
     )
 
 
 def _dataset(data: Any, text: str) -> Frame:
-    one = _arrow_table(data.with_format("arrow")[:], text)
+    column = _arrow_table(data.with_format("arrow")[:], text)
 
     def back(parts: list[pa.Array]) -> Any:
-        return type(data)(one.back(parts), info=data.info, split=data.split).with_format(**data.format)
+        return type(data)(column.back(parts), info=data.info, split=data.split).with_format(**data.format)
 
-    return Frame(one.texts, back, one.column)
+    return Frame(column.texts, back, column.column)
 
 
 def _interface(data: Any, text: str) -> Frame:

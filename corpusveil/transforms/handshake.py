@@ -26,13 +26,13 @@ _SAME_PYTHON = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python {mine} 
 @functools.cache
 def versions() -> Mapping[str, str]:
     """Return the versions of Python (major and minor) and of these packages in this process."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    installed = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+            installed[name] = "none"
+    return installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +88,24 @@ def _minor_version(program: str) -> str | None:
     return said if re.fullmatch(r"\d+\.\d+", said) else None
 
 
-def python_fault(told: str) -> str | None:
+def python_fault(failure: str) -> str | None:
     """Return a sentence about the workers' Python from a failure of Spark.
 
     None if the failure says nothing about it.
     """
     mine = versions()["python"]
     way = _SAME_PYTHON.format(mine=mine)
-    if found := re.search(r"Python in worker has different version: (\d+\.\d+)", told):
-        return f"A worker runs Python {found[1]}, and the driver runs Python {mine}; {way}."
-    if found := re.search(r'Cannot run program "([^"\n]+)"', told):
+    if match := re.search(r"Python in worker has different version: (\d+\.\d+)", failure):
+        return f"A worker runs Python {match[1]}, and the driver runs Python {mine}; {way}."
+    if match := re.search(r'Cannot run program "([^"\n]+)"', failure):
         return (
-            f"A worker does not have the program {found[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
+            f"A worker does not have the program {match[1]}, which PYSPARK_PYTHON or spark.pyspark.python names; {way}."
         )
-    if re.search("No module named '?corpusveil", told):  # without quotes, where it is the daemon that is missing
+    if re.search("No module named '?corpusveil", failure):  # without quotes, where it is the daemon that is missing
         return "The workers do not have corpusveil; send them an environment with it ('corpusveil package spark')."
-    if "Error from python worker" in told:
-        found = re.search(r"lib/python(\d+\.\d+)/", told)
-        which = f"Python {found[1]}" if found else "a Python"
+    if "Error from python worker" in failure:
+        match = re.search(r"lib/python(\d+\.\d+)/", failure)
+        which = f"Python {match[1]}" if match else "a Python"
         return f"A worker runs {which} in which PySpark does not start, and the driver runs Python {mine}; {way}."
     return None
 

@@ -72,14 +72,14 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
             given = getattr(given, method)()
             break
     try:
-        found = list(given)
+        listed = list(given)
     except TypeError:
         raise BadTypeError(
             f"ids: give the name of a column, an id for each text, or cv.RowNumbers, not {_a(given)}."
         ) from None
-    if len(found) != rows:
-        raise ShapeError(f"ids: {len(found):,} ids for {rows:,} texts; give an id for each text.")
-    return checked_identities(found, "ids")
+    if len(listed) != rows:
+        raise ShapeError(f"ids: {len(listed):,} ids for {rows:,} texts; give an id for each text.")
+    return checked_identities(listed, "ids")
 
 
 def identities_of(column: Any, name: str) -> list[Any]:
@@ -107,7 +107,7 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
             raise BadRowError(f"{name}: an id is a number of thousands of digits; give shorter ids.")
         if isinstance(value, tuple):
             *place, row = value or (None,)
-            named = bool(place) and all(isinstance(one, str) for one in place)
+            named = bool(place) and all(isinstance(part, str) for part in place)
             if not (named and isinstance(row, int) and 0 <= row < 1 << 64):
                 raise BadRowError(
                     f"{name}: an id that is a tuple has to consist of names (text) and, at the end, the number "

@@ -167,7 +167,7 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Ar
             )
     names = {name: name if name in values else column for name, column in given.items()}
     return names, {
-        name: pa.array([canonical(one) for one in value], pa.large_string()) for name, value in values.items()
+        name: pa.array([canonical(cell) for cell in value], pa.large_string()) for name, value in values.items()
     }
 
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from corpusveil.collocations.public_texts import encyclopedia, news
 from corpusveil.errors import DataError, UnknownError
-from corpusveil.evaluation.terms import tokenizer_of
+from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.utility.labelled_texts import TEST, TRAIN, LabelledTexts
-from corpusveil.evaluation.utility.text_classifiers import averages
 from corpusveil.spaces import Space
 
 PASSAGE_WORDS = 40
@@ -97,7 +96,7 @@ def topics(texts: Sequence[str], space: Space, count: int = TOPICS) -> list[str]
         raise DataError(f"{len(texts)} texts are too few for {count} topics; give more texts.")
     from scipy.cluster.vq import kmeans2
 
-    points = averages(space, tokenizer_of(space.vocabulary), texts)
+    points = AveragedVectors(space).encode(texts)
     deviation = points.std(axis=0)
     points = (points - points.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     _, labels = kmeans2(points, count, minit="++", rng=np.random.default_rng(0))

@@ -12,7 +12,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import UnsetError
-from corpusveil.evaluation.attacks.relative_gain import relative_gain
+from corpusveil.evaluation.attacks.attribute_inference import relative_gain
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.training_modes import Mode
 from corpusveil.mechanisms import Mechanism

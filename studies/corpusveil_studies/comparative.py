@@ -16,9 +16,8 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.evaluation.statistics.listed_words import english_share
 from corpusveil.evaluation.statistics.puc import puc
-from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.evaluation.statistics.word_statistics import relative, word_statistics
-from corpusveil.evaluation.terms import terms_of, tokenizer_of
+from corpusveil.evaluation.terms import WordList, terms_of, tokenizer_of
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD

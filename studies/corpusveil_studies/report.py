@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from markupsafe import Markup
 from pydantic import BaseModel
 
 from corpusveil import __version__
-from corpusveil.evaluation.report.line_charts import legend, line_chart
-from corpusveil.evaluation.statistics import registry
+from corpusveil.evaluation.line_charts import legend, line_chart
+from corpusveil.evaluation.statistics.statistic import statistics
 from corpusveil.storage import files
-from corpusveil.transforms.release.pages import environment
+from corpusveil.transforms.release.pages import Block, render_blocks
 from corpusveil_studies.cells import Results, SeedMean, finite
 from corpusveil_studies.claims import Check
 
@@ -97,17 +96,21 @@ def file_names(titles: Sequence[str]) -> list[str]:
 
 def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
-    charts = []
+    heads = ("Claim", "Paper says", "This run shows", "Same direction?", "What differs")
+    blocks = [Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)]
     for chart in account.charts:
         lines = {of: [(x, mean) for x, mean, _ in points] for of, points in chart.lines.items() if len(points) > 1}
         spread = {of: [deviation for _, _, deviation in points] for of, points in chart.lines.items()}
         if lines:
             svg = line_chart(lines, chart.x, chart.y, top=chart.top, spread=spread)
-            charts.append((chart.title, Markup(svg), Markup(legend(list(lines)))))  # noqa: S704 - escaped there
-    template = environment("corpusveil_studies", "study.html").get_template("study.html")
-    return template.render(
-        account=account, name=name, paper=paper, charts=charts, same=SAME, shown=shown, number=is_number
-    )
+            blocks.append(Block(chart.title, chart=svg, legend=legend(list(lines))))
+    for table in account.tables:
+        numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
+        rows = [[shown(value) for value in row] for row in table.rows]
+        blocks.append(Block(table.title, heads=table.columns, rows=rows, numbers=numbers, notes=table.notes))
+    blocks.append(Block("How this was measured", notes=account.notes))
+    intro = f"After {paper}. Private versions of the texts were made under public keys, measured and deleted."
+    return render_blocks(f"Study {name}", intro, blocks)
 
 
 def is_number(value: Any) -> bool:
@@ -178,8 +181,8 @@ def statistics_table(results: Results) -> Table | None:
     tasks and seeds.
     """
     cells = results.where("task")
-    statistics = [statistic for statistic in registry.statistics() if statistic.key and cells.values(statistic.key)]
-    if not statistics:
+    measured = [statistic for statistic in statistics() if statistic.key and cells.values(statistic.key)]
+    if not measured:
         return None
     names = list(dict.fromkeys(name for cell in cells.records for name in cell["options"]))
     names = [name for name in names if name not in ("task", "seed")]
@@ -193,7 +196,7 @@ def statistics_table(results: Results) -> Table | None:
         return ", ".join(f"{name} {value}" for name, value in option.items()) if isinstance(option, Mapping) else option
 
     rows = [
-        (*map(told, setting.values()), *(cells.where(**setting).figure(str(one.key)) for one in statistics))
+        (*map(told, setting.values()), *(cells.where(**setting).figure(str(one.key)) for one in measured))
         for setting in settings
     ]
-    return Table("Statistics of private texts", (*names, *(statistic.name for statistic in statistics)), rows)
+    return Table("Statistics of private texts", (*names, *(statistic.name for statistic in measured)), rows)

@@ -21,12 +21,10 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import ConflictError, FormatError, NoFileError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
-from corpusveil.evaluation.utility.fine_tuning import FineTuned
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
-from corpusveil.evaluation.utility.remembered import Remembered
-from corpusveil.evaluation.utility.text_classifiers import Model, model_of
+from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, Remembered, model_of
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key

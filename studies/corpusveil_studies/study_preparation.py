@@ -9,9 +9,8 @@ import numpy as np
 import orjson
 from isal import igzip
 
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import Scoring
+from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.evaluation.statistics import registry
 from corpusveil.evaluation.statistics.encoders import Encoder
-from corpusveil.evaluation.statistics.statistic import Evidence
-from corpusveil.evaluation.statistics.word_lists import WordList
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.evaluation.statistics.statistic import Evidence, by_key
+from corpusveil.evaluation.terms import WordList
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Model
 from corpusveil.evaluation.utility.training_modes import MODES, Scores, train_and_test
@@ -57,7 +56,7 @@ def text_statistics(
 ) -> dict[str, float]:
     """Return the statistics of private texts by key, except those whose encoder, model or list is missing."""
     perplexity = None if language is None else lambda some: language.perplexity(some).value
-    return dict(registry.by_key(Evidence(originals, privates, None, encoder, words, perplexity)))
+    return dict(by_key(Evidence(originals, privates, None, encoder, words, perplexity)))
 
 
 def drawn_words(size: int, count: int, seed: int = 0) -> Any:

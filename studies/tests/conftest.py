@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from corpusveil_studies import bundled_text
-from tests.conftest import machine, no_session_left
+from tests.conftest import machine, no_other_session_left, pytest_collection_modifyitems
 
-__all__ = ["machine", "no_session_left"]  # fixtures for every test, as in the package's own tests
+__all__ = ["machine", "no_other_session_left", "pytest_collection_modifyitems"]  # as in the package's own tests
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ import pytest
 from corpusveil.evaluation import statistics
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics import registry
+from corpusveil.evaluation.statistics import statistic
 from corpusveil.jobs.local import Local
 from corpusveil_studies.run_study import prepare_study, run_study
 from corpusveil_studies.study import find, read_grid
@@ -26,7 +26,7 @@ NAME = "words a private text has"
 FILE = f'''
 """The mean number of words of a private text."""
 
-from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.statistics.statistic import register
 from corpusveil.evaluation.statistics.statistic import Reading
 
 
@@ -63,16 +63,16 @@ def new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "words_a_text.py").write_text(FILE)
     monkeypatch.setattr(statistics, "__path__", [*statistics.__path__, str(folder)])
     importlib.invalidate_caches()
-    registry._load_all.cache_clear()
+    statistic._load_all.cache_clear()
     yield
-    registry._BY_NAME.pop(NAME, None)
+    statistic._BY_NAME.pop(NAME, None)
     sys.modules.pop(f"{statistics.__name__}.words_a_text", None)
 
 
 def report(folder: Path) -> Path:
     originals = [f"the lake was cold and deep on day {['one', 'two', 'three', 'four'][row % 4]}" for row in range(8)]
     matched = Matched(originals, ["a b c d" for _ in originals], len(originals), chosen=len(originals))
-    write_report(evaluate_release(matched, None, EvaluationOptions()), str(folder))
+    write_report(evaluate_release(matched, None, Question()), str(folder))
     return folder
 
 
@@ -110,4 +110,4 @@ def test_without_the_file_there_is_no_such_figure(tmp_path: Path) -> None:
 
 def test_two_statistics_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two statistics are named words unchanged"):
-        registry.register("words unchanged")
+        statistic.register("words unchanged")

@@ -15,6 +15,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import field_budget, parse_weights
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.sampling import grid
+from tests.calls import refused
 
 
 def test_per_token_is_the_epsilon_itself() -> None:
@@ -39,14 +40,14 @@ def test_more_tokens_never_get_more_each() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_budget_is_finite_and_above_zero(epsilon: float) -> None:
-    with pytest.raises(UserError, match="epsilon"):
+    with refused("wrong-value", "epsilon"):
         Budget(epsilon)
 
 
 @pytest.mark.parametrize("arguments", [{"per": "sentence"}, {"per": ""}, {"allocation": "idf"}])
 def test_other_words_are_refused(arguments: dict[str, Any]) -> None:
     """Allocations that look at the words are unsound; an unknown one is an error."""
-    with pytest.raises(UserError, match=next(iter(arguments))):
+    with refused("wrong-value", next(iter(arguments))):
         Budget(1.0, **arguments)
 
 
@@ -100,7 +101,7 @@ def test_weights_as_they_are_written(text: str, weights: tuple[int, ...]) -> Non
 
 @pytest.mark.parametrize("text", ["", "a", "1:", ":1", "1:2:3", "-1", "1.5", "99999:1,1"])
 def test_weights_that_are_none(text: str) -> None:
-    with pytest.raises(UserError, match="weights"):
+    with refused("wrong-value", "weights"):
         parse_weights(text)
 
 

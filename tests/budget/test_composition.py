@@ -14,8 +14,8 @@ from scipy import stats
 from corpusveil.budget import Budget
 from corpusveil.budget.composition import check_delta, concentrated, epsilon_at, pure_sum
 from corpusveil.budget.privacy_loss import BoundedRange, OfLaws, PrivacyLoss, Pure
-from corpusveil.errors import BadValueError
 from corpusveil.mechanisms import Mechanism, make
+from tests.calls import refused
 from tests.contracts.spaces import small_space
 
 Floats = npt.NDArray[np.float64]
@@ -194,7 +194,7 @@ def test_a_million_tokens_take_no_grid() -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, 1e-11, float("nan"), True, "1e-6"])
 def test_delta_is_a_probability(delta: Any) -> None:
-    with pytest.raises(BadValueError, match="delta"):
+    with refused("wrong-value", "delta"):
         check_delta(delta)
 
 

@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.pipelines import privatize
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import QUIET, command, fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files, make_space
-from tests.evaluation.language.test_kneser_ney import WORDS, corpus
-
-QUIET = ["--progress", "none"]
+from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +28,8 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text").mkdir()
     (folder / "text" / "a.txt").write_text("\n".join(one.replace("\n", " ") for one in text))
     counted = [str(folder / "text"), "--output", str(folder / "counts"), "--min-count", "1"]
-    assert run(["count", *counted, *QUIET]) == 0
-    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *QUIET]) == 0
+    succeeds("count", *counted, *QUIET)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *QUIET)
     vectors = Vectors(WORDS[:40], np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
     counts = (1000 / np.arange(1, 41)).astype(int)
     cv.build_space(vectors, counts=counts).save(str(folder / "space"))
@@ -79,15 +77,11 @@ def chosen(public: Path, risk: float, of: Any = "word") -> cv.EpsilonAtRisk:
 
 
 class TestARelease:
-    def test_is_the_one_of_the_epsilon_that_is_chosen(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_is_the_one_of_the_epsilon_that_is_chosen(self, public: Path, folder: Path) -> None:
         """The same bytes as with that epsilon; the manifest says what chose it, and no other one does."""
         found = chosen(public, 0.5)
-        assert run(call(public, "--risk", "0.5")) == 0
-        assert found.sentence() in capsys.readouterr().out
-        assert run(call(public, "--epsilon", repr(found.epsilon), output="again")) == 0
-        assert "Risk" not in capsys.readouterr().out
+        assert found.sentence() in succeeds(*call(public, "--risk", "0.5")).out
+        assert "Risk" not in succeeds(*call(public, "--epsilon", repr(found.epsilon), output="again")).out
         first, again = ([path.read_bytes() for path in data_files(folder / name)] for name in ("out", "again"))
         assert first == again
         told, plain = manifest("out"), manifest("again")
@@ -99,19 +93,13 @@ class TestARelease:
         assert f"guesses about\n{found.measured:.1%} of known words one by one;\nasked for were 50.0% or less" in page
         assert "guesses at most" not in (folder / "again.report.html").read_text()
 
-    def test_of_a_reader_of_context_needs_a_model(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_of_a_reader_of_context_needs_a_model(self, public: Path, folder: Path) -> None:
         found = chosen(public, 0.6, "context")
         assert found.epsilon < chosen(public, 0.6).epsilon
         words = ["--risk", "0.6", "--risk-of", "context"]
-        assert run(call(public, *words)) == 2
-        said = capsys.readouterr().err
-        assert "--model: --risk-of context needs a language model" in said
-        assert "[missing-setting]" in said
+        fails(call(public, *words), "missing-setting", "--model", "--risk-of context")
         assert not (folder / "out").exists()
-        assert run(call(public, *words, "--model", str(public / "model"))) == 0
-        assert found.sentence() in capsys.readouterr().out
+        assert found.sentence() in succeeds(*call(public, *words, "--model", str(public / "model"))).out
         model = cv.load_model(str(public / "model")).digest
         assert manifest("out")["risk"] == {
             "risk": 0.6, "risk_of": "context", "measured": found.measured, "exact": False, "model": model
@@ -122,14 +110,14 @@ class TestARelease:
         """By context that gives back more than a reader of single words guesses, and the page says it."""
         model = ["--model", str(public / "model")]
         asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "context" else [])]
-        assert run(call(public, *asked)) == 0
-        assert run(["denoise", "out", "--space", str(public / "space"), *model, "--output", "readable", *QUIET]) == 0
+        succeeds(*call(public, *asked))
+        succeeds("denoise", "out", "--space", public / "space", *model, "--output", "readable", *QUIET)
         assert manifest("readable")["risk"] == manifest("out")["risk"]
         pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
         assert ["recovers more" in page for page in pages] == [False, reader == "word"]
 
     def test_is_chosen_before_the_input_is_looked_at(
-        self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So it can't depend on it: here there is none, and an error comes without announcements."""
         (folder / "in" / "a.jsonl").unlink()
@@ -141,88 +129,66 @@ class TestARelease:
             return found
 
         monkeypatch.setattr(privatize, "epsilon_for_risk", choose)
-        assert run(call(public, "--risk", "0.5")) == 2
-        told = capsys.readouterr()
-        assert len(chosen) == 1
-        assert told.out == ""
-        assert "matches no file" in told.err
+        ended = command(*call(public, "--risk", "0.5"))
+        assert (ended.status, ended.out, len(chosen)) == (2, "", 1)
+        assert "[missing-file]" in ended.err
 
-    def test_what_is_refused_chooses_nothing(
-        self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_what_is_refused_chooses_nothing(self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for"))
         words = call(public, "--risk", "0.5")
         words[words.index("ring-geometric")] = "custext-per-word"
-        assert run(words) == 2
-        assert "[no-guarantee]" in capsys.readouterr().err
+        fails(words, "no-guarantee")
 
 
 class TestAFile:
     @pytest.mark.parametrize("command", ["run", "plan"])
-    def test_asks_for_it(self, public: Path, folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_asks_for_it(self, public: Path, folder: Path, command: str) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.5))
-        assert run([command, str(file), *(QUIET if command == "run" else [])]) == 0
-        assert chosen(public, 0.5).sentence() in capsys.readouterr().out
+        assert chosen(public, 0.5).sentence() in succeeds(command, file, *(QUIET if command == "run" else [])).out
         assert (folder / "out").exists() == (command == "run")
 
-    def test_has_the_model_of_its_own_section(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
         """As denoising has; a model that is named beside the risk goes before it."""
         asked = settings(public, risk=0.6, risk_of="context")
         file = save(folder / "run.toml", asked)
-        assert run(["plan", str(file)]) == 2
-        assert "run.toml, budget.model: budget.risk_of context needs a language model" in capsys.readouterr().err
+        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
-        assert run(["plan", str(save(folder / "run.toml", asked))]) == 0
-        assert chosen(public, 0.6, "context").sentence() in capsys.readouterr().out
+        assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
         asked["budget"]["model"] = "elsewhere"
-        assert run(["plan", str(save(folder / "run.toml", asked))]) == 2
-        assert f"{folder}/elsewhere" in capsys.readouterr().err
+        fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/elsewhere")
 
-    def test_is_printed_with_what_it_asks_for(
-        self, public: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_is_printed_with_what_it_asks_for(self, public: Path, folder: Path) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.5))
-        assert run(["run", str(file), "--print-config"]) == 0
-        printed = capsys.readouterr().out
+        printed = succeeds("run", file, "--print-config").out
         budget = tomllib.loads(printed)["budget"]
         assert (budget["risk"], budget["risk_of"]) == (0.5, "word")
         assert "epsilon" not in budget
         (folder / "again.toml").write_text(printed)
-        assert run(["run", str(folder / "again.toml"), "--print-config"]) == 0
-        assert capsys.readouterr().out == printed
+        assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
 
-@pytest.mark.parametrize(("options", "said", "code"), [
-    (["--risk", "0.5", "--epsilon", "1"], "--risk: this option chooses --epsilon; leave", "conflicting-settings"),
-    ([], "--epsilon: this option is missing; add it, or add --risk", "missing-setting"),
-    (["--risk", "0.5", "--per", "document"], "for the epsilon of a word; --per has to be token", "conflicting"),
-    (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"], "--risk: this option",
-     "conflicting-settings"),
-    (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "--risk: this option", "conflicting"),
-    (["--risk", "0.5", "--model", "m"], "--model: this option needs --risk-of context", "conflicting-settings"),
-    (["--epsilon", "1", "--model", "m"], "--model: this option needs --risk", "conflicting-settings"),
-    (["--epsilon", "1", "--risk-of", "context"], "--risk-of: this option needs --risk", "conflicting-settings"),
-    (["--risk", "0"], "--risk 0.0: give a number above 0", "wrong-value"),
-    (["--risk", "1"], "--risk 1.0: give a number below 1", "wrong-value"),
-    (["--risk", "0.5", "--risk-of", "sentence"], "word", None),
-    (["--risk", "0.1"], "most frequent word", "unsuitable-data"),
-])  # fmt: skip
-def test_what_does_not_go_together_is_one_sentence(
-    public: Path, folder: Path, options: list[str], said: str, code: str | None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    assert run(call(public, *options)) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert code is None or f"[{code}" in told
-    assert not (folder / "out").exists()
+def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -> None:
+    for options, code, named in (
+        (["--risk", "0.5", "--epsilon", "1"], "conflicting-settings", "--epsilon"),
+        ([], "missing-setting", "--risk"),
+        (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
+        (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"],
+         "conflicting-settings", "--risk"),
+        (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "conflicting-settings", "--risk"),
+        (["--risk", "0.5", "--model", "m"], "conflicting-settings", "--risk-of context"),
+        (["--epsilon", "1", "--model", "m"], "conflicting-settings", "--risk"),
+        (["--epsilon", "1", "--risk-of", "context"], "conflicting-settings", "--risk"),
+        (["--risk", "0"], "wrong-value", "--risk 0.0"),
+        (["--risk", "1"], "wrong-value", "--risk 1.0"),
+        (["--risk", "0.1"], "unsuitable-data", "0.1"),
+    ):  # fmt: skip
+        fails(call(public, *options), code, named)
+        assert not (folder / "out").exists(), options
+    assert command(*call(public, "--risk", "0.5", "--risk-of", "sentence")).status == 2
 
 
-def test_a_space_without_counts_has_no_risk(public: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(call(public, "--risk", "0.5", space="bare")) == 2
-    assert "no public counts" in capsys.readouterr().err
+def test_a_space_without_counts_has_no_risk(public: Path, folder: Path) -> None:
+    fails(call(public, "--risk", "0.5", space="bare"), "missing-setting")
     assert not (folder / "out").exists()
 
 
@@ -232,40 +198,32 @@ class TestASchedule:
         save(folder / "s.toml", settings(public, risk=0.5))
         return folder / "s.toml"
 
-    def start(self, file: Path) -> int:
-        return run(["schedule", str(file), *QUIET])
-
     def add(self, folder: Path, name: str) -> None:
         (folder / "in" / name).write_text(json.dumps({"text": WORDS[3]}) + "\n")
 
     def test_has_one_epsilon_for_its_life(
-        self, public: Path, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:  # fmt: skip
+        self, public: Path, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """It is looked for by the first run alone; each manifest says it."""
-        assert self.start(file) == 0
+        out = succeeds("schedule", file, *QUIET).out
         monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
         self.add(folder, "b.jsonl")
-        assert self.start(file) == 0
+        out += succeeds("schedule", file, *QUIET).out
         found = chosen(public, 0.5)
-        assert capsys.readouterr().out.count(found.sentence()) == 2
+        assert out.count(found.sentence()) == 2
         for number in (1, 2):
-            told = manifest(folder / "out" / f"run-{number:05d}")
-            assert told["configuration"]["budget"]["epsilon"] == found.epsilon
-            assert told["risk"]["measured"] == found.measured
+            written = manifest(folder / "out" / f"run-{number:05d}")
+            assert written["configuration"]["budget"]["epsilon"] == found.epsilon
+            assert written["risk"]["measured"] == found.measured
 
-    def test_refuses_another_risk_than_it_began_with(
-        self, public: Path, folder: Path, file: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert self.start(file) == 0
+    def test_refuses_another_risk_than_it_began_with(self, public: Path, folder: Path, file: Path) -> None:
+        succeeds("schedule", file, *QUIET)
         self.add(folder, "b.jsonl")
         save(file, settings(public, risk=0.9))
-        capsys.readouterr()
-        assert self.start(file) == 2
-        assert "budget.risk was " in capsys.readouterr().err
+        fails(["schedule", file, *QUIET], "mismatch", "budget.risk")
         assert not (folder / "out" / "run-00002" / "manifest.json").exists()
         save(file, settings(public, risk=0.5))
-        assert self.start(file) == 0
+        succeeds("schedule", file, *QUIET)
 
 
 def test_a_space_of_other_tests_has_a_risk_too(tmp_path: Path) -> None:

@@ -13,16 +13,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
-from tests.engines.corpora import (
-    TEST_KEY,
-    data_files,
-    encode,
-    make_space,
-    read_shard,
-    release_files,
-    rows,
-    write_shard,
-)
+from tests.calls import fails, succeeds
+from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
 from tests.engines.corpora import run as run_process
 
 
@@ -56,25 +48,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         write_shard(made.folder / "in" / f"{number}.jsonl", [*rows(60, number), {"text": None}])
     quiet = ["--progress", "none"]
     counts = ["--min-count", "1", "--output", made.at("counts"), *quiet]
-    assert run(["count", made.at("public.jsonl"), *counts]) == 0
-    assert run(["model", "--counts", made.at("counts"), "--output", made.at("model"), *quiet]) == 0
+    succeeds("count", made.at("public.jsonl"), *counts)
+    succeeds("model", "--counts", made.at("counts"), "--output", made.at("model"), *quiet)
     assert made.privatize(made.at("in"), "released", "--ledger", made.at("ledger")) == 0
-    assert run(made.denoise(made.at("released"), made.at("readable"))) == 0
+    succeeds(*made.denoise(made.at("released"), made.at("readable")))
     return made
 
 
 def manifest(folder: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
-    return told
+    written: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
+    return written
 
 
 class TestTheLedger:
-    def test_is_as_it_was(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_is_as_it_was(self, made: Made) -> None:
         before = release_files(made.folder / "ledger")
         assert len(before) == 4, "an entry, that it is kept, the units and the secret"
-        assert run(made.denoise(made.at("released"), made.at("again"))) == 0
-        told = capsys.readouterr()
-        assert (told.out + told.err).splitlines()[-1] == NO_FACTS
+        ended = succeeds(*made.denoise(made.at("released"), made.at("again")))
+        assert (ended.out + ended.err).splitlines()[-1] == NO_FACTS
         assert release_files(made.folder / "ledger") == before
 
     def test_takes_no_denoised_release(self, made: Made, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,22 +95,18 @@ class TestTheLedger:
 
 
 @pytest.mark.parametrize("command", [["ledger", "show"], ["plan"]], ids=" ".join)
-def test_a_release_says_what_it_spends(made: Made, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+def test_a_release_says_what_it_spends(made: Made, command: list[str]) -> None:
     source = manifest(made.at("released"))
-    assert run([*command, made.at("readable")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(succeeds(*command, made.at("readable")).out.split())
     assert "nothing: no ledger has an entry for it" in told
     assert f"release {source['release']}" in told
     assert source["spends"]["name"] in told
-    assert run([*command, made.at("released")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(succeeds(*command, made.at("released")).out.split())
     assert f"release {source['spends']['name']}, in metric {source['spends']['metric']}" in told
     assert "nothing" not in told
 
 
-def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_of_a_file_says_that_denoising_spends_nothing(made: Made, tmp_path: Path) -> None:
     for denoised in (False, True):
         file = tmp_path / f"{denoised}.toml"
         lines = [
@@ -128,8 +115,7 @@ def test_a_plan_of_a_file_says_that_denoising_spends_nothing(
             f'[denoise]\npath = "{tmp_path}/readable"\nmodel = "{made.at("model")}"' if denoised else "",
         ]
         file.write_text("\n".join(lines))
-        assert run(["plan", str(file)]) == 0
-        assert ("that spends nothing, and no ledger counts it" in capsys.readouterr().out) == denoised
+        assert ("that spends nothing, and no ledger counts it" in succeeds("plan", file).out) == denoised
 
 
 def test_rows_without_text_stay_rows(made: Made) -> None:
@@ -143,17 +129,16 @@ def test_rows_without_text_stay_rows(made: Made) -> None:
 def test_all_that_a_release_keeps_stays(made: Made) -> None:
     """Lines with other fields, too."""
     assert made.privatize(made.at("in"), "kept", "--keep", "all") == 0
-    assert run(made.denoise(made.at("kept"), made.at("kept-readable"))) == 0
+    succeeds(*made.denoise(made.at("kept"), made.at("kept-readable")))
     for folders in zip(*(data_files(made.folder / name) for name in ("kept", "kept-readable")), strict=True):
         before, after = ([{**row, "text": ""} for row in read_shard(shard)] for shard in folders)
         assert before == after
         assert (before[0].keys() >= {"id", "extra"}, before[60].keys()) == (True, {"text"})
 
 
-def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"kind": "release"}')
-    assert run(["ledger", "show", str(tmp_path)]) == 2
-    assert "damaged" in capsys.readouterr().err
+    fails(["ledger", "show", tmp_path], "damaged-record", "damaged")
 
 
 def test_the_ledger_counts_the_release_and_not_what_is_made_of_it(made: Made) -> None:

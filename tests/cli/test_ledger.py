@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import LedgerDiffersError, UnknownError
+from tests.calls import command, fails, succeeds
 from tests.engines.corpora import WORDS, make_space
 
 CUSTOMERS = ("ann", "bob", "ann", "a=b")
@@ -30,54 +30,46 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [*words.split(), "--id", "id", "--ledger", "ledger", "--progress", "none"]
 
 
-def show(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert run(["ledger", "show", "ledger", "--json", *words]) == 0
-    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+def show(*words: str) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(succeeds("ledger", "show", "ledger", "--json", *words).out)
     return shown
 
 
-def test_units_are_asked_for_by_their_values(
-    call: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run([*call, *UNITS]) == 0
-    assert show(capsys)["units"] == ["customer", "document"]
+    assert show()["units"] == ["customer", "document"]
     for words, documents in (
         (("--unit", "customer=ann"), 2), (("--document", "document=3"), 1), (("--unit", "customer=a=b"), 1),
     ):  # fmt: skip
-        (line,) = show(capsys, *words)["releases"]
+        (line,) = show(*words)["releases"]
         assert (line["documents"], line["total"]) == (documents, 3 * documents)
     monkeypatch.setattr("sys.stdin", io.StringIO("customer=ann\n"))
-    assert show(capsys, "--unit", "-", "--delta", "1e-6")["epsilon"] > 0
+    assert show("--unit", "-", "--delta", "1e-6")["epsilon"] > 0
     for value in ("customer=eve", "ann", "nobody=ann"):
-        assert run(["ledger", "show", "ledger", "--unit", value]) == 2
-        assert f"[{UnknownError.code}]" in capsys.readouterr().err
+        fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
 
 
-def test_the_value_of_an_only_unit_needs_no_name(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_value_of_an_only_unit_needs_no_name(call: list[str]) -> None:
     """And may have an equals sign in it."""
     assert run([*call, "--unit", "customer"]) == 0
-    assert show(capsys, "--unit", "a=b")["worst"][0]["spent"] == 3
+    assert show("--unit", "a=b")["worst"][0]["spent"] == 3
 
 
-def test_a_missing_entry_is_a_difference(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*call, *UNITS]) == 0
-    capsys.readouterr()
-    assert run(["ledger", "verify", "ledger"]) == 0
-    assert "undamaged; no records were named to compare with." in capsys.readouterr().out
-    assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 0
-    assert "no difference to the records" in capsys.readouterr().out
+def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
+    succeeds(*call, *UNITS)
+    assert "undamaged; no records were named to compare with." in succeeds("ledger", "verify", "ledger").out
+    assert "no difference to the records" in succeeds("ledger", "verify", "ledger", "--records", "out.records").out
     next(Path("ledger/entries").glob("*.parquet")).unlink()
-    capsys.readouterr()
-    assert run(["ledger", "verify", "ledger", "--records", "out.records"]) == 1
-    told = capsys.readouterr()
-    assert "out.records" in told.out
-    assert f"[{LedgerDiffersError.code}]" in told.err
+    ended = command("ledger", "verify", "ledger", "--records", "out.records")
+    assert ended.status == 1
+    assert "out.records" in ended.out
+    assert "[ledger-differs]" in ended.err
 
 
-def test_a_cap_is_promised_by_a_run_that_checked_it(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cap_is_promised_by_a_run_that_checked_it(call: list[str]) -> None:
     """A finished release that is called again asks no ledger, whatever the cap of this call."""
-    assert run([*call, "--unit", "customer", "--cap", "6", "--cap-ldp", "1e6"]) == 0
-    assert "no value of customer in this release has spent more than 6 " in capsys.readouterr().out
-    assert run([*call, "--unit", "customer", "--cap", "0.1", "--cap-ldp", "1e6"]) == 0
-    assert "has spent" not in capsys.readouterr().out
+    assert (
+        "no value of customer in this release has spent more than 6 "
+        in succeeds(*call, "--unit", "customer", "--cap", "6", "--cap-ldp", "1e6").out
+    )
+    assert "has spent" not in succeeds(*call, "--unit", "customer", "--cap", "0.1", "--cap-ldp", "1e6").out

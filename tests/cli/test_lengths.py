@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space
 
 SIZES = (0, 3, 9, 17)
@@ -28,11 +29,10 @@ def call(tmp_path: Path) -> list[str]:
     return [*found, "--id", "id", "--corpus", "c"]
 
 
-def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6"]) == 0
-    told = capsys.readouterr().out
-    assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in told
-    assert "with the same number of words of their own" in told
+def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path) -> None:
+    out = succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6").out
+    assert "Disclosed: how many words a document has, rounded up to a point of the grid (8, 16, 24, …)." in out
+    assert "with the same number of words of their own" in out
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert [len(json.loads(line)["text"].split()) for line in file.open()] == [8, 8, 16, 24]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
@@ -44,57 +44,61 @@ def test_a_grid_is_announced_and_kept(call: list[str], tmp_path: Path, capsys: p
     assert ">29<" in private
 
 
-def test_a_plan_says_how_many_words_there_are_before(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*call, *FILLED, "--pad", "8", "--plan"]) == 0
-    assert "before documents are padded or cut, they have about 29 words" in capsys.readouterr().out
-
-
-def test_any_two_words_may_differ(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """``--distance inf``, as the help has it; between documents of one size, whatever their own lengths."""
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"]) == 2
-    assert "--distance nan: give a number above 0" in capsys.readouterr().err
-    assert run([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf"]) == 0
+def test_a_plan_says_how_many_words_there_are_before(call: list[str]) -> None:
     assert (
-        "documents of known words only, which may all differ, that are released with the same number of words"
-        in capsys.readouterr().out
+        "before documents are padded or cut, they have about 29 words"
+        in succeeds(*call, *FILLED, "--pad", "8", "--plan").out
     )
 
 
-def test_the_ledger_has_the_noise_of_each_release(
-    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_two_words_may_differ(call: list[str]) -> None:
+    """``--distance inf``, as the help has it; between documents of one size, whatever their own lengths."""
+    fails([*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "nan"], "wrong-value", "--distance nan")
+    assert (
+        "documents of known words only, which may all differ, that are released with the same number of words"
+        in succeeds(*call, *FILLED, "--pad", "8", "--delta", "1e-6", "--distance", "inf").out
+    )
+
+
+def test_the_ledger_has_the_noise_of_each_release(call: list[str], tmp_path: Path) -> None:
     """A cap in (epsilon, delta) composes it: two releases that words alone would allow are refused."""
     ledger = cv.Ledger(str(tmp_path / "ledger"))
     noise = [*FILLED, "--length-epsilon", "6", "--ledger", ledger.url, "--unit", "id", "--epsilon", "0.01"]
-    assert run([*call, *noise, "--cap", "8", "--cap-delta", "1e-6"]) == 0
+    succeeds(*call, *noise, "--cap", "8", "--cap-delta", "1e-6")
     assert all(ledger.spent_on(number).releases[0]["total"] > 6 for number in range(len(SIZES)))
     assert ledger.verify(tmp_path / "out.records").differences == ()
     again = [*noise, "--output", str(tmp_path / "again"), "--length-extra", "1"]
-    capsys.readouterr()
-    assert run([*call, *again, "--cap", "8", "--cap-delta", "1e-6"]) == 2
-    assert re.search(r"id would have spent 12.*\[cap-exceeded\]", capsys.readouterr().err)
+    fails([*call, *again, "--cap", "8", "--cap-delta", "1e-6"], "cap-exceeded", "id", " 12")
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "refusal"),
     [
-        (["--pad", "8"], "punctuation = keep, contacts = mask would show where the text ends; choose drop or resample"),
-        ([*FILLED, "--pad", "8", "--layout", "keep"], "layout = keep would show where the text ends"),
-        ([*FILLED, "--pad", "8", "--numbers", "surrogate"], "numbers = surrogate would show where the text ends"),
+        (["--pad", "8"], ("conflicting-settings", "punctuation")),
+        ([*FILLED, "--pad", "8", "--layout", "keep"], ("conflicting-settings", "layout")),
+        ([*FILLED, "--pad", "8", "--numbers", "surrogate"], ("conflicting-settings", "numbers")),
         (
             [*FILLED, "--pad", "8", "--length-epsilon", "1"],
-            "--length-epsilon: --pad and --length-epsilon exclude each other",
+            ("conflicting-settings", "--length-epsilon", "--pad"),
         ),
-        ([*FILLED, "--pad-growth", "2"], "this option needs --pad; add it, or leave this option out"),
-        ([*FILLED, "--length-extra", "2"], "this option needs --length-epsilon; add it, or leave this"),
-        ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], "growth = 1.001: give a number from 1.01 to 100, or 1"),
-        ([*FILLED, "--pad", "0"], "--pad 0"),
-        ([*FILLED, "--pad", "8", "--per", "document", "--allocation", "word-share"], "would disclose its length"),
+        ([*FILLED, "--pad-growth", "2"], ("conflicting-settings", "--pad")),
+        ([*FILLED, "--length-extra", "2"], ("conflicting-settings", "--length-epsilon")),
+        ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], ("wrong-value", "growth = 1.001")),
+        ([*FILLED, "--pad", "0"], ("wrong-value", "--pad")),
+        ([*FILLED, "--pad", "8", "--per", "document", "--allocation", "word-share"], ("conflicting-settings",)),
     ],
 )
 def test_what_would_show_the_length_is_refused(
-    options: list[str], sentence: str, call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], refusal: Any, call: list[str], tmp_path: Path
 ) -> None:
-    assert run([*call, *options]) == 2
-    assert sentence in capsys.readouterr().err
+    fails([*call, *options], *refusal)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("old", "new"), [("growth = 2", "pad_growth"), ("noise = 1.0", "epsilon")])
+def test_keys_of_an_earlier_version_are_refused_by_their_new_names(
+    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.toml").write_text(f"[length]\n{old}\n")
+    assert run(["run", str(tmp_path / "run.toml")]) == 2
+    assert f"it is called length.{new} now" in capsys.readouterr().err

@@ -80,11 +80,11 @@ def in_release(output: Path) -> str:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     output = tmp_path / "out"
-    told = run(*ground.arguments(source, output, *engine, "--progress", "lines"), home=tmp_path)
-    assert told.returncode == 0, told.stderr
+    done = run(*ground.arguments(source, output, *engine, "--progress", "lines"), home=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert len(in_release(output)) > 1000
     assert found([*PLANTED, NAME_CANARY], in_release(output)) == []
-    assert found([*PLANTED, NAME_CANARY], told.stdout + told.stderr) == []
+    assert found([*PLANTED, NAME_CANARY], done.stdout + done.stderr) == []
     assert found(PLANTED, records_text(output)) == []
 
 
@@ -102,10 +102,10 @@ def spoil(source: Path, bad: str) -> Path:
 def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     shard = spoil(source, BAD[0])
     output = tmp_path / "out"
-    told = run(*ground.arguments(source, output, *engine), home=tmp_path)
-    assert told.returncode == 2
-    assert told.stderr.splitlines()[-1].startswith(f"corpusveil: {shard}, row 1: ")
-    assert found(PLANTED, told.stdout + told.stderr + records_text(output)) == []
+    done = run(*ground.arguments(source, output, *engine), home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"corpusveil: {shard}, row 1: ")
+    assert found(PLANTED, done.stdout + done.stderr + records_text(output)) == []
     assert not (output / "manifest.json").exists()
 
 
@@ -115,9 +115,9 @@ def test_whatever_is_bad_about_it(
 ) -> None:
     shard = spoil(source, bad)
     assert run_here(ground.arguments(source, tmp_path / "out")) == 2
-    told = capfd.readouterr()
-    assert told.err.startswith(f"corpusveil: {shard}, row 1: ")
-    assert found(PLANTED, told.out + told.err + records_text(tmp_path / "out")) == []
+    ended = capfd.readouterr()
+    assert ended.err.startswith(f"corpusveil: {shard}, row 1: ")
+    assert found(PLANTED, ended.out + ended.err + records_text(tmp_path / "out")) == []
 
 
 @pytest.mark.parametrize("make", [Local, Beam])
@@ -135,9 +135,9 @@ def test_when_the_code_fails_with_text_in_the_error(
     monkeypatch.setattr(Kernel, "privatize", fail)
     with pytest.raises(WorkError) as caught:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), make())
-    told = capfd.readouterr()
+    ended = capfd.readouterr()
     assert "ValueError" in str(caught.value)
-    assert found(PLANTED, str(caught.value) + told.out + told.err) == []
+    assert found(PLANTED, str(caught.value) + ended.out + ended.err) == []
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -166,6 +166,6 @@ def test_the_canaries_are_in_the_input(source: Path) -> None:
 def test_what_is_kept_on_purpose_is_found(ground: Ground, source: Path, tmp_path: Path) -> None:
     """The search can find words: with other policies they are in the release."""
     more = ("--unknown-words", "keep", "--contacts", "keep", "--numbers", "keep", "--other", "keep")
-    told = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", "note"), home=tmp_path)
-    assert told.returncode == 0, told.stderr
+    done = run(*ground.arguments(source, tmp_path / "out", *more, "--keep", "note"), home=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert found(PLANTED, in_release(tmp_path / "out")) == PLANTED

@@ -11,7 +11,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import BadShardsError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
@@ -22,6 +21,7 @@ from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.copies import Copies
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import count_duplicates, forecast
+from tests.calls import QUIET, refused, succeeds
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -95,15 +95,14 @@ def test_counts_copies(tmp_path: Path) -> None:
     assert count_duplicates(find_shards([str(tmp_path)]), Columns()) == Copies(6, 2, 3)
 
 
-def test_of_a_file(space: Space, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
     """It says all of it, makes nothing, and quotes nothing."""
     file = tmp_path / "run.toml"
     file.write_text(
         f'[corpus]\ninput = ["{corpus}"]\n[space]\npath = "{space.url}"\n[mechanism]\nname = "ring-geometric"\n'
         f'[budget]\nepsilon = 2.0\n[output]\npath = "{tmp_path}/out"\n[ledger]\npath = "{tmp_path}/ledger"\n'
     )
-    assert run(["plan", str(file), "--duplicates"]) == 0
-    said = capsys.readouterr().out
+    said = succeeds("plan", file, "--duplicates").out
     for words in (
         "12 shards",
         "tokens",
@@ -119,7 +118,7 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_a_bad_row_is_said(space: Space, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(UNKNOWN)
-    with pytest.raises(BadShardsError, match="row 1") as caught:
+    with refused("bad-shards", "row 1") as caught:
         forecast(Run(release_of(space), [str(tmp_path / "x.jsonl")], ""))
     assert UNKNOWN not in str(caught.value)
 
@@ -140,7 +139,7 @@ def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.chdir(tmp_path)
     cv.Key(TEST_KEY).save("release.key")
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 306)}])
-    assert run(["run", toml(tmp_path, space, 1e6, name="news", root="in"), "--progress", "none"]) == 0
+    succeeds("run", toml(tmp_path, space, 1e6, name="news", root="in"), *QUIET)
     (tmp_path / "in" / "sub").mkdir()
     (tmp_path / "in" / "a.jsonl").rename(tmp_path / "in" / "sub" / "a.jsonl")
     return tmp_path
@@ -150,8 +149,7 @@ def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsy
     """The sentence is the same, and separates earlier spending from the spending of this release."""
     file = toml(moved, space, 400.0, name="news", root="in")
     capsys.readouterr()
-    assert run(["plan", file]) == 0
-    planned = capsys.readouterr().out
+    planned = succeeds("plan", file).out
     assert run(["run", file, "--progress", "none"]) == 2
     (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
     assert refused.removeprefix("corpusveil: ").removesuffix(" [cap-exceeded]") in planned
@@ -165,8 +163,7 @@ def test_charges_equal_noise_once_as_the_run_does(
     """What was moved with the root that its path begins at draws the same, and neither plan nor run refuses it."""
     file = toml(moved, space, 400.0, name="news", root="in/sub")
     capsys.readouterr()
-    assert run(["plan", file]) == 0
-    assert "refused" not in capsys.readouterr().out
+    assert "refused" not in succeeds("plan", file).out
     entries = sorted((moved / "ledger" / "entries").iterdir())
     assert run(["run", file, "--progress", "none"]) == 0
     assert sorted((moved / "ledger" / "entries").iterdir()) == entries
@@ -187,15 +184,14 @@ def test_all_commands_call_a_corpus_alike(
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
     file = toml(tmp_path, space, 40.0, **corpus)
     options = [word for name, value in corpus.items() for word in (f"--{name.replace('name', 'corpus')}", value)]
-    assert run(["schedule", file, "--progress", "none"]) == 0
-    assert run([
-        "privatize", f"{tmp_path}/in/a.jsonl", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon",
-        "1", "--key", "release.key", "--ledger", "ledger", "--unit", "content", "--output", "alone", *options,
-        "--progress", "none",
-    ]) == 0  # fmt: skip
+    succeeds("schedule", file, *QUIET)
+    succeeds(
+        "privatize", f"{tmp_path}/in/a.jsonl", "--space", space.url, "--mechanism", "ring-geometric", "--epsilon", "1",
+        "--key", "release.key", "--ledger", "ledger", "--unit", "content", "--output", "alone", *options, *QUIET,
+    )  # fmt: skip
     shutil.rmtree("out-40"), shutil.rmtree("out-40.records")
-    assert run(["run", file, "--progress", "none"]) == 0
-    assert run(["plan", file]) == 0
+    succeeds("run", file, *QUIET)
+    succeeds("plan", file)
     assert len(list((tmp_path / "ledger" / "entries").glob("*.parquet"))) == 1
     (line,) = cv.Ledger("ledger").spent().releases
     assert line["namespace"] == corpus.get("name", "")
@@ -203,7 +199,7 @@ def test_all_commands_call_a_corpus_alike(
 
 
 def test_looks_at_the_key_of_the_run_and_makes_none(
-    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without --key the output's own key is looked for, as the run would; a plan leaves no key behind."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -211,9 +207,7 @@ def test_looks_at_the_key_of_the_run_and_makes_none(
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
     words = ["privatize", "in", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon", "1"]
     words += ["--ledger", "ledger", "--unit", "content", "--cap", "40", "--output", "out", "--progress", "none"]
-    assert run([*words, "--plan"]) == 0
+    succeeds(*words, "--plan")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    assert run(words) == 0
-    assert "Set cap_ldp as well, which holds over all metrics" in capsys.readouterr().err
-    assert run([*words, "--plan"]) == 0
-    assert "refused" not in capsys.readouterr().out, "at 30 of 40 it would be, as another release"
+    assert "Set cap_ldp as well, which holds over all metrics" in succeeds(*words).err
+    assert "refused" not in succeeds(*words, "--plan").out, "at 30 of 40 it would be, as another release"

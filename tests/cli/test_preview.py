@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.cli.preview import PRIVATE
 from corpusveil.language.denoise import NO_FACTS
+from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 
 
@@ -21,17 +21,16 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "public.jsonl").write_bytes(encode(rows(400, 90, words=20)))
     quiet = ["--progress", "none"]
     counts = ["--min-count", "1", "--output", str(folder / "counts"), *quiet]
-    assert run(["count", str(folder / "public.jsonl"), *counts]) == 0
-    assert run(["model", "--counts", str(folder / "counts"), "--output", str(folder / "model"), *quiet]) == 0
+    succeeds("count", folder / "public.jsonl", *counts)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *quiet)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_bytes(TEST_KEY)
     write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
     return folder
 
 
-def previewed(ground: Path, *more: str, source: str = "in") -> int:
-    words = ["preview", str(ground / source), "--space", str(ground / "space"), "--progress", "none", *more]
-    return run(words)
+def call(ground: Path, *more: str) -> list[str]:
+    return ["preview", str(ground / "in"), "--space", str(ground / "space"), *QUIET, *more]
 
 
 def of(name: str, told: str) -> list[str]:
@@ -39,16 +38,15 @@ def of(name: str, told: str) -> list[str]:
     return [line.strip().removeprefix(name).strip() for line in told.splitlines() if line.strip().startswith(name)]
 
 
-def test_five_texts_are_shown_at_each_epsilon(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_five_texts_are_shown_at_each_epsilon(ground: Path) -> None:
     """Several numbers behind one --epsilon; the first texts, in their order; each drawn and denoised."""
-    assert previewed(ground, "--epsilon", "0.5", "3", "--model", str(ground / "model")) == 0
-    told = capsys.readouterr().out
-    assert told.splitlines()[0] == PRIVATE
-    assert of("before", told) == [" ".join(WORDS[row : row + 9]) for row in range(5)]
-    assert of("epsilon 0.5  ", told) != of("epsilon 3", told)[-5:]
-    assert len(of("denoised", told)) == 10
-    assert told.count("an informed reader guesses about") == 2
-    assert told.splitlines()[-1] == NO_FACTS
+    out = succeeds(*call(ground, "--epsilon", "0.5", "3", "--model", str(ground / "model"))).out
+    assert out.splitlines()[0] == PRIVATE
+    assert of("before", out) == [" ".join(WORDS[row : row + 9]) for row in range(5)]
+    assert of("epsilon 0.5  ", out) != of("epsilon 3", out)[-5:]
+    assert len(of("denoised", out)) == 10
+    assert out.count("an informed reader guesses about") == 2
+    assert out.splitlines()[-1] == NO_FACTS
 
 
 def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,72 +54,50 @@ def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     monkeypatch.chdir(tmp_path)
     before = release_files(ground)
-    assert previewed(ground, "--epsilon", "1") == 0
+    succeeds(*call(ground, "--epsilon", "1"))
     assert release_files(ground) == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_each_preview_draws_anew(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert previewed(ground, "--epsilon", "0.5") == 0
-    first = of("epsilon 0.5  ", capsys.readouterr().out)
-    assert previewed(ground, "--epsilon", "0.5") == 0
-    assert of("epsilon 0.5  ", capsys.readouterr().out) != first
+def test_each_preview_draws_anew(ground: Path) -> None:
+    first, second = (of("epsilon 0.5  ", succeeds(*call(ground, "--epsilon", "0.5")).out) for _ in range(2))
+    assert len(first) == 5
+    assert first != second
 
 
-def test_with_the_key_it_shows_what_will_be_written(
-    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_the_key_it_shows_what_will_be_written(ground: Path, tmp_path: Path) -> None:
     """Under the release's key and settings the texts are those of the release."""
     settings = ["--space", str(ground / "space"), "--key", str(ground / "key"), "--epsilon", "1", "--progress", "none"]
     settings += ["--mechanism", "ring-geometric", str(ground / "in")]
-    assert run(["privatize", *settings, "--output", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    assert run(["preview", *settings]) == 0
-    shown = of("epsilon 1  ", capsys.readouterr().out)
+    succeeds("privatize", *settings, "--output", tmp_path / "out")
+    shown = of("epsilon 1  ", succeeds("preview", *settings).out)
     written = [row["text"] for row in read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")]
     assert shown == written[:5]
 
 
-def test_what_a_terminal_would_obey_is_not_shown(
-    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -> None:
     """A text may hold codes that clear a screen or write to a clipboard."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
-    assert run(["preview", str(tmp_path / "a.jsonl"), "--space", str(ground / "space"), "--progress", "none"]) == 0
-    told = capsys.readouterr().out
-    assert not {"\x1b", "\x07", "\x9b"} & set(told)
-    assert WORDS[1] in told
+    out = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
+    assert not {"\x1b", "\x07", "\x9b"} & set(out)
+    assert WORDS[1] in out
 
 
-def test_a_text_of_another_language_is_noticed(
-    ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_of_another_language_is_noticed(ground: Path, tmp_path: Path) -> None:
     """The warning names no share where nobody is at a terminal; a text that the space knows has none."""
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": "der Hund lief gestern abend durch den Wald"}])
-    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 0
-    told = capsys.readouterr().err
-    assert "many words of this text are not in the vocabulary of the space" in told
-    assert "%" not in told
-    assert previewed(ground) == 0
-    assert "many words" not in capsys.readouterr().err
+    err = succeeds("preview", tmp_path / "in", "--space", ground / "space", *QUIET).err
+    assert "many words of this text are not in the vocabulary of the space" in err
+    assert "%" not in err
+    assert "many words" not in succeeds(*call(ground)).err
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        (("--epsilon", "0"), "--epsilon 0: give a number above 0. [wrong-value]"),
-        (("--epsilon", "nan"), "--epsilon nan: give a number above 0. [wrong-value]"),
-        (("--text", "none"), "has no column 'none'"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(
-    more: tuple[str, ...], sentence: str, ground: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert previewed(ground, *more) == 2
-    assert sentence in capsys.readouterr().err
+def test_what_is_wrong_is_one_sentence(ground: Path) -> None:
+    fails(call(ground, "--epsilon", "0"), "wrong-value", "--epsilon 0")
+    fails(call(ground, "--epsilon", "nan"), "wrong-value", "--epsilon nan")
+    fails(call(ground, "--text", "none"), "wrong-column", "'none'")
 
 
-def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_of_nothing_is_refused(ground: Path, tmp_path: Path) -> None:
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": " "}])
-    assert run(["preview", str(tmp_path / "in"), "--space", str(ground / "space"), "--progress", "none"]) == 2
-    assert "the column text has no text" in capsys.readouterr().err
+    fails(["preview", tmp_path / "in", "--space", ground / "space", *QUIET], "unsuitable-data")

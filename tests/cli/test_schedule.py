@@ -15,15 +15,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.errors import WorkError
 from corpusveil.pipelines import schedule_state
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
+from tests.calls import QUIET, Ended, command, fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import COMMAND, HANG_SECONDS, WORDS, make_space, release_files
-
-START = ["--progress", "none"]
 
 
 def lines(folder: Path, name: str, *documents: int) -> None:
@@ -64,8 +62,14 @@ def ground(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, status: int = 0) -> None:
-    assert run(["schedule", str(folder / "s.toml"), *START]) == status
+def start(folder: Path, status: int = 0) -> Ended:
+    ended = command("schedule", folder / "s.toml", *QUIET)
+    assert ended.status == status, ended
+    return ended
+
+
+def status_of(folder: Path) -> str:
+    return succeeds("schedule", folder / "s.toml", "--status").out
 
 
 def released(folder: Path, number: int) -> dict[str, str]:
@@ -91,19 +95,17 @@ def samples(folder: Path) -> dict[str, float]:
     return {one.name.removeprefix("corpusveil_schedule_"): one.value for family in families for one in family.samples}
 
 
-def test_a_run_that_nobody_waits_for_is_refused(ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_nobody_waits_for_is_refused(ground: Path) -> None:
     """A schedule notes what a run did, so it can't begin one and leave it."""
     engine = {"engine": {"name": "beam", "options": ["--no_wait_until_finish"]}}
-    assert run(["schedule", save(ground / "s.toml", settings(ground) | engine), *START]) == 2
-    assert "engine.options: a schedule waits for its runs" in capsys.readouterr().err
+    fails(["schedule", save(ground / "s.toml", settings(ground) | engine), *QUIET], "wrong-value", "engine.options")
 
 
 class TestWhatIsNew:
-    def test_is_released_once(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_is_released_once(self, ground: Path) -> None:
         """New shards make a release of their own; without any there is none."""
         start(ground)
-        start(ground)
-        assert "there is nothing new" in capsys.readouterr().out
+        assert "there is nothing new" in start(ground).out
         lines(ground, "day-2/b.jsonl", 3)
         lines(ground, "day-2/c.jsonl", 4, 5)
         start(ground)
@@ -120,11 +122,11 @@ class TestWhatIsNew:
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
         start(ground)
-        assert run([
+        succeeds(
             "privatize", f"{ground}/in/day-2", "--root", f"{ground}/in", "--space", f"{ground}/space", "--id", "key",
             "--mechanism", "ring-geometric", "--epsilon", "1", "--key", f"{ground}/release.key", "--output",
-            f"{ground}/alone", *START,
-        ]) == 0  # fmt: skip
+            f"{ground}/alone", *QUIET,
+        )  # fmt: skip
         assert release_files(ground / "alone") == release_files(ground / "out" / "run-00002")
 
     def test_a_changed_shard_is_a_further_release(self, ground: Path) -> None:
@@ -163,7 +165,7 @@ class TestWhatIsNew:
         texts = [text for k in (1, 2) for part in released(ground, k).values() for text in part.splitlines()]
         assert len(texts) == len(set(texts)) == 4
 
-    def test_an_empty_corpus_is_an_error_only_at_first(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_empty_corpus_is_an_error_only_at_first(self, ground: Path) -> None:
         """A folder that was never filled is a typing error; one that was emptied has nothing new."""
         start(ground)
         (ground / "in/day-1/a.jsonl").unlink()
@@ -172,17 +174,17 @@ class TestWhatIsNew:
         values["corpus"]["input"] = [f"{ground}/none"]
         values["output"]["path"] = f"{ground}/other"
         save(ground / "s.toml", values)
-        start(ground, 2)
-        assert "this matches no file" in capsys.readouterr().err
+        assert "this matches no file" in start(ground, 2).err
 
 
 class TestStartedTwice:
+    @pytest.mark.nightly
     def test_one_does_it_and_the_other_says_so(self, ground: Path) -> None:
         """Two processes at once: one release, one message, and both end well."""
         for k in range(8):
             lines(ground, f"day-1/{k}.jsonl", *range(20 * k, 20 * k + 20))
-        command = [*COMMAND, "schedule", str(ground / "s.toml"), *START]
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        words = [*COMMAND, "schedule", str(ground / "s.toml"), *QUIET]
+        both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
         said = [process.communicate(timeout=HANG_SECONDS) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         others = [error for _, error in said if "another run is in progress" in error]
@@ -190,12 +192,11 @@ class TestStartedTwice:
         assert len(others) + len(later) == 1
         assert sorted(path.name for path in (ground / "out").iterdir()) == ["run-00001", "run-00001.report.html"]
 
-    def test_the_other_touches_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_other_touches_nothing(self, ground: Path) -> None:
         held = lease.take(f"{ground}/out.schedule/lease")
         assert isinstance(held, lease.Lease)
         with held:
-            start(ground)
-            assert "nothing was done" in capsys.readouterr().err
+            assert "nothing was done" in start(ground).err
             assert not (ground / "out").exists()
         start(ground)
         assert (ground / "out/run-00001/manifest.json").exists()
@@ -221,7 +222,7 @@ class TestKilled:
             patched.setattr(files, "write_bytes", stopping(files.write_bytes))
             patched.setattr(files, "create_bytes", stopping(files.create_bytes))
             patched.setattr(files, "copy_file", stopping(files.copy_file))
-            assert run(["schedule", str(ground / "s.toml"), *START]) != 0
+            assert command("schedule", ground / "s.toml", *QUIET).status != 0
         start(ground)
         start(ground)
         done = [path for path in (ground / "out").iterdir() if (path / "manifest.json").exists()]
@@ -230,9 +231,7 @@ class TestKilled:
         assert counted(ground, int(done[0].name[-5:])) == 4
         assert metrics(ground)[-1] | {"run": None} == metrics(ground)[-1]
 
-    def test_a_run_whose_shards_are_gone_is_given_up(
-        self, ground: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its other shards are released by the next one, as the status says before, and nothing half-done stays."""
 
         def failing(*_: Any) -> Any:
@@ -241,22 +240,20 @@ class TestKilled:
         lines(ground, "day-1/b.jsonl", 3)
         with monkeypatch.context() as patched:
             patched.setattr(corpus, "write_manifest", failing)
-            assert run(["schedule", str(ground / "s.toml"), *START]) == 1
+            start(ground, 1)
         assert not (ground / "out/run-00001/manifest.json").exists()
         (ground / "in/day-1/b.jsonl").unlink()
-        capsys.readouterr()
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
         said = (
             "run-00001 will be abandoned: 1 of its 2 shards was removed\nrun-00002 is due: 1 new and 0 changed shards"
         )
-        assert said in capsys.readouterr().out
+        assert said in status_of(ground)
         start(ground)
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
 
 
 class TestRefused:
-    def test_another_configuration_spends_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_another_configuration_spends_nothing(self, ground: Path) -> None:
         """A changed mechanism, budget or key is no continuation; nothing is drawn or entered."""
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
@@ -264,8 +261,7 @@ class TestRefused:
         values["budget"]["epsilon"] = 2.0
         save(ground / "s.toml", values)
         before = release_files(ground / "ledger")
-        start(ground, 2)
-        said = capsys.readouterr().err
+        said = start(ground, 2).err
         assert f"{ground}/s.toml: budget.epsilon was 1.0 and is 2.0. Set this as before to continue" in said
         assert "another output.path" in said
         assert "only_release" not in said
@@ -287,7 +283,7 @@ class TestRefused:
         ],
     )
     def test_a_changed_setting_is_named_with_both_values(
-        self, ground: Path, capsys: pytest.CaptureFixture[str], section: str, name: str, value: Any, said: str
+        self, ground: Path, section: str, name: str, value: Any, said: str
     ) -> None:
         make_space(ground / "other", seed=1)
         cv.Key.generate().save(ground / "other.key")
@@ -296,40 +292,33 @@ class TestRefused:
         values = settings(ground)
         values.setdefault(section, {})[name] = str(ground / value) if name == "path" else value
         save(ground / "s.toml", values)
-        start(ground, 2)
-        told = capsys.readouterr().err
-        assert f"{ground}/s.toml: {said}" in told
-        assert told.count(" was ") == 1
+        err = start(ground, 2).err
+        assert f"{ground}/s.toml: {said}" in err
+        assert err.count(" was ") == 1
         (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
-        start(ground, 2)
-        assert "is not that of the earlier runs" in capsys.readouterr().err
+        assert "is not that of the earlier runs" in start(ground, 2).err
 
-    def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
         """The run stays due; the sentence says what was spent."""
         values = settings(ground)
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
-        start(ground, 2)
-        said = capsys.readouterr().err
+        said = start(ground, 2).err
         assert "cap 6: one value of key would have spent 7" in said
         assert not (ground / "out").exists()
-        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        told = capsys.readouterr().out
-        assert "run-00001: refused: cap 6: one value of key would have spent 7" in told
-        assert told.split("refused: ")[1].splitlines()[0] in said
-        assert told.count("cap 6: ") == 1
-        assert ". Correct this and start the schedule again.\n" in told
+        status = status_of(ground)
+        assert "run-00001: refused: cap 6: one value of key would have spent 7" in status
+        assert status.split("refused: ")[1].splitlines()[0] in said
+        assert status.count("cap 6: ") == 1
+        assert ". Correct this and start the schedule again.\n" in status
         assert "refused" not in (ground / "metrics.prom").read_text()
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
         start(ground)
         assert len(released(ground, 1)) == 1
-        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "run-00001: 1 shard, 2 documents" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents" in status_of(ground)
 
-    def test_a_run_that_failed_says_why(
-        self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_run_that_failed_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Failed work differs from refused work; an unexpected error has no sentence, and is recorded as failed."""
         for error, said in ((WorkError("The disk is full."), "failed: The disk is full."), (KeyError(), "begun, not")):
 
@@ -337,20 +326,16 @@ class TestRefused:
                 raise error
 
             with monkeypatch.context() as patch:
-                patch.setattr("corpusveil.transforms.release.corpus.privatize_corpus", fail)
+                patch.setattr("corpusveil.transforms.release.corpus.Run.privatize", fail)
                 start(ground, 1)
             assert metrics(ground)[-1]["status"] == 1
-            capsys.readouterr()
-            assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-            told = capsys.readouterr().out
-            assert f"run-00001: {said}" in told
-            assert "the last start failed, " in told
-            assert ("Correct this" in told) == isinstance(error, WorkError)
-            assert ("start the schedule again in debug mode" in told) == isinstance(error, KeyError)
+            status = status_of(ground)
+            assert f"run-00001: {said}" in status
+            assert "the last start failed, " in status
+            assert ("Correct this" in status) == isinstance(error, WorkError)
+            assert ("start the schedule again in debug mode" in status) == isinstance(error, KeyError)
 
-    def test_a_start_that_failed_before_any_run_says_why(
-        self, ground: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_start_that_failed_before_any_run_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing could be planned there is no run that could say it."""
 
         def fail(*_: object, **__: object) -> None:
@@ -359,23 +344,16 @@ class TestRefused:
         with monkeypatch.context() as patch:
             patch.setattr("corpusveil.pipelines.schedule.find_shards", fail)
             start(ground, 1)
-        capsys.readouterr()
-        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "The store is away. Correct this and start the schedule again.\n" in capsys.readouterr().out
+        assert "The store is away. Correct this and start the schedule again.\n" in status_of(ground)
         start(ground)
-        capsys.readouterr()
-        assert run(["schedule", f"{ground}/s.toml", "--status"]) == 0
-        assert "the last start failed" not in capsys.readouterr().out
+        assert "the last start failed" not in status_of(ground)
 
     @pytest.mark.parametrize(("section", "said"), [("key", "[key]"), ("output", "[output]")])
-    def test_without_what_it_needs(
-        self, ground: Path, capsys: pytest.CaptureFixture[str], section: str, said: str
-    ) -> None:
+    def test_without_what_it_needs(self, ground: Path, section: str, said: str) -> None:
         values = settings(ground)
         del values[section]
         save(ground / "s.toml", values)
-        start(ground, 2)
-        (sentence,) = capsys.readouterr().err.splitlines()
+        (sentence,) = start(ground, 2).err.splitlines()
         assert said in sentence
 
 
@@ -394,31 +372,25 @@ class TestABadShard:
         (ground / "in/day-1/b.jsonl").write_text("no json\n")
         return ground
 
-    def test_is_left_out_and_told(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        start(ground, 2)
-        sentence = f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: not valid JSON in UTF-8; repair or remove the line. "
-        assert f"{sentence}The shard is left out until it changes." in capsys.readouterr().err
+    def test_is_left_out_and_told(self, ground: Path) -> None:
+        said = start(ground, 2).err
+        assert f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: " in said
+        assert "The shard is left out until it changes." in said
         assert len(released(ground, 2)) == 2
         assert not (ground / "out/run-00001").exists()
         manifest = orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())
         assert manifest["documents"] == 3
-        start(ground)
-        said = capsys.readouterr()
+        said = start(ground)
         assert "there is nothing new" in said.out
         assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in said.err
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().out
+        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status_of(ground)
         assert "corpusveil_schedule_left_out_shards 1" in (ground / "metrics.prom").read_text()
 
-    def test_status_metrics_and_the_next_start_tell_one_story(
-        self, ground: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_status_metrics_and_the_next_start_tell_one_story(self, ground: Path) -> None:
         """Of a start among good shards, of one with nothing else, and of one after the shard was removed."""
 
         def told() -> tuple[list[str], dict[str, float]]:
-            capsys.readouterr()
-            assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-            return capsys.readouterr().out.splitlines(), samples(ground)
+            return status_of(ground).splitlines(), samples(ground)
 
         start(ground, 2)
         status, figures = told()
@@ -442,21 +414,17 @@ class TestABadShard:
         assert (figures["last_status"], figures["left_out_shards"]) == (0, 0)
         assert len(metrics(ground)) == 3
 
-    def test_is_named_by_later_starts_with_other_work(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_is_named_by_later_starts_with_other_work(self, ground: Path) -> None:
         """Once each, and each line of metrics counts it: also that of a start that had nothing to do."""
-        start(ground, 2)
-        assert "left out: " not in capsys.readouterr().err
+        assert "left out: " not in start(ground, 2).err
         lines(ground, "day-2/d.jsonl", 4)
         for _ in range(2):
-            start(ground)
-            assert capsys.readouterr().err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
+            assert start(ground).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
         assert [(line["run"], line["status"], line["left_out"]) for line in metrics(ground)] == [
             (2, 2, 1), (3, 0, 1), (None, 0, 1),
         ]  # fmt: skip
 
-    def test_still_counts_after_a_start_that_was_refused(
-        self, ground: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_still_counts_after_a_start_that_was_refused(self, ground: Path) -> None:
         """A refused setting says nothing of the shard; with the setting as before, it stays out of what was planned."""
         start(ground, 2)
         before = (ground / "s.toml").read_text()
@@ -466,28 +434,23 @@ class TestABadShard:
         start(ground, 2)
         assert samples(ground)["left_out_shards"] == metrics(ground)[-1]["left_out"] == 1
         (ground / "s.toml").write_text(before)
-        capsys.readouterr()
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        status = capsys.readouterr().out
+        status = status_of(ground)
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
         assert "run-00003 will be abandoned: 1 of its 2 shards could not be used\nrun-00004 is due: 1 new" in status
-        start(ground)
-        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in capsys.readouterr().err
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in start(ground).err
         assert (len(released(ground, 4)), samples(ground)["left_out_shards"]) == (1, 1)
 
-    def test_of_a_release_on_the_demo_space_is_not_due(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_of_a_release_on_the_demo_space_is_not_due(self, ground: Path) -> None:
         """A start puts a folder in place of the name; status, which unpacks nothing, knows the shard, too."""
         written = (ground / "s.toml").read_text()
         (ground / "s.toml").write_text(written.replace(f"{ground}/space", "demo"))
         start(ground, 2)
         start(ground)
-        capsys.readouterr()
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        said = capsys.readouterr().out
+        said = status_of(ground)
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in said
         assert said.endswith("nothing is due\n")
 
-    def test_comes_again_when_it_changes(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_comes_again_when_it_changes(self, ground: Path) -> None:
         start(ground, 2)
         touch(ground, "day-1/b.jsonl")
         start(ground)
@@ -495,9 +458,7 @@ class TestABadShard:
         lines(ground, "day-1/b.jsonl", 9)
         start(ground)
         assert len(released(ground, 3)) == 1
-        capsys.readouterr()
-        start(ground)
-        assert "left out" not in capsys.readouterr().err
+        assert "left out" not in start(ground).err
 
     def test_comes_again_when_the_settings_change(self, ground: Path) -> None:
         lines(ground, "day-1/b.jsonl", 9)
@@ -530,9 +491,7 @@ class TestABadShard:
 class TestManyRuns:
     """A start reads a summary, and no file of an earlier run."""
 
-    def test_take_no_longer_to_start_after(
-        self, ground: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_take_no_longer_to_start_after(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read = Counter[str]()
 
         def counted(url: str, real: Any = files.read_if_there) -> bytes | None:
@@ -550,11 +509,7 @@ class TestManyRuns:
         assert read["runs"] == 0
         assert read["all"] < 20
         assert (samples(ground)["shards_total"], samples(ground)["documents_total"]) == (61, 122)
-        capsys.readouterr()
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert capsys.readouterr().out.startswith(
-            "41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard"
-        )
+        assert status_of(ground).startswith("41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard")
 
     @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_text("{")])
     def test_the_summary_is_made_again(self, ground: Path, harm: Any) -> None:
@@ -570,28 +525,25 @@ class TestManyRuns:
 
 
 class TestAShardThatIsBeingWritten:
-    def test_waits_until_it_has_settled(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_waits_until_it_has_settled(self, ground: Path) -> None:
         """By its store's time of modification; one that was written before is released now."""
         values = settings(ground)
         values["schedule"]["settle"] = "10m"
         save(ground / "s.toml", values)
         os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
         lines(ground, "day-2/b.jsonl", 3)
-        start(ground)
-        assert "1 shard was written too recently" in capsys.readouterr().err
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "1 shard waits until it is 10m old\nnothing is due" in capsys.readouterr().out
+        assert "1 shard was written too recently" in start(ground).err
+        assert "1 shard waits until it is 10m old\nnothing is due" in status_of(ground)
         assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
         os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
         start(ground)
         assert len(released(ground, 2)) == 1
 
-    def test_an_age_that_is_none_is_refused(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_age_that_is_none_is_refused(self, ground: Path) -> None:
         values = settings(ground)
         values["schedule"]["settle"] = "ten minutes"
         save(ground / "s.toml", values)
-        start(ground, 2)
-        assert "schedule.settle" in capsys.readouterr().err
+        assert "schedule.settle" in start(ground, 2).err
 
 
 class TestDamagedRecords:
@@ -631,36 +583,31 @@ class TestDamagedRecords:
         assert metrics(ground)[-1]["changed"] == 1
         assert len(released(ground, 2)) == 1
 
-    def test_a_damaged_plan_of_a_run_that_is_not_done_is_not_to_be_removed(
-        self, ground: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_damaged_plan_of_a_run_that_is_not_done_is_not_to_be_removed(self, ground: Path) -> None:
         start(ground)
         (ground / "out.schedule/summary.json").unlink()
         (ground / "out.schedule/runs/00001.done.json").unlink()
         (ground / "out.schedule/runs/00001.plan.json").write_text("{")
-        start(ground, 2)
-        said = capsys.readouterr().err
+        said = start(ground, 2).err
         assert "this plan of a run is damaged; restore it from a copy" in said
         assert "remove" not in said
 
 
 class TestWhatItTells:
-    def test_the_guarantee_once_a_release(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_guarantee_once_a_release(self, ground: Path) -> None:
         """The later starts of a schedule make the same release, and say only what they did."""
         said = []
         for number in (1, 2, 3):
             lines(ground, f"day-{number}/a.jsonl", 2 * number, 2 * number + 1)
-            start(ground)
-            said.append(capsys.readouterr().out)
+            said.append(start(ground).out)
         assert ["Guarantee: " in told for told in said] == [True, False, False]
         assert all("content sha256 " in told for told in said)
 
-    def test_status_writes_nothing(self, ground: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_status_writes_nothing(self, ground: Path) -> None:
         start(ground)
         lines(ground, "day-2/b.jsonl", 3)
         before = {path: path.stat().st_mtime_ns for path in ground.rglob("*")}
-        assert run(["schedule", str(ground / "s.toml"), "--status"]) == 0
-        assert "run-00001: 1 shard, 2 documents\nrun-00002 is due: 1 new and 0 changed" in capsys.readouterr().out
+        assert "run-00001: 1 shard, 2 documents\nrun-00002 is due: 1 new and 0 changed" in status_of(ground)
         assert {path: path.stat().st_mtime_ns for path in ground.rglob("*")} == before
 
     def test_prometheus_reads_the_metrics(self, ground: Path) -> None:
@@ -679,23 +626,19 @@ class TestWhatItTells:
         assert later["last_status"] == 2
         assert later["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]
 
-    def test_the_error_of_a_run_comes_before_that_of_its_metrics(
-        self, ground: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_the_error_of_a_run_comes_before_that_of_its_metrics(self, ground: Path) -> None:
         """A folder that cannot be made is an error after a release, and a warning beside a run's own error."""
         (ground / "file").touch()
         values = settings(ground)
         values["schedule"]["prometheus"] = f"{ground}/file/metrics.prom"
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
-        start(ground, 2)
-        *_, warning, error = capsys.readouterr().err.splitlines()
+        *_, warning, error = start(ground, 2).err.splitlines()
         assert f"warning: {ground}/file" in warning
         assert "corpusveil: cap 6" in error
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
-        start(ground, 2)
-        assert f"corpusveil: {ground}/file" in capsys.readouterr().err
+        assert f"corpusveil: {ground}/file" in start(ground, 2).err
         assert len(released(ground, 1)) == 1
 
     def test_metrics_are_those_of_the_last_starts(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:

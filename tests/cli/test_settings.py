@@ -15,15 +15,14 @@ import pytest
 
 from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
-from corpusveil.cli.main import run
 from corpusveil.cli.run import STEPS
-from corpusveil.pipelines.settings import Settings, reference, schema, toml
-from corpusveil.pipelines.settings.fields import Setting, declared
+from corpusveil.pipelines.settings import Settings, reference, toml
+from corpusveil.pipelines.settings.fields import declared, plain
+from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
 
 ALL = list(declared(Settings))
-BY_COMMAND = [(command, name, one) for command in STEPS for name, one in options_of(command).items() if name != "--"]
 
 
 class TestTheReference:
@@ -31,19 +30,19 @@ class TestTheReference:
         """Written by: python -m corpusveil.pipelines.settings.reference > docs/settings.md."""
         assert (ROOT / "docs" / "settings.md").read_text() == reference.page()
 
-    @pytest.mark.parametrize("one", ALL, ids=lambda one: one.place)
-    def test_every_setting_says_what_it_is(self, one: Setting) -> None:
+    def test_every_setting_says_what_it_is(self) -> None:
         """A sentence, with a capital and a full stop; and a heading."""
-        told = str(one.info.description)
-        assert told[0] == told[0].upper()
-        assert told.endswith(".")
-        assert one.group
+        for setting in ALL:
+            sentence = str(setting.info.description)
+            assert sentence[0] == sentence[0].upper(), setting.place
+            assert sentence.endswith("."), setting.place
+            assert setting.group, setting.place
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
     """Return the schema, itself checked."""
-    found: dict[str, Any] = json.loads(schema.text())
+    found: dict[str, Any] = json.loads(reference.schema_text())
     jsonschema.Draft7Validator.check_schema(found)
     return found
 
@@ -54,30 +53,27 @@ class TestTheSchema:
         values = whole(tmp_path) if example == "whole" else tomllib.loads(EXAMPLE)
         jsonschema.validate(values, made)
 
-    @pytest.mark.parametrize(("section", "key", "value"), [
-        ("budget", "epsilon", 0), ("budget", "epsilon", "1"), ("budget", "epsilo", 1.0), ("text", "numbers", "shout"),
-        ("engine", "name", "flink"), ("engine", "workers", 0), ("corpus", "input", "in"), ("mechanism", "gama", 3),
-        ("mechanism", "name", "ring"), ("output", "format", "xml"), ("nothing", "a", 1),
-    ])  # fmt: skip
-    def test_refuses_what_is_wrong(
-        self, made: dict[str, Any], tmp_path: Path, section: str, key: str, value: Any
-    ) -> None:
-        values = whole(tmp_path)
-        values.setdefault(section, {})[key] = value
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(values, made)
+    def test_refuses_what_is_wrong(self, made: dict[str, Any], tmp_path: Path) -> None:
+        for section, key, value in (
+            ("budget", "epsilon", 0), ("budget", "epsilon", "1"), ("budget", "epsilo", 1.0), ("nothing", "a", 1),
+            ("text", "numbers", "shout"), ("engine", "name", "flink"), ("engine", "workers", 0),
+            ("corpus", "input", "in"), ("mechanism", "gama", 3), ("mechanism", "name", "ring"),
+            ("output", "format", "xml"),
+        ):  # fmt: skip
+            values: Any = whole(tmp_path)
+            values.setdefault(section, {})[key] = value
+            assert not jsonschema.Draft7Validator(made).is_valid(values), (section, key, value)
 
-    def test_is_printed(self, made: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["run", "--schema"]) == 0
-        assert json.loads(capsys.readouterr().out) == made
+    def test_is_printed(self, made: dict[str, Any]) -> None:
+        assert json.loads(succeeds("run", "--schema").out) == made
 
 
 class TestTheTemplate:
-    def test_has_every_setting_once(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_has_every_setting_once(self, tmp_path: Path) -> None:
         """Without its marks it is a file of every key, each of which the tree takes by itself."""
         file = tmp_path / "new.toml"
-        assert run(["run", "--init", str(file)]) == 0
-        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == schema.schema()
+        succeeds("run", "--init", file)
+        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == reference.schema()
         lines = file.read_text().splitlines()
         assert lines[0] == f"#:schema ./{toml.SCHEMA}"
         keys = [line[2:] for line in lines if line.startswith(("# [", "# ")) and (" = " in line or line[2] == "[")]
@@ -86,48 +82,39 @@ class TestTheTemplate:
         for section, given in values.items():
             for key, value in given.items():
                 needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
-                found = Settings.model_fields[section].annotation
-                kind = next(one.section for one in ALL if one.name == section)
-                assert found is not None
+                kind = plain(Settings.model_fields[section].annotation)
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
-        capsys.readouterr()
-        assert run(["run", "--init", str(file)]) == 2
-        assert "this file already exists" in capsys.readouterr().err
+        fails(["run", "--init", file], "output-in-use", file)
 
-    def test_without_a_file_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["run"]) == 2
-        assert "run --init FILE.toml" in capsys.readouterr().err
+    def test_without_a_file_is_said(self) -> None:
+        fails(["run"], "missing-setting", "run --init FILE.toml")
 
 
 class TestTheCommands:
-    @pytest.mark.parametrize(("command", "name", "one"), BY_COMMAND, ids=lambda one: getattr(one, "place", one))
-    def test_help_shows_each_setting_under_its_heading(
-        self, command: str, name: str, one: Setting, capsys: pytest.CaptureFixture[str], monkeypatch: Any
-    ) -> None:
+    @pytest.mark.parametrize("command", [*STEPS[:-1], "evaluate release"])
+    def test_help_shows_each_setting_under_its_heading(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "200")
-        assert run([command, "--help"]) == 0
         heading, under = "", {}
-        for line in capsys.readouterr().out.splitlines():
+        for line in succeeds(*command.split(), "--help").out.splitlines():
             if line.endswith(":") and not line.startswith(" "):
                 heading = line[:-1]
             elif line.startswith("  --"):
                 under[line.split()[0].rstrip(",")] = heading
-        if name != "inputs":
-            first = one.often or one.is_needed(command)
-            assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else one.group)
+        for name, setting in options_of(command).items():
+            if name != "--" and not setting.is_argument:
+                first = setting.often or setting.is_needed(command)
+                assert under[f"--{name.replace('_', '-')}"] == (MOST_USED if first else setting.group), name
 
-    def test_a_setting_that_is_on_can_be_turned_off(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_setting_that_is_on_can_be_turned_off(self) -> None:
         """On the command line as in a file: otherwise a default of true would be for ever."""
-        assert run(["privatize", "--help"]) == 0
-        assert "--page / --no-page" in capsys.readouterr().out
+        assert "--page / --no-page" in succeeds("privatize", "--help").out
         page = next(one for one in ALL if one.place == "output.page")
         assert "`--no-page` of privatize" in reference._row(page)
 
-    def test_help_of_privatize_begins_with_what_most_calls_need(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
         """Ten options of more than fifty, and none of them is an expert's."""
-        assert run(["privatize", "--help"]) == 0
-        told = capsys.readouterr().out
-        first = re.findall(r"^  (--[a-z-]+)", told[told.index(f"{MOST_USED}:") : told.index("\nWhat:")], re.MULTILINE)
+        text = succeeds("privatize", "--help").out
+        first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat:")], re.MULTILINE)
         assert {"--space", "--mechanism", "--epsilon", "--output", "--key", "--text", "--id", "--plan"} <= set(first)
         assert len(first) <= 10
 

@@ -9,6 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
 
 
@@ -57,7 +58,7 @@ def test_configurations_of_the_study(
     source = write_shard(tmp_path / "x.jsonl", rows(30, 1))
     arguments = ["privatize", str(source), "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
     arguments += ["--epsilon", "1", "--test-key", "--output", str(tmp_path / "out"), "--progress", "none"]
-    assert run(arguments) == 0
+    succeeds(*arguments)
     said = " ".join(manifest(tmp_path / "out")["guarantee_in_words"])
     assert (f"the largest over {total} lists" in said) == (total > 1)
     assert len(data_files(tmp_path / "out")) == 1
@@ -87,17 +88,14 @@ def test_which_balance_was_taken_is_said(
 
 class TestProgress:
     @pytest.mark.parametrize("how", ["bar", "lines", "none"])
-    def test_a_name_may_hold_any_character(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
-    ) -> None:
+    def test_a_name_may_hold_any_character(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
         """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
         monkeypatch.setattr("corpusveil.waiting._TICK", 0.001)
         monkeypatch.setattr("corpusveil.waiting.LINE_SECONDS", 0.001)
         Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
-        assert run(["space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how]) == 0
-        said = capsys.readouterr().err
+        said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
         assert ("reading {E}[bold].txt" in said) == (how != "none")
         assert ("ordering 400 words" in said) == (how != "none")
 
@@ -113,23 +111,14 @@ class TestVocabulary:
         assert list(made.vocabulary.words) == WORDS[50:70]
         assert "2 of its 22 words" in capsys.readouterr().err
 
-    @pytest.mark.parametrize(
-        ("content", "said"),
-        [
-            (b"", "has no words"),
-            (b"\n \n", "has no words"),
-            (b"a\nb\na\n", "line 3: this word is also in line 1"),
-            (b"a\nnew york\n", "line 2: the word contains a blank"),
-            (b"\xff\xfe", "not valid UTF-8"),
-            (b"nowhere\nnorhere\n", "0 of the requested words"),
-        ],
-    )
-    def test_that_is_wrong_is_one_sentence(
-        self, five: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str
-    ) -> None:
-        (tmp_path / "words.txt").write_bytes(content)
-        arguments = ["space", "--vectors", five[0], "--output", str(tmp_path / "space"), "--progress", "none"]
-        assert run([*arguments, "--vocabulary", str(tmp_path / "words.txt")]) == 2
-        line = capsys.readouterr().err.splitlines()[-1]
-        assert said in line
-        assert not (tmp_path / "space").exists()
+    def test_that_is_wrong_is_one_sentence(self, five: list[str], tmp_path: Path) -> None:
+        file = tmp_path / "words.txt"
+        arguments = ["space", "--vectors", five[0], "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
+        for content, code, named in (
+            (b"", "wrong-format", file), (b"\n \n", "wrong-format", file), (b"a\nb\na\n", "bad-row", "line 3"),
+            (b"a\nnew york\n", "bad-row", "line 2"), (b"\xff\xfe", "damaged-file", "UTF-8"),
+            (b"nowhere\nnorhere\n", "unsuitable-data", "0 of"),
+        ):  # fmt: skip
+            file.write_bytes(content)
+            fails(arguments, code, named)
+            assert not (tmp_path / "space").exists(), content

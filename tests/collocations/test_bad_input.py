@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
+from tests.calls import succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import UNKNOWN, write_shard
 
@@ -37,7 +38,7 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
          "--epochs", "1", *quiet],
         ["space", "--vectors", f"{folder}/vectors", "--output", f"{folder}/space", *quiet],
     ):  # fmt: skip
-        assert run(step) == 0
+        succeeds(*step)
     return folder
 
 

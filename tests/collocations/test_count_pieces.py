@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,18 @@ import pytest
 
 from corpusveil.collocations import count
 from corpusveil.collocations.count import count_corpus
-from corpusveil.errors import BadValueError, ChangedError, UserError, WorkError
+from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage import tasks
 from corpusveil.storage.rows import BLOCK_ROWS
+from tests.calls import refused
 from tests.collocations.corpora import make, write
 from tests.collocations.test_count import Halting
 from tests.engines.corpora import UNKNOWN, release_files
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 REPEATED = 34
 ROWS = 600 * REPEATED
@@ -98,7 +101,7 @@ class TestPieces:
         told = count_corpus([str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS)
         assert len({one["digest"] for one in told["inputs"]}) == len(told["inputs"]) == 2
         assert told["documents"] == ROWS + 50
-        with pytest.raises(UserError, match="already in the counts"):
+        with refused("conflicting-settings"):
             count_corpus([str(large)], str(tmp_path / "twice"), Local(), add_to=made, rows_per_task=BLOCK_ROWS)
 
     def test_of_a_shard_that_changes_are_refused(self, shard: Path, tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ class TestPieces:
                 work.write(f"done/{tasks[0].record_name}", before.model_copy(update={"input": now}))
                 return told
 
-        with pytest.raises(ChangedError, match=r"x\.jsonl: this input changed while it was read"):
+        with refused("input-changed", "x.jsonl"):
             count_corpus([str(source)], str(tmp_path / "out"), Changing(), rows_per_task=BLOCK_ROWS)
         assert not (tmp_path / "out" / "_artifact.json").exists()
 
@@ -130,9 +133,9 @@ class TestPieces:
         """
         source = tmp_path / "x.jsonl"
         source.write_text('{"text": "a b"}\n' * BLOCK_ROWS + "\n" + UNKNOWN)
-        with pytest.raises(UserError, match=rf"x\.jsonl, row {BLOCK_ROWS + 1:}"):
+        with refused("bad-shards", "x.jsonl", f"{BLOCK_ROWS + 1:}"):
             count_corpus([str(source)], str(tmp_path / "out"), Local(), rows_per_task=BLOCK_ROWS)
-        with pytest.raises(BadValueError, match="multiple of 8192"):
+        with refused("wrong-value", "8192"):
             count_corpus([str(source)], str(tmp_path / "other"), Local(), rows_per_task=100)
 
 
@@ -152,12 +155,6 @@ class TestJobs:
 
 @pytest.mark.spark
 class TestEngines:
-    @pytest.fixture(scope="class")
-    def spark(self) -> Iterator[Any]:
-        session = spark_session("local[2]")
-        yield session
-        session.stop()
-
     def test_split_on_spark_in_two_jobs(self, spark: Any, shard: Path, reference: Path, tmp_path: Path) -> None:
         """Spark's own tracker says how many jobs a small count is."""
         spark.sparkContext.setJobGroup("one count", "")

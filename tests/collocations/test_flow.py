@@ -23,12 +23,15 @@ from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
 from corpusveil.collocations.word2vec import Training, count_tokens, train
-from corpusveil.errors import BadShardsError, DataError, InUseError, UserError
+from corpusveil.errors import BadValueError, DataError, InUseError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
+from tests.calls import QUIET, refused, succeeds
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files, write_shard
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 PAIRS = [(WORDS[0], WORDS[1]), (WORDS[1], WORDS[0]), (WORDS[2], WORDS[0]), (WORDS[0], WORDS[2], WORDS[1])]
 SMALL = Training(dimensions=12, epochs=2, min_count=2)
@@ -104,12 +107,11 @@ class TestTokenize:
         assert told["tokens"] < told["words"] == made.words
 
     @pytest.mark.spark
+    @pytest.mark.usefixtures("spark")
     def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
-        session = spark_session("local[2]")
         for name, engine in (("local", Local(2)), ("beam", Beam()), ("spark", Spark())):
             tokenize_corpus([str(source)], str(tmp_path / name), engine, "gst", table)
             assert release_files(tmp_path / name) == release_files(tokens)
-        session.stop()
 
     @pytest.mark.parametrize(
         ("more", "said"),
@@ -135,7 +137,7 @@ class TestTokenize:
 
     def test_a_bad_row_is_said_without_its_text(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(UNKNOWN)
-        with pytest.raises(BadShardsError, match="row 1") as caught:
+        with refused("bad-shards", "row 1") as caught:
             tokenize_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local())
         assert UNKNOWN not in str(caught.value)
 
@@ -162,14 +164,14 @@ class TestTrain:
     def test_vectors_are_a_space(self, tokens: Path, tmp_path: Path) -> None:
         """From tokens to vectors to a space, in which words and collocations live together, with their counts."""
         arguments = ["train", "--tokens", str(tokens), "--output", str(tmp_path / "vectors"), "--progress", "none"]
-        assert run([*arguments, "--dimensions", "12", "--epochs", "2", "--min-count", "2"]) == 0
+        succeeds(*arguments, "--dimensions", "12", "--epochs", "2", "--min-count", "2")
         read = cv.read_vectors(str(tmp_path / "vectors"))
         counts = count_tokens(find_tokens(str(tokens)).shards)
         assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
             token: count for token, count in counts.items() if count >= 2
         }
         assert {"_".join(words) for words in PAIRS} <= set(read.words)
-        assert run(["space", "--vectors", str(tmp_path / "vectors"), "--output", str(tmp_path / "space")]) == 0
+        succeeds("space", "--vectors", tmp_path / "vectors", "--output", tmp_path / "space")
         lengths = pq.read_table(tmp_path / "space" / "vocabulary.parquet").to_pydict()
         assert {n for token, n in zip(lengths["token"], lengths["words"], strict=True) if "_" in token} == {2, 3}
 
@@ -226,15 +228,15 @@ class TestTrain:
             train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "other"))
         (array,) = (tmp_path / "state").glob("*.vectors.npy")
         np.save(array, np.load(array) + 1)
-        with pytest.raises(UserError, match="damaged"):
+        with refused("damaged-record", "damaged"):
             train(shards, SMALL, Checkpoint(str(tmp_path / "state"), "mark"))
 
     @pytest.mark.spark
+    @pytest.mark.usefixtures("spark")
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
         """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
-        session = spark_session("local[2]")
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
-        assert run([*arguments, "--output", str(tmp_path / "spark"), "--trainer", "spark", "--progress", "none"]) == 0
+        succeeds(*arguments, "--output", tmp_path / "spark", "--trainer", "spark", *QUIET)
         read = cv.read_vectors(str(tmp_path / "spark"))
         counts = count_tokens(find_tokens(str(tokens)).shards)
         assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
@@ -245,24 +247,24 @@ class TestTrain:
         refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--sg", "1"]
         assert run(refused) == 2
         quiet = ["--progress", "none", "--output"]
-        assert run([*arguments, "--engine", "spark", *quiet, str(tmp_path / "job")]) == 0  # gensim, on an executor
-        assert run([*arguments, *quiet, str(tmp_path / "here")]) == 0
+        succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")  # gensim, on an executor
+        succeeds(*arguments, *quiet, tmp_path / "here")
         job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
         assert np.array_equal(job, here)
-        session.stop()
 
     @pytest.mark.parametrize(
         "options",
         [{"dimensions": 0}, {"epochs": 0}, {"sg": 2}, {"negative": 0}, {"alpha": 0.0}, {"sample": -1.0}, {"window": 0}],
     )
     def test_wrong_parameters_are_refused(self, options: dict[str, Any]) -> None:
-        with pytest.raises(UserError):
+        with pytest.raises(BadValueError):
             Training(**options)
 
     @pytest.mark.parametrize(
-        ("content", "said"), [(b"", "no tokens"), (b"a b\n", "0 tokens occur"), (b"\xff\n" * 9, "UTF-8")]
+        ("content", "refusal"),
+        [(b"", ("bad-shards",)), (b"a b\n", ("bad-shards",)), (b"\xff\n" * 9, ("bad-shards", "UTF-8"))],
     )
-    def test_tokens_that_are_nothing(self, tmp_path: Path, content: bytes, said: str) -> None:
+    def test_tokens_that_are_nothing(self, tmp_path: Path, content: bytes, refusal: Any) -> None:
         (tmp_path / "x.txt").write_bytes(content)
-        with pytest.raises(UserError, match=said):
+        with refused(*refusal):
             train_vectors(str(tmp_path / "x.txt"), str(tmp_path / "out"), Local(), SMALL)

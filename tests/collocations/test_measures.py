@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.collocations.connectors import connector_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, ordered, score, scored
+from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, ordered, score, scored
 from corpusveil.errors import ArtefactError, UserError
 from corpusveil.jobs.local import Local
+from tests.calls import succeeds
 from tests.collocations.corpora import Made, make, write
 from tests.engines.corpora import release_files
 
@@ -155,7 +155,7 @@ class TestTheCommand:
     def test_scores_a_corpus(self, made: Made, counts: Path, tmp_path: Path) -> None:
         """From text to table: every n-gram of the corpus that scores enough, with its PMI, in order."""
         arguments = ["score", "--counts", str(counts), "--threshold", "0.5", "--progress", "none"]
-        assert run([*arguments, "--output", str(tmp_path / "out")]) == 0
+        succeeds(*arguments, "--output", tmp_path / "out")
         rows = pq.read_table(tmp_path / "out" / "collocations.parquet").to_pylist()
         want = {}
         for ngram, count in made.counts.items():
@@ -167,7 +167,7 @@ class TestTheCommand:
         assert {row["ngram"]: row["score"] for row in rows} == pytest.approx(want, rel=2**-26)
         assert rows == sorted(rows, key=lambda row: (-row["score"], row["n"], row["ngram"].encode()))
         more = ["--engine", "beam"]
-        assert run([*arguments, "--output", str(tmp_path / "again"), *more]) == 0
+        succeeds(*arguments, "--output", tmp_path / "again", *more)
         assert release_files(tmp_path / "again") == release_files(tmp_path / "out")
 
     @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.cli.main import run
 from corpusveil.collocations.artifact import EARLIER, Reading
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import consecutive
 from corpusveil.collocations.tokenizers import units
-from corpusveil.errors import UserError, VersionError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.errors import VersionError
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -33,6 +32,7 @@ from corpusveil.text.sentences import ends_and_stops, running
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
+from tests.calls import fails, refused, succeeds
 
 TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
 
@@ -84,8 +84,8 @@ class TestAbbreviations:
         """Of texts, of counts and in scoring: *kennedy* is likely after *mr*."""
         counted(tmp_path)
         for model in (KneserNey.of_texts([TEXT]), KneserNey.of_counts(str(tmp_path / "out"))):
-            alone = model.log_probability([], "kennedy")
-            assert model.log_probability(["mr"], "kennedy") > alone + 1
+            alone = model.model.log_probability([], "kennedy")
+            assert model.model.log_probability(["mr"], "kennedy") > alone + 1
             scored, apart = model.sentence_log_probabilities(["Mr. Kennedy", "Mr! Kennedy"])
             assert scored > apart
 
@@ -93,9 +93,9 @@ class TestAbbreviations:
     def test_counts_of_before_are_not_added_to(self, tmp_path: Path, field: str) -> None:
         counted(tmp_path)
         description = tmp_path / "out" / "_artifact.json"
-        told = json.loads(description.read_text())
-        del told[field]
-        description.write_text(json.dumps(told))
+        written = json.loads(description.read_text())
+        del written[field]
+        description.write_text(json.dumps(written))
         (tmp_path / "more.txt").write_text("Mr. Kennedy again\n")
         with pytest.raises(VersionError):
             count_corpus([str(tmp_path / "more.txt")], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "out"))
@@ -169,7 +169,7 @@ class TestHyphens:
         assert tokens.texts(0) == expected
         assert ("well-known" in text) == (0 in tokens.ids.tolist())
 
-    def test_every_step_agrees(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_every_step_agrees(self, tmp_path: Path) -> None:
         """Counting, GST, training, the space and the release read *long-term* as one word, or say who does not."""
         t = tmp_path
         (t / "in.txt").write_text("a long-term plan and a well-known plan\nthe long-term plan is one\n" * 20)
@@ -182,38 +182,34 @@ class TestHyphens:
             ["train", "--tokens", f"{t}/tokens", "--dimensions", "4", "--min-count", "1", "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/counts", "--output", f"{t}/space"],
         ):
-            assert run([*command, *quiet]) == 0
+            assert "never match the input" not in succeeds(*command, *quiet).out
         space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
         assert "long-term_plan" in space.vocabulary
-        assert "never match the input" not in capsys.readouterr().out
         assert (space.hyphens, collocations.hyphens) == ("join", "join")
         mechanism, key = make("ring-geometric", space), Key.for_tests()
         joined = TextPolicy(tokenizer="gst", hyphens="join", unknown_words="mask")
         release = Release(mechanism, Budget(epsilon=60.0), joined, key=key, collocations=collocations)
         assert privatize(["The long-term plan"], release, ids=["a"]) == ["the long-term plan"]
         said = "was read with hyphens join"
-        with pytest.raises(UserError, match=f"the space {said}"):
+        with refused("mismatch", said):
             Release(mechanism, Budget(1.0), TextPolicy(), key=key)
         other = make("ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32))))
-        with pytest.raises(UserError, match=f"the collocation table {said}"):
+        with refused("mismatch", said):
             Release(other, Budget(1.0), TextPolicy(tokenizer="gst"), key=key, collocations=collocations)
         private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]
         private += ["--epsilon", "1", "--test-key", *quiet]
-        assert run([*private, "--output", f"{t}/no"]) == 2
-        assert "read the documents in the same way" in capsys.readouterr().err
-        assert run([*private, "--hyphens", "join", "--output", f"{t}/yes"]) == 0
+        fails([*private, "--output", f"{t}/no"], "mismatch", "hyphens")
+        succeeds(*private, "--hyphens", "join", "--output", f"{t}/yes")
         assert json.loads((t / "yes" / "manifest.json").read_text())["configuration"]["text"]["hyphens"] == "join"
         command = ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--hyphens", "split"]
-        assert run([*command, "--output", f"{t}/x"]) == 2
-        assert "the collocations were counted with join" in capsys.readouterr().err
-        assert run(["count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet]) == 0
+        fails([*command, "--output", f"{t}/x"], "mismatch", "join")
+        succeeds("count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet)
         space_of = ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/plain", "--output", f"{t}/y"]
-        assert run(space_of) == 2
-        assert "count with" in capsys.readouterr().err
+        fails(space_of, "mismatch", "hyphens")
 
     def test_a_release_that_parts_words_is_the_one_it_ever_was(self) -> None:
         """The default is no part of a digest, so that no release of before gets other bytes."""
         assert "hyphens" not in TextPolicy().as_dict()
         assert TextPolicy(hyphens="join").as_dict()["hyphens"] == "join"
-        with pytest.raises(UserError, match="hyphens"):
+        with refused("wrong-value", "hyphens"):
             TextPolicy(hyphens="glue")  # type: ignore[arg-type]

@@ -18,11 +18,11 @@ import pyarrow.dataset
 import pytest
 from packaging.requirements import Requirement
 
-from corpusveil.cli.main import run
 from corpusveil.deployment import machine_code, package
 from corpusveil.deployment.package import LEFT_OUT, commands, package_spark
 from corpusveil.deployment.wheel import build_wheel, installed, requirement
-from corpusveil.errors import PackageError, UserError, WorkError
+from corpusveil.errors import InstallationError
+from tests.calls import refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
 
@@ -69,11 +69,11 @@ class TestMachineCode:
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
         """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
         zipfile.ZipFile(little).extractall(tmp_path)
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False,
         )  # fmt: skip
-        assert told.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], told.stderr
+        assert done.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], done.stderr
 
     def test_is_in_no_other_wheel(self, little: Path, tmp_path: Path) -> None:
         """Nothing else differs, and each file is in the wheel's record."""
@@ -90,7 +90,7 @@ class TestMachineCode:
             ("1 / 0", "could not compile its loops: ZeroDiv"),
         ):
             monkeypatch.setattr(machine_code, "PROGRAM", program)
-            with pytest.raises(WorkError, match=sentence):
+            with pytest.raises(InstallationError, match=sentence):
                 build_wheel(tmp_path, machine_code=True)
         assert not list(tmp_path.iterdir())
 
@@ -98,19 +98,19 @@ class TestMachineCode:
 class TestRefusals:
     def test_without_pex(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-        with pytest.raises(PackageError, match=r"pip install 'corpusveil\[package\]'"):
+        with refused("missing-package", "'corpusveil[package]'"):
             package_spark(str(tmp_path / "out"))
         assert not (tmp_path / "out").exists()
 
     def test_of_unknown_extras(self, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="extra = 'beam'"):
+        with refused("wrong-value", "extra = 'beam'"):
             package_spark(str(tmp_path / "out"), ["beam"])
 
     def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its last line is said, and nothing is left half-made."""
         monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
         monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
-        with pytest.raises(WorkError, match=r"pex could not build corpusveil\.pex"):
+        with refused("broken-installation", "corpusveil.pex"):
             package_spark(str(tmp_path / "out"))
         assert not list((tmp_path / "out").iterdir())
 
@@ -124,10 +124,9 @@ def test_commands_name_the_files() -> None:
     assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
 
 
-def test_the_file_to_submit_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_to_submit_is_printed() -> None:
     """Where corpusveil is installed, wherever that is."""
-    assert run(["--submit-file"]) == 0
-    assert Path(capsys.readouterr().out.strip()).samefile(package.LOGGING.with_name("submit.py"))
+    assert Path(succeeds("--submit-file").out.strip()).samefile(package.LOGGING.with_name("submit.py"))
 
 
 @pytest.mark.packaged
@@ -164,7 +163,7 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     assert unpacked.exists()
     assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []
     for command in (*flow(texts, here, "local"), release(ground, here, "local")):
-        assert run([str(word) for word in command]) == 0
+        succeeds(*[str(word) for word in command])
     assert release_files(there / "release") == release_files(here / "release")
     for name in ("counts/ngrams", "collocations/collocations.parquet", "tokens/tokens"):
         assert pa.dataset.dataset(str(there / name)).to_table().equals(pa.dataset.dataset(str(here / name)).to_table())

@@ -151,8 +151,8 @@ def release_files(output: Path) -> dict[str, str]:
 
 def manifest(output: Path) -> dict[str, Any]:
     """Return the manifest of a release."""
-    told: dict[str, Any] = json.loads((output / "manifest.json").read_bytes())
-    return told
+    written: dict[str, Any] = json.loads((output / "manifest.json").read_bytes())
+    return written
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

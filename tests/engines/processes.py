@@ -17,6 +17,8 @@ import psutil
 from tests.engines.corpora import COMMAND, HANG_SECONDS, ROOT, environment
 
 SUBMIT = ROOT / "corpusveil" / "jobs" / "submit.py"
+SHARED_MASTER = "local[2]"
+"""Of the Spark session that the tests of a process share."""
 SMALL = (
     "--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m", "--conf", "spark.ui.enabled=false",
 )  # fmt: skip
@@ -68,6 +70,16 @@ def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def stop_spark(but: str = "") -> None:
+    """Stop the Spark session of this process, unless it has this master."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkContext._active_spark_context
+    if active is not None and active.master != but:
+        SparkSession.builder.getOrCreate().stop()
 
 
 class Cluster:

@@ -18,6 +18,7 @@ from tests.engines.processes import alive, end_session, tree, wait_until
 pytestmark = pytest.mark.slow
 BEAM_GIVES_UP = 100
 """Before so many seconds, no worker of Beam gives up by itself on a run that does not answer (128 s were seen)."""
+BY_DAY = (("begins", 0), (1.5, 1), ("works", 0))
 SCRIPT = """
 import os, signal, sys, time
 from corpusveil.errors import CorpusveilError, WorkError
@@ -61,12 +62,12 @@ def test_what_becomes_of_a_worker_is_one_sentence_and_no_traceback(what: str, se
     """Beam itself prints the traceback of what a worker raises, and waits for ever for one that is killed."""
     (tmp_path / "job.py").write_text(SCRIPT)
     here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, str(tmp_path / "job.py"), what],
         env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
     )  # fmt: skip
-    assert told.stdout.startswith(sentence)
-    assert "Traceback" not in told.stderr
+    assert done.stdout.startswith(sentence)
+    assert "Traceback" not in done.stderr
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
@@ -79,8 +80,10 @@ def workers_of(pid: int) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("moment", ["begins", 0.4, 1.5, "works", "works on"])
+@pytest.mark.parametrize(("moment", "which"), [
+    pytest.param(moment, which, marks=[] if (moment, which) in BY_DAY else [pytest.mark.nightly])
+    for moment in ("begins", 0.4, 1.5, "works", "works on") for which in (0, 1)
+])  # fmt: skip
 def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, tmp_path: Path) -> None:
     """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left."""
     (tmp_path / "job.py").write_text(SCRIPT)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.calls import refused
+
 pytest.importorskip("google.cloud.dataflow")
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -19,7 +21,6 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from corpusveil.cli import dataflow as template
-from corpusveil.errors import UserError, WorkError
 from corpusveil.jobs import beam as engine_module
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
@@ -109,7 +110,7 @@ def test_what_travels_is_small(job: Job, ground: Ground) -> None:
 def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
-    with pytest.raises(UserError, match=r"has 4 MiB, and 1 MiB is the most"):
+    with refused("too-large"):
         engine(tmp_path).launch(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()
 
@@ -189,7 +190,7 @@ def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: P
     (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
     (source / "b.jsonl").write_text('{"text": "ba"}\n')
     detached = Beam(options=("--no_wait_until_finish",))
-    with pytest.raises(WorkError, match=r"a\.jsonl, row 2: column 'text' is not text") as told:
+    with refused("engine-failed", "a.jsonl", "row 2", "'text'") as told:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
     assert "zzcanary" not in str(told.value)
     assert not (tmp_path / "out" / "manifest.json").exists()

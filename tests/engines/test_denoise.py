@@ -14,19 +14,20 @@ from typing import Any
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import InUseError, UserError
+from corpusveil.errors import InUseError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.language.modelling import build_model
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import denoise
+from tests.calls import refused
 from tests.engines.corpora import WORDS, Ground, encode, make_release, release_files, rows
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +83,9 @@ def test_beam(run: Callable[[Any], dict[str, str]], reference: dict[str, str]) -
     assert run(Beam("FnApiRunner", 1, ())) == reference
 
 
+@pytest.mark.usefixtures("spark")
 def test_spark(run: Callable[[Any], dict[str, str]], reference: dict[str, str]) -> None:
-    session = spark_session("local[2]")
-    try:
-        assert run(Spark()) == reference
-    finally:
-        session.stop()
+    assert run(Spark()) == reference
 
 
 class KilledError(Exception):
@@ -142,7 +140,7 @@ def test_a_task_that_fails_is_told_of(ground: Ground, release: str, model: Langu
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     options: dict[str, Any] = {"space": ground.space, "model": model}
-    with pytest.raises(UserError, match=shard.name):
+    with refused("bad-shards", shard.name):
         denoise(str(tmp_path / "copy"), str(tmp_path / "output"), **options)
     shard.write_bytes(whole)
     denoise(str(tmp_path / "copy"), str(tmp_path / "output"), **options)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import SizeError, UserError, WorkError
+from corpusveil.errors import SizeError, WorkError
 from corpusveil.jobs.java import ensure_java
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -25,10 +25,11 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
+from tests.calls import refused
 from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
-from tests.engines.processes import free_port
+from tests.engines.processes import free_port, stop_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 SCHEMA = """
     id BIGINT NOT NULL, review STRING, at TIMESTAMP, local TIMESTAMP_NTZ, day DATE, price DECIMAL(12, 3),
@@ -43,6 +44,7 @@ def classic() -> Iterator[Any]:
     ensure_java()
     from pyspark.sql import SparkSession
 
+    stop_spark()  # its plugins and addresses are those of its start
     builder = SparkSession.builder.appName("frames").master("local[2]")
     settings = {
         "spark.ui.enabled": "false",
@@ -60,7 +62,7 @@ def classic() -> Iterator[Any]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
-    session.stop()
+    stop_spark()
 
 
 @pytest.fixture(scope="module")
@@ -186,25 +188,27 @@ class TestOneColumnChanges:
 
 class TestIsRefused:
     @pytest.mark.parametrize(
-        ("arguments", "said"),
+        ("arguments", "refusal"),
         [
-            ({}, "name a column that identifies them: id="),
-            ({"id": "key"}, "key: there is no such column; the columns are id, review"),
-            ({"id": "id", "text": "Review"}, "Review: there is no such column"),
-            ({"id": "id", "text": "small"}, "small: this column is of type tinyint"),
-            ({"id": "id", "text": "raw"}, "raw: this column is of type binary"),
-            ({"id": "tags"}, "tags: this column is of type map"),
-            ({"id": "nested"}, "nested: this column is of type struct"),
+            ({}, ("missing-setting",)),
+            ({"id": "key"}, ("wrong-column", "key")),
+            ({"id": "id", "text": "Review"}, ("wrong-column", "Review")),
+            ({"id": "id", "text": "small"}, ("wrong-column", "small", "tinyint")),
+            ({"id": "id", "text": "raw"}, ("wrong-column", "raw", "binary")),
+            ({"id": "tags"}, ("wrong-column", "tags", "map")),
+            ({"id": "nested"}, ("wrong-column", "nested", "struct")),
         ],
     )
-    def test_before_anything_runs(self, spark: Any, release: cv.Release, arguments: dict[str, str], said: str) -> None:
+    def test_before_anything_runs(
+        self, spark: Any, release: cv.Release, arguments: dict[str, str], refusal: Any
+    ) -> None:
         """A wrong column is one sentence that names it, with the types Spark shows."""
-        with pytest.raises(UserError, match=said):
+        with refused(*refusal):
             privatize_frame(spark.createDataFrame([], SCHEMA), release, **arguments)
 
     def test_two_columns_of_one_name(self, spark: Any, release: cv.Release) -> None:
         frame = spark.sql("SELECT 1 AS id, 'a' AS text, 'b' AS text")
-        with pytest.raises(UserError, match="text: there are several columns of this name"):
+        with refused("wrong-column", "text"):
             privatize_frame(frame, release, id="id")
 
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
@@ -280,5 +284,5 @@ def test_a_whole_job_through_connect(
     def fail(_task: Any) -> None:
         raise WorkError("there is no room left.")
 
-    with pytest.raises(WorkError, match=r"The Spark job failed: there is no room left\. Finished work is kept"):
+    with refused("engine-failed"):
         Spark().run(fail, [1, 2])

@@ -25,6 +25,8 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 ENGINES = [
     pytest.param(Local, id="local"),
     pytest.param(lambda: Local(2), id="local-2"),
@@ -83,9 +85,9 @@ def test_shares_are_for_a_terminal_and_for_no_log(
     assert watch is not None
     with watch(records, [task], "run"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
-    told = capsys.readouterr().err
-    assert "0 of 1 shard, 100 tokens" in told
-    assert ("40% of known words changed" in told) == is_terminal
+    err = capsys.readouterr().err
+    assert "0 of 1 shard, 100 tokens" in err
+    assert ("40% of known words changed" in err) == is_terminal
 
 
 def test_shares_are_of_words() -> None:
@@ -110,14 +112,14 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
     for number in range(3):
         documents = [{"text": f"{text_of(rng, 5)} {word}"} for word in CANARIES.values()]
         write_shard(tmp_path / "in" / f"{NAME_CANARY}-{number}.json.gz", documents)
-    told = run(*ground.arguments(tmp_path / "in", tmp_path / "out", *engine, "--log", log), home=tmp_path)
-    assert told.returncode == 0, told.stderr
+    done = run(*ground.arguments(tmp_path / "in", tmp_path / "out", *engine, "--log", log), home=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     said = [json.loads(line) for line in log.read_text().splitlines()]
     assert len({event["run"] for event in said}) == 1
     assert [event["event"] for event in said].count("task_done") == 3
     assert {"run_begins", "progress", "run_ends"} <= {event["event"] for event in said}
-    assert '"event"' not in told.stdout + told.stderr, "the numbers go to the file alone"
+    assert '"event"' not in done.stdout + done.stderr, "the numbers go to the file alone"
     assert not [event for event in said if "changed_share" in event]
     for event in said:
         values = [value for name, value in event.items() if name not in ("event", "run")]
@@ -127,18 +129,18 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
 
 
 def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path) -> None:
-    told = run(*ground.arguments(ground.corpus, tmp_path / "out", "--log", tmp_path), home=tmp_path)
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
+    done = run(*ground.arguments(ground.corpus, tmp_path / "out", "--log", tmp_path), home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_log_that_the_environment_names_is_checked_by_the_command(ground: Ground, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(events.VARIABLE, str(tmp_path))
-        told = run(*ground.arguments(ground.corpus, tmp_path / "out"), home=tmp_path)
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
+        done = run(*ground.arguments(ground.corpus, tmp_path / "out"), home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
 
 
 def test_a_worker_that_cannot_open_or_write_the_log_works_without(
@@ -162,5 +164,5 @@ def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     events._configure.cache_clear()
     code = "import logging; logging.basicConfig(level=0); from corpusveil.storage import events\n"
     code += "print(events.wanted()); events.LOGGER.setLevel(logging.INFO); events.tell('task_done', 'r', tokens=1)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert (told.stdout, told.stderr) == ("False\n", "")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (done.stdout, done.stderr) == ("False\n", "")

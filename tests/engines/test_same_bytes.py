@@ -6,7 +6,7 @@ One module, so that one process holds its one Spark session.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,14 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import corpusveil as cv
-from corpusveil.errors import UnsetError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.spark import privatize_frame
+from tests.calls import refused
 from tests.engines.corpora import (
     BLOCK,
     COLUMN_CANARY,
@@ -43,7 +43,7 @@ from tests.engines.corpora import (
 )
 from tests.engines.processes import cluster, end_session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 KEPT = Columns(id="id", keep=("id",))
 
@@ -59,13 +59,6 @@ def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, s
     output = ground.folder / "reference"
     outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
     return outcome, release_files(output)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    session = spark_session("local[2]")
-    yield session
-    session.stop()
 
 
 @pytest.fixture
@@ -299,17 +292,17 @@ class TestWhatChangesTheBytes:
 
 class TestAFrameIsRefused:
     @pytest.mark.parametrize(
-        ("arguments", "named"),
+        ("arguments", "refusal"),
         [
-            ({}, "id="),
-            ({"id": "key"}, "key"),
-            ({"id": "id", "text": "body"}, "body"),
-            ({"id": "id", "text": "n"}, "n: this column is of type int"),
+            ({}, ("missing-setting", "id=")),
+            ({"id": "key"}, ("wrong-column", "key")),
+            ({"id": "id", "text": "body"}, ("wrong-column", "body")),
+            ({"id": "id", "text": "n"}, ("wrong-column", "n", "int")),
         ],
     )
-    def test_with_a_sentence(self, release: cv.Release, spark: Any, arguments: dict[str, str], named: str) -> None:
+    def test_with_a_sentence(self, release: cv.Release, spark: Any, arguments: dict[str, str], refusal: Any) -> None:
         frame = spark.createDataFrame([("a", 1, "text")], "id: string, n: int, text: string")
-        with pytest.raises(UserError, match=named):
+        with refused(*refusal):
             privatize_frame(frame, release, **arguments)
 
     def test_a_null_text_stays_null(self, release: cv.Release, spark: Any) -> None:
@@ -319,20 +312,24 @@ class TestAFrameIsRefused:
 
 class TestACollectionIsRefused:
     def test_without_an_id(self, release: cv.Release) -> None:
-        with pytest.raises(UnsetError, match="id="):
+        with refused("missing-setting", "id="):
             PrivatizeDocuments(release)
 
     @pytest.mark.parametrize(
-        ("document", "named"),
-        [({"text": UNKNOWN}, "id"), ({"id": 1}, "text"), ({"id": 1, "text": 5}, "not a string")],
+        ("document", "refusal"),
+        [
+            ({"text": UNKNOWN}, ("bad-row", "id")),
+            ({"id": 1}, ("bad-row", "text")),
+            ({"id": 1, "text": 5}, ("bad-row",)),
+        ],
     )
     def test_for_a_document_that_is_not_as_named(
-        self, release: cv.Release, document: dict[str, Any], named: str
+        self, release: cv.Release, document: dict[str, Any], refusal: Any
     ) -> None:
         def run() -> None:
             with beam.Pipeline("FnApiRunner") as pipeline:
                 _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
 
-        with pytest.raises(Exception, match=named) as caught:
+        with refused(*refusal) as caught:
             run()
         assert UNKNOWN not in str(caught.value)

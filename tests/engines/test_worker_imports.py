@@ -21,7 +21,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.collocations.corpora import make, write
 from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_ground, make_release
+from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_release
 
 HEAVY = (
     "gensim",
@@ -62,11 +62,6 @@ class Apart:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         self.loaded.append(set(done.stdout.split()))
         return {}
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("ground"))
 
 
 def test_of_a_count(tmp_path: Path) -> None:
@@ -125,8 +120,8 @@ def test_where_the_socket_of_a_fork_server_has_no_room_workers_are_not_forked(mo
 def test_a_program_that_uses_corpusveil_keeps_its_fork_server() -> None:
     """Python has one: its children would lack pandas' objects in Arrow, and hear no Ctrl+C."""
     code = "from corpusveil.jobs.startup import context; print(context(2).get_start_method())"
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout == "spawn\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "spawn\n"
 
 
 @linux

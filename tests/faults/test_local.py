@@ -177,8 +177,8 @@ class TestOfAnUnfinishedRun:
     def test_a_damaged_record_is_named(self, undisturbed: Undisturbed, unfinished: Path) -> None:
         record = sorted((records_of(unfinished) / "shards").iterdir())[1]
         record.write_text(record.read_text()[:-20])
-        told = run(*undisturbed.ground.arguments(undisturbed.ground.corpus, unfinished), home=unfinished.parent)
-        assert told.returncode == 2
-        assert str(record) in told.stderr
+        done = run(*undisturbed.ground.arguments(undisturbed.ground.corpus, unfinished), home=unfinished.parent)
+        assert done.returncode == 2
+        assert str(record) in done.stderr
         record.unlink()
         run_again(undisturbed, unfinished)

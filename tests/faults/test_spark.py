@@ -8,13 +8,7 @@ import pytest
 
 from tests.engines.corpora import HANG_SECONDS, release_files
 from tests.engines.processes import cluster, end_session, kill_tree, wait_until
-from tests.faults.crashes import (
-    Undisturbed,
-    assert_nothing_is_half_written,
-    done,
-    kill_in_the_middle,
-    run_again,
-)
+from tests.faults.crashes import Undisturbed, assert_nothing_is_half_written, done, kill_in_the_middle, run_again
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.faults]
 

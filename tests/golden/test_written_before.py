@@ -11,6 +11,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import VersionError
+from tests.calls import succeeds
 from tests.engines.corpora import TEST_KEY, release_files
 from tests.golden.works import SECRET
 
@@ -59,14 +60,14 @@ def test_a_run_that_was_begun_before_is_finished_with_the_same_bytes(before: Pat
     records.write_text(json.dumps({**json.loads(records.read_text()), "ledger": None}))
     (before / "release" / "manifest.json").unlink()
     (before / "release" / "data" / "part-00001-of-00002.jsonl").unlink()
-    assert run(PRIVATIZE.split()) == 0
+    succeeds(*PRIVATIZE.split())
     assert reworded(before) == written
     assert json.loads((before / "release" / "manifest.json").read_text())["corpusveil"] == cv.__version__
 
 
 def test_a_finished_run_is_done(before: Path) -> None:
     written = contents(before)
-    assert run(COUNTED.split()) == 0
+    succeeds(*COUNTED.split())
     assert contents(before) == written
 
 
@@ -89,7 +90,7 @@ def test_a_ledger_of_before_is_refused_whatever_it_is_asked(
 
 def test_artefacts_of_before_are_opened(before: Path) -> None:
     assert cv.load_space("space").id("babaki") is not None
-    assert run(["score", "--counts", "counts", "--output", "again"]) == 0
+    succeeds("score", "--counts", "counts", "--output", "again")
     table = json.loads((before / "table" / "_artifact.json").read_text())
     again = json.loads((before / "again" / "_artifact.json").read_text())
     assert again.pop("by") == f"corpusveil {cv.__version__}"

@@ -19,15 +19,11 @@ ORDINARY = {
 
 @dataclass(frozen=True)
 class Call:
-    """One command line; ``{name}`` stands for a place of the test's."""
+    """One command line, and what its sentence names, divided by ``*``; ``{name}`` stands for a place of the test's."""
 
     words: tuple[str, ...]
     said: str
     status: int = 2
-
-    @property
-    def label(self) -> str:
-        return " ".join(word for word in self.words if word not in {"privatize", *sum(ORDINARY.items(), ())})
 
 
 def privatize(said: str, *more: str, source: str | tuple[str, ...] = INPUT, status: int = 2, **instead: str) -> Call:
@@ -44,6 +40,9 @@ def budgets() -> Iterator[Call]:
     for epsilon in ("abc", "", "1,5", "0x1"):
         yield privatize("--epsilon", epsilon=epsilon)
     yield privatize("--per", "--per", "word")
+    words = privatize("--epsilon").words
+    at = words.index("--epsilon")
+    yield Call((*words[:at], *words[at + 2 :]), "--epsilon")
 
 
 def mechanisms() -> Iterator[Call]:
@@ -67,19 +66,22 @@ def options() -> Iterator[Call]:
                          ("format", ("xml", ""))):  # fmt: skip
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
-    yield privatize("rows per task = 8191", "--rows-per-task", "8191")
-    yield privatize("--master: this option needs --engine connect or spark", "--master", "spark://x:7077")
-    yield privatize("The text after '--': this option needs --engine beam", "--", "--x=y")
+    yield privatize("8191*[wrong-value]", "--rows-per-task", "8191")
+    yield privatize("--master*--engine*[conflicting-settings]", "--master", "spark://x:7077")
+    yield privatize("--engine*[conflicting-settings]", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
-    yield privatize("--key, --key-environment and --test-key exclude each other", "--test-key")
+    yield privatize("--key*--test-key*[conflicting-settings]", "--test-key")
     yield privatize("--nonsense", "--nonsense")
+    yield privatize("--epsilonn", "--epsilonn", "1")
+    yield privatize("ring-geometric?", mechanism="ring-geometrc")
     yield Call(("privatize",), "INPUT")
     yield Call(("privatize", INPUT), "--space")
     yield Call(("privatise", INPUT), "privatise")
     yield Call(("mechanisms", "nonsense"), "nonsense")
-    yield Call(("key", "new", KEY), "this file already exists")
+    yield Call(("key", "new", KEY), "[output-in-use]")
     yield Call(("key", "new", "{file}/x.key"), "{file}")
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
+    yield Call(("space", "--output", "{output}"), "--vectors")
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
     yield Call(("space", "--vectors", "{vectors}", "--lists", "-1", "--output", "{output}"), "--lists")
     yield Call(("space", "--vectors", "{vectors}", "--lists", "4", "--output", "{output}"), "lists=4")
@@ -92,28 +94,24 @@ def options() -> Iterator[Call]:
 
 def keys() -> Iterator[Call]:
     for name, said in (
-        ("empty", "exactly 32 random bytes, and this has 0"),
-        ("short", "exactly 32 random bytes, and this has 31"),
-        ("long", "exactly 32 random bytes, and this has 33"),
-        ("hex", "exactly 32 random bytes, and this has 33"),
-        ("phrase", "looks like a passphrase"),
-        ("zeros", "looks like a passphrase"),
-    ):
-        yield privatize(said, key=f"{{keys}}/{name}.key")
+        ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "33"), ("phrase", "passphrase"),
+        ("zeros", "passphrase"),
+    ):  # fmt: skip
+        yield privatize(f"{said}*[unusable-key]", key=f"{{keys}}/{name}.key")
     yield privatize("{missing}", key="{missing}")
     yield privatize("{input}", key="{input}/..")
-    yield privatize("the key is in the output folder", key="{output}/release.key")
-    yield privatize("another key", output="{release}", key="{keys}/other.key")
+    yield privatize("{output}/release.key*[overlapping-paths]", key="{output}/release.key")
+    yield privatize("{release}*[output-in-use]", output="{release}", key="{keys}/other.key")
 
 
 def places() -> Iterator[Call]:
     yield privatize("{missing}", source="{missing}")
     yield privatize("{missing}", source=(INPUT, "{missing}"))
-    yield privatize("this matches no file", source="{missing}/*.jsonl")
-    yield privatize("this matches no file", source="{empty}")
-    yield privatize("this matches no file", source="{hidden}")
-    yield privatize("the name does not say the format of this file", source="{keys}/short.key")
-    yield privatize("mixes formats", source=(INPUT, "{table}"))
+    yield privatize("{missing}*[missing-file]", source="{missing}/*.jsonl")
+    yield privatize("{empty}*[missing-file]", source="{empty}")
+    yield privatize("{hidden}*[missing-file]", source="{hidden}")
+    yield privatize("short.key*[wrong-format]", source="{keys}/short.key")
+    yield privatize("[wrong-format]", source=(INPUT, "{table}"))
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
     yield privatize("nonsense", output="nonsense://bucket/out")
     yield privatize("nonsense", space="nonsense://bucket/space")
@@ -123,30 +121,30 @@ def places() -> Iterator[Call]:
         yield privatize("corpusveil[azure]", output="abfs://bucket/out")
     yield privatize("{missing}", space="{missing}")
     yield privatize("{file}", space="{file}")
-    yield privatize("no space here", space="{empty}")
+    yield privatize("{empty}*[missing-artefact]", space="{empty}")
     for part in ("vectors", "lists", "vocabulary", "description"):
         for damage in ("missing", "cut", *(["changed"] if part != "description" else [])):
             yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
     yield privatize("version", space="{damaged}/version")
     yield privatize("{damaged}/kind", space="{damaged}/kind")
-    yield privatize("the output folder would be in this input", source="{corpus}", output="{corpus}/out")
-    yield privatize("this input is in the output folder", source="{corpus}", output="{corpus}", records="{output}")
-    yield privatize("this input is in the output", source="{corpus}", output="{corpus}/..", records="{output}")
-    yield privatize("the private records and the output", records="{output}/records")
-    yield privatize("the private records and the output", records="{output}")
-    yield privatize("the private records and the output", records="{output}/..")
-    yield privatize("records folder", source="{corpus}", records="{corpus}/records")
+    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}/out")
+    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}", records="{output}")
+    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}/..", records="{output}")
+    yield privatize("[overlapping-paths]", records="{output}/records")
+    yield privatize("[overlapping-paths]", records="{output}")
+    yield privatize("[overlapping-paths]", records="{output}/..")
+    yield privatize("[overlapping-paths]", source="{corpus}", records="{corpus}/records")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")
     yield privatize("{file}", records="{file}")
-    yield privatize("this folder has output that does not belong to these records", output="{foreign}")
-    yield privatize("another configuration", output="{release}", epsilon="2")
-    yield privatize("another configuration", "--numbers", "drop", output="{release}")
-    yield privatize("another configuration", output="{release}", mechanism="diffractor-geometric")
-    yield privatize("other columns", "--id", "text", output="{release}")
-    yield privatize("other input shards", output="{release}", source=(INPUT, "{corpus}"))
-    yield privatize("another output format", "--format", "csv", output="{release}")
-    yield privatize("another output folder", records="{release}.records")
+    yield privatize("{foreign}*[output-in-use]", output="{foreign}")
+    yield privatize("{release}*[output-in-use]", output="{release}", epsilon="2")
+    yield privatize("{release}*[output-in-use]", "--numbers", "drop", output="{release}")
+    yield privatize("{release}*[output-in-use]", output="{release}", mechanism="diffractor-geometric")
+    yield privatize("{release}*[output-in-use]", "--id", "text", output="{release}")
+    yield privatize("{release}*[output-in-use]", output="{release}", source=(INPUT, "{corpus}"))
+    yield privatize("{release}*[output-in-use]", "--format", "csv", output="{release}")
+    yield privatize("{release}.records*[output-in-use]", records="{release}.records")
 
 
 def ledgers() -> Iterator[Call]:
@@ -175,4 +173,4 @@ def ledgers() -> Iterator[Call]:
     yield Call(("ledger", "verify", "{empty}"), "{empty}")
 
 
-ALL = [*budgets(), *mechanisms(), *options(), *keys(), *places(), *ledgers()]
+KINDS = (budgets, mechanisms, options, keys, places, ledgers)

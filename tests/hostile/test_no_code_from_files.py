@@ -24,10 +24,10 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 
 ALLOWED = {
     (
-        "evaluation/language/causal_perplexity.py",
+        "evaluation/statistics/perplexity.py",
         "import of torch",
     ): "computes; transformers loads models",
-    ("evaluation/utility/fine_tuning.py", "import of torch"): "the same",
+    ("evaluation/utility/text_classifiers.py", "import of torch"): "the same",
     ("studies/recurrent.py", "import of torch"): "computes; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",

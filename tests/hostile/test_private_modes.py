@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files
+from tests.calls import QUIET, succeeds
 from tests.engines.corpora import Ground, encode, rows, write_shard
 
 BAD = b'{"text": 1}\n'
@@ -59,7 +59,7 @@ def test_of_a_run(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple
     source.write_bytes(encode(rows(9000, 1, words=2)) + BAD)
     more = ("--on-bad-rows", "quarantine", "--rows-per-task", "8192")
     counted = ("--ledger", tmp_path / "ledger", "--unit", "content", "--cap", "1e6")
-    assert run(ground.arguments(source, tmp_path / "new" / "out", *more, *counted)) == 0
+    succeeds(*ground.arguments(source, tmp_path / "new" / "out", *more, *counted))
     records = tmp_path / "new" / "out.records"
     assert (records / "report.html").is_file()
     assert any((records / "quarantine").iterdir())
@@ -79,7 +79,7 @@ def test_of_a_schedule(ground: Ground, tmp_path: Path, umask: int, opened: list[
         '[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1.0\n'
         f'[key]\npath = "{ground.key}"\n[output]\npath = "{tmp_path}/out"\n'
     )
-    assert run(["schedule", str(tmp_path / "release.toml"), "--progress", "none"]) == 0
+    succeeds("schedule", tmp_path / "release.toml", *QUIET)
     refuse_open(tmp_path / "out.schedule", tmp_path / "out.records")
     private = [found for path, found in opened if ".schedule" in path or ".records" in path]
     assert set(private) == {0o600}

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs import java
+from tests.calls import refused
 from tests.engines.corpora import HANG_SECONDS
 
 needs_wheel = pytest.mark.skipif(
@@ -105,7 +105,7 @@ class TestTheMachinesOwnJava:
     ) -> None:
         monkeypatch.setenv("JAVA_HOME", str(make_java("11")))
         assert java.java_home() is None
-        with pytest.raises(UserError, match=r"Spark needs Java 17 or newer: .*pip install 'corpusveil\[jre\]'"):
+        with refused("missing-package", "17", "'corpusveil[jre]'"):
             java.ensure_java()
         assert os.environ["JAVA_HOME"].endswith("java 11")
 
@@ -115,7 +115,7 @@ class TestTheMachinesOwnJava:
         (tmp_path / "file").touch()
         monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "file"))
         monkeypatch.setenv("JAVA_HOME", str(make_java("17", vector_module=False)))
-        with pytest.raises(InUseError, match="set CORPUSVEIL_CACHE"):
+        with refused("output-in-use", "CORPUSVEIL_CACHE"):
             java.ensure_java()
 
 
@@ -137,8 +137,8 @@ class TestTheExtrasJava:
         echo.chmod(0o755)
         home = java._wrapped(echo)
         arguments = ["-cp", "a b/*", "", "--add-modules=jdk.incubator.vector", "it's $HOME", "-Dx=y"]
-        told = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-        assert told.split("\n")[:-1] == ["-cp", "a b/*", "", "it's $HOME", "-Dx=y"]
+        out = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+        assert out.split("\n")[:-1] == ["-cp", "a b/*", "", "it's $HOME", "-Dx=y"]
 
     def test_processes_that_start_at_once_share_one_script(self, tmp_path: Path) -> None:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

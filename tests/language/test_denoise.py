@@ -20,9 +20,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError, UserError
-from corpusveil.evaluation.attacks.context_attack import ContextAttacker
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.errors import BadValueError, InUseError, MismatchError, NotMadeError, OverlapError
+from corpusveil.evaluation.attacks.word_attacks import ContextAttacker
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import channel
 from corpusveil.language.channel import public_shares
@@ -36,11 +36,11 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokens, string_buffers
-from corpusveil.transforms.kernel.kernel import Kernel
-from corpusveil.transforms.kernel.picking import picked
+from corpusveil.transforms.kernel.kernel import Kernel, picked
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
-from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+from tests.calls import refused
+from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))
@@ -350,18 +350,18 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
 
 
 @pytest.mark.parametrize(
-    ("allocation", "policy", "why"),
+    ("allocation", "policy", "refusal"),
     [
-        ("word-share", {}, "represent numbers"),
-        ("word-share", {"numbers": "keep", "unknown_words": "drop"}, "words were dropped"),
-        ("word-share", {"tokenizer": "gst"}, "how many words the original units had"),
-        ("per-word", {"tokenizer": "mst"}, "how many words the original units had"),
+        ("word-share", {}, ("conflicting-settings",)),
+        ("word-share", {"numbers": "keep", "unknown_words": "drop"}, ("conflicting-settings",)),
+        ("word-share", {"tokenizer": "gst"}, ("conflicting-settings",)),
+        ("per-word", {"tokenizer": "mst"}, ("conflicting-settings",)),
     ],
 )
 def test_budgets_that_a_reader_cannot_compute_are_refused(
-    space: Space, model: LanguageModel, allocation: Any, policy: dict[str, Any], why: str
+    space: Space, model: LanguageModel, allocation: Any, policy: dict[str, Any], refusal: Any
 ) -> None:
-    with pytest.raises(UserError, match=why):
+    with refused(*refusal):
         denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
 
 

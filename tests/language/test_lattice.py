@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.attacks.context_attack import released_words, sentence_ids
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.attacks.word_attacks import released_words, sentence_ids
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lattice import search_runs
@@ -19,7 +19,7 @@ from corpusveil.language.lattice_room import room
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from tests.evaluation.language.test_kneser_ney import WORDS, corpus
+from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
 
 SIZE = 6
 

@@ -13,7 +13,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import ArtefactError, BadValueError, InUseError, UserError
+from corpusveil.errors import BadValueError, InUseError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -22,7 +22,10 @@ from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
-from tests.evaluation.language.test_kneser_ney import corpus
+from tests.calls import refused
+from tests.evaluation.statistics.test_kneser_ney import corpus
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, mon
     for tasks in (1, 2, 3, 1):
         with pytest.raises(Killed):
             build_model(counts, str(tmp_path / "other"), Dying(tasks))
-        with pytest.raises(UserError, match=r"no _artifact\.json"):
+        with refused("missing-artefact", "_artifact.json"):
             load_model(tmp_path / "other")
     build_model(counts, str(tmp_path / "other"), Local(2))
     assert content(str(tmp_path / "other")) == content(str(tmp_path / "model"))
@@ -138,10 +141,10 @@ def test_a_damaged_model_is_refused(counts: str, tmp_path: Path, name: str) -> N
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(data)
-    with pytest.raises(UserError, match="damaged"):
+    with refused("damaged-artefact", "damaged"):
         load_model(tmp_path / "model")
     path.write_bytes(data[:-4])
-    with pytest.raises(UserError, match="damaged"):
+    with refused("damaged-artefact", "damaged"):
         load_model(tmp_path / "model")
 
 
@@ -173,14 +176,14 @@ def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(
     about = json.loads((folder / "_artifact.json").read_text())
     about["digest"] = digest_of(made.vocabulary, sums_of(Arrays(**arrays)), made.reading)
     (folder / "_artifact.json").write_text(json.dumps(about))
-    with pytest.raises(ArtefactError, match="damaged"):
+    with refused("damaged-artefact", "damaged"):
         load_model(folder)
 
 
 def test_other_artefacts_are_refused(counts: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="this has counts"):
+    with refused("mismatch"):
         load_model(counts)
-    with pytest.raises(UserError, match="corpusveil model"):
+    with refused("missing-artefact"):
         load_model(tmp_path)
 
 

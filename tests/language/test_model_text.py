@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.language.context_risk import sampled_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.model_text import sampled_text
-from tests.evaluation.language.test_kneser_ney import corpus
+from tests.evaluation.statistics.test_kneser_ney import corpus
 
 LENGTH = 5
 COUNT = 200_000

@@ -14,12 +14,12 @@ import pytest
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.privacy_loss import BoundedRange, Pure
-from corpusveil.errors import BadValueError
 from corpusveil.ledger import questions
 from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.ledger.entries import READINGS
 from corpusveil.ledger.questions import Books, connected
 from corpusveil.mechanisms import registry
+from tests.calls import refused
 from tests.contracts.spaces import small_space
 from tests.ledger.books import Row, entry_of
 
@@ -153,5 +153,5 @@ def test_what_a_ledger_takes_for_a_token_bounds_what_its_mechanism_says(name: st
 
 
 def test_memory_is_a_size(tmp_path: Path) -> None:
-    with pytest.raises(BadValueError, match="memory"), connected(str(tmp_path), "much"):
+    with refused("wrong-value", "memory"), connected(str(tmp_path), "much"):
         pass

@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError
+from corpusveil.errors import BadValueError, ConflictError
 from corpusveil.ledger.units import Unit, canonical, fingerprints, texts_of, units_of
 from corpusveil.storage.rows import JSON
+from tests.calls import refused
 
 CUSTOMER = Unit("customer", "customer")
 NOON = dt.datetime(2026, 5, 17, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
@@ -70,7 +71,7 @@ def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
 def test_a_document_without_a_unit_is_refused_by_its_row(value: Any) -> None:
     assert canonical(value) is None
     texts = pa.array(["a", canonical(value), "b"], pa.large_string())
-    with pytest.raises(BadRowError, match=r"in\.csv, row 12: the unit customer"):
+    with refused("bad-row", "in.csv", "row 12"):
         texts_of(texts, CUSTOMER, [10, 11, 12], "in.csv")
 
 
@@ -89,7 +90,7 @@ def test_units_are_named_as_columns() -> None:
         with pytest.raises(error, match="unit"):
             units_of(wrong)
     for other in (3, [3], {"a": 3}):
-        with pytest.raises(BadTypeError, match="unit"):
+        with refused("wrong-type", "unit"):
             units_of(other)  # type: ignore[arg-type]
 
 
@@ -105,10 +106,10 @@ def test_identifiers_and_dates_of_any_kind_have_texts_or_are_refused() -> None:
     assert texts(pa.array([1], pa.timestamp("ns"))) == texts(pa.array(["1970-01-01T00:00:00.000000001"]))
     assert texts(pa.array(["9999-12-31T23:59:59-05:00"])) == ["9999-12-31T23:59:59-05:00"]
     assert canonical("\ud800") is None
-    with pytest.raises(BadRowError, match="years 1 to 9999"):
+    with refused("bad-row", "9999"):
         texts(pa.array([10**15], pa.timestamp("s")))
 
 
 def test_an_empty_cell_is_a_missing_unit() -> None:
-    with pytest.raises(BadRowError, match="the unit u is missing"):
+    with refused("bad-row"):
         texts_of(pa.array(["a", ""]), Unit("u", "u"), [0, 1], "a.csv")

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.custext import CusText, CusTextPerWord
 from corpusveil.mechanisms.on_sets import OnSets, nearest_sets, partition
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
+from tests.calls import refused
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
 from tests.mechanisms.spaces import Floats, distances, excess, normal, random_spaces, space_of
 
@@ -163,5 +163,5 @@ def test_the_promise_holds_on_random_spaces() -> None:
 
 @pytest.mark.parametrize("parameters", [{"K": 1}, {"K": 257}, {"K": 2.5}, {"eta": 0.0}, {"eta": 1.0}])
 def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=next(iter(parameters))):
+    with refused("wrong-value", next(iter(parameters))):
         make("custext", space_of(normal(8, 2)), **parameters)

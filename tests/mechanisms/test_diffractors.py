@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import BadValueError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from corpusveil.spaces import Space
+from tests.calls import refused
 from tests.contracts.mechanism import Case, MechanismContract, draws_of
 from tests.contracts.spaces import small_space
 
@@ -139,7 +139,7 @@ class TestDiffractorExponential(MechanismContract):
     @pytest.mark.parametrize("gamma", [0, -1, 30])
     def test_refuses_a_gamma_out_of_range(self, gamma: int) -> None:
         """Gamma is between 1 and the longest distance."""
-        with pytest.raises(BadValueError, match="gamma"):
+        with refused("wrong-value", "gamma"):
             DiffractorExponential(small_space(30, lists=1, seed=5), gamma=gamma)
 
 

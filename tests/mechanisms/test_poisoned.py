@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import TrustError, UserError
+from corpusveil.errors import TrustError
 from corpusveil.jobs import java
 from corpusveil.mechanisms import exponential_rows, make, table_cache
 from corpusveil.mechanisms.exponential_rows import rows_of
@@ -21,6 +21,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import home
 from corpusveil.transforms.release.release import Release
+from tests.calls import refused
 from tests.contracts.mechanism import draws_of
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal, space_of
@@ -111,14 +112,14 @@ class TestATable:
             os.chown(path, 12345, -1)
         else:
             path.chmod(path.stat().st_mode | (0o020 if how == "group" else 0o002))
-        with pytest.raises(UserError, match=r"another user,|other users|is a link") as told:
+        with refused("untrusted-file") as told:
             rows_of(SPACE, EPSILON / 2)
         assert str(told.value).startswith(f"{path}: ")
 
     def test_is_not_kept_where_others_may_write(self, cache: Path) -> None:
         cache.mkdir(mode=0o777)
         cache.chmod(0o777)
-        with pytest.raises(UserError, match="CORPUSVEIL_CACHE"):
+        with refused("untrusted-file", "CORPUSVEIL_CACHE"):
             table()
         assert not list(cache.iterdir())
 
@@ -134,7 +135,7 @@ class TestATable:
     def test_is_not_vouched_for_by_a_secret_that_others_know(self) -> None:
         table()
         (home.configuration_path() / "cache.key").chmod(0o644)
-        with pytest.raises(UserError, match=r"cache\.key: other users have access to this secret"):
+        with refused("untrusted-file", "cache.key"):
             drawn()
 
 
@@ -154,7 +155,7 @@ class TestTheRest:
         copy = cache / "artifacts" / space.digest / "vectors.npy"
         vectors = np.load(copy)
         np.save(copy, vectors * 1000)
-        with pytest.raises(UserError, match="do not have the digest"):
+        with refused("damaged-artefact"):
             cv.load_space("memory://poisoned/other")
 
     def test_another_space_at_the_same_place_is_another_release(self, tmp_path: Path) -> None:

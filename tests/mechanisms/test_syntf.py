@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.syntf import SynTf
 from corpusveil.mechanisms.vector_blocks import unit_vectors
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from corpusveil.spaces import Space
+from tests.calls import refused
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
 from tests.mechanisms import spaces
 from tests.mechanisms.spaces import Floats, excess, mechanism_excess, normal, random_spaces, space_of
@@ -103,5 +103,5 @@ def test_lengths_of_vectors_do_not_matter() -> None:
 
 def test_a_word_without_a_direction_is_named() -> None:
     space = space_of([[1, 0], [0, 0], [0, 1]])
-    with pytest.raises(UserError, match=space.word(1)):
+    with refused("unsuitable-data", space.word(1)):
         SynTf(space)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.errors import UserError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.tem import Tem
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
+from tests.calls import refused
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms import spaces
@@ -152,5 +152,5 @@ def test_beyond_the_diameter_it_is_santext() -> None:
                    {"beta": 0.0}, {"beta": 1.0}, {"beta": 0.95}]
 )  # fmt: skip
 def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
-    with pytest.raises(UserError, match=next(iter(parameters))):
+    with refused("wrong-value", next(iter(parameters))):
         make("tem", space_of(normal(8, 2)), **parameters)

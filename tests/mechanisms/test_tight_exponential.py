@@ -9,14 +9,7 @@ import pytest
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.santext import SanText
-from corpusveil.mechanisms.tight_exponential import (
-    RESIDUAL,
-    TightExponential,
-    calibrate,
-    realised,
-    solution_of,
-    solve,
-)
+from corpusveil.mechanisms.tight_exponential import RESIDUAL, TightExponential, calibrate, realised, solution_of, solve
 from corpusveil.mechanisms.vector_blocks import VectorBlocks
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix

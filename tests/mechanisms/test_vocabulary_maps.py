@@ -11,12 +11,13 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import ArtefactError, DataError, MismatchError, UserError
+from corpusveil.errors import ArtefactError, DataError, MismatchError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.spaces import Space
 from corpusveil.spaces import space as spaces
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
 from tests.contracts.mechanism import Case, MechanismContract, matrix, worst_excess
 from tests.contracts.spaces import words_of
 
@@ -166,7 +167,7 @@ class TestTheMaps:
         broken = np.load(tmp_path / "space" / "places.npy").copy()
         broken[0, 30] = (broken[0, 30] + 1) % 25
         np.save(tmp_path / "space" / "places.npy", broken)
-        with pytest.raises(UserError, match="damaged"):
+        with refused("damaged-artefact", "damaged"):
             cv.load_space(str(tmp_path / "space"))
 
     @pytest.mark.parametrize(("at", "value"), [((0, 0), 24), ((0, 3), 25), ((1, 2), -1)])

@@ -13,16 +13,7 @@ from moto.server import ThreadedMotoServer
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from tests.engines.corpora import (
-    BLOCK,
-    TEST_KEY,
-    Ground,
-    make_release,
-    make_space,
-    release_files,
-    rows,
-    write_corpus,
-)
+from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, make_space, release_files, rows, write_corpus
 from tests.objects.proxy import Proxy, proxied
 from tests.objects.store import Store, use
 

@@ -17,8 +17,9 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import succeeds
 from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
-from tests.engines.processes import end_session, kill_tree, start_command, wait_until
+from tests.engines.processes import end_session, kill_tree, start_command, stop_spark, wait_until
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 from tests.objects.store import SETTINGS, Store, use
@@ -28,6 +29,7 @@ from tests.objects.store import SETTINGS, Store, use
 def spark(store: Store) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         use(store.endpoint, patch)
+        stop_spark()
         session = spark_session("local[2]")
         # Its Python workers have the environment in which the JVM was started, perhaps for other tests, and this one.
         settings = {name: os.environ[name] for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL")}
@@ -92,7 +94,7 @@ class TestTheBytesOfADisk:
         assert back.content_sha256 == reference.outcome.content_sha256
 
     def test_records_say_that_they_are_private(self, place: Place) -> None:
-        assert run(place.arguments()) == 0
+        succeeds(*place.arguments())
         for name in place.store.client.find(f"{place.bucket}/private/out.records"):
             assert WARNING.split(":")[0].encode() in place.store.client.cat_file(name)[:60]
         assert all("records" not in name for name in place.store.objects(place.output))
@@ -108,7 +110,7 @@ class TestAgain:
         same(place, reference, Local())
         assert proxy.seen("PUT", ".") == proxy.seen("PUT", r"out\.records/lease-\d+") == 2
         same(place, reference, Local(), records=f"{place.output}.records/")
-        assert run(place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/")) == 0
+        succeeds(*place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/"))
 
     def test_an_input_that_another_process_changed_is_noticed(self, place: Place, reference: Reference) -> None:
         same(place, reference, Local())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corpusveil.errors import BadValueError
 from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.list_orders import cells_of, greedy_orders, improved_orders
 from corpusveil.spaces.tour_improvement import length
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
 
 from .test_list_orders import brute_force
 
@@ -95,5 +95,5 @@ def test_a_space_says_that_its_lists_are_in_cells() -> None:
 
 
 def test_cells_too_small_are_refused() -> None:
-    with pytest.raises(BadValueError, match="cell=15: give 16 or more"):
+    with refused("wrong-value", "15", "16"):
         build_space(Vectors(["a", "b"], points(2)), cell=15)

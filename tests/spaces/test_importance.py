@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
-from corpusveil.errors import UserError
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_importance, scaled
+from tests.calls import fails, refused, succeeds
 
 WORDS = ["alder", "birch", "cedar", "elder"]
 VECTORS = np.array([[1, 0], [0, 1], [1, 1], [-1, 0.5]], dtype=np.float32)
@@ -54,18 +53,17 @@ def test_the_bound_holds_in_the_scaled_space(tmp_path: Path) -> None:
      ("a\t1e9\n", 1), ("\t2\n", 1)],
 )  # fmt: skip
 def test_what_is_wrong_is_named_by_line(tmp_path: Path, text: str, line: int) -> None:
-    with pytest.raises(UserError, match=rf"importance\.tsv, line {line}:"):
+    with refused("bad-row", f"importance.tsv, line {line}"):
         read_importance(save(tmp_path, text))
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path) -> None:
     """It makes another space; a file that names no word of it is an error."""
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(WORDS, VECTORS.tolist(), strict=True)]
     (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
     base = ["space", "--vectors", str(tmp_path / "v.txt"), "--progress", "none"]
-    assert run([*base, "--importance", save(tmp_path, "cedar\t3\n"), "--output", str(tmp_path / "a")]) == 0
+    succeeds(*base, "--importance", save(tmp_path, "cedar\t3\n"), "--output", tmp_path / "a")
     found = cv.load_space(str(tmp_path / "a"))
     assert found.vectors[found.vocabulary.id("cedar")].tolist() == [3, 3]
-    assert run([*base, "--importance", save(tmp_path, "oak\t3\n"), "--output", str(tmp_path / "b")]) == 2
-    assert "none of the words" in capsys.readouterr().err
+    fails([*base, "--importance", save(tmp_path, "oak\t3\n"), "--output", tmp_path / "b"], "unsuitable-data")
     assert not (tmp_path / "b").exists()

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.errors import DataError
 from corpusveil.spaces import nearest_words, slices
 from corpusveil.spaces.nearest_words import Search
+from tests.calls import refused
 
 Floats = npt.NDArray[np.float64]
 
@@ -194,7 +194,7 @@ def test_threads_of_the_blas_do_not_matter() -> None:
 @pytest.mark.parametrize("factor", [0.0, 2.0**-64, 2.0**64])
 def test_norms_out_of_range_are_refused(factor: float) -> None:
     """Where squares would overflow or vanish in float32 the vectors are refused with a sentence."""
-    with pytest.raises(DataError, match="norm"):
+    with refused("unsuitable-data", "norm"):
         Search.of(np.full((3, 2), factor, np.float32))
 
 

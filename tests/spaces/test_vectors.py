@@ -6,6 +6,7 @@ import gzip
 import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import numpy as np
@@ -17,10 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.errors import FormatError, UserError
+from corpusveil.errors import BadRowError, FormatError, UserError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
+from tests.calls import refused
 
 WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]
 MATRIX = np.random.default_rng(5).normal(size=(len(WORDS), 4)).astype(np.float32)
@@ -101,7 +103,7 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
     path = tmp_path / "v.txt"
     for header in ([], [f"{len(body)} 3"]):
         path.write_text("\n".join(header + body) + "\n", encoding="utf-8")
-        with pytest.raises(UserError) as error:
+        with pytest.raises(BadRowError) as error:
             read_vectors(str(path))
         assert f"{path}, row {len(header) + many + 2}:" in str(error.value)
         assert row_says in str(error.value)
@@ -110,25 +112,25 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
 def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(b"a 1 2\n\xff\xfe 3 4\n")
-    with pytest.raises(UserError, match=r"row 2: .*UTF-8"):
+    with refused("bad-row", "row 2", "UTF-8"):
         read_vectors(str(path))
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "refusal"),
     [
-        (b"", "no vectors"),
-        (b"5 3\n", "no vectors"),
-        (b"one 1 2 3\n", "at least two"),
-        (b"3 2\na 1 2\nb 3 4\n", "header says 3 words, and the file has 2"),
-        (b"1 2\na 1 2\nb 3 4\n", "header says 1 words, and the file has 2"),
-        (b"2 3\na 1 2\nb 3 4\n", "row 2: there are 2 numbers where 3"),
+        (b"", ("damaged-file",)),
+        (b"5 3\n", ("damaged-file",)),
+        (b"one 1 2 3\n", ("unsuitable-data",)),
+        (b"3 2\na 1 2\nb 3 4\n", ("damaged-file",)),
+        (b"1 2\na 1 2\nb 3 4\n", ("damaged-file",)),
+        (b"2 3\na 1 2\nb 3 4\n", ("bad-row", "row 2")),
     ],
 )
-def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, says: str) -> None:
+def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, refusal: Any) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(data)
-    with pytest.raises(UserError, match=says) as error:
+    with refused(*refusal) as error:
         read_vectors(str(path))
     assert str(path) in str(error.value)
 
@@ -138,12 +140,12 @@ def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(lines().encode())
     for data in (whole[:-12], whole[:40], b"not gzip at all", whole[:30] + b"\0" * 20 + whole[50:]):
         path.write_bytes(data)
-        with pytest.raises(UserError, match=r"v\.txt\.gz: .*(ends too early|not a valid gzip)"):
+        with refused("damaged-file", "v.txt.gz"):
             read_vectors(str(path))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such file"):
+    with refused("missing-file"):
         read_vectors(str(tmp_path / "none.txt"))
 
 
@@ -161,25 +163,25 @@ def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "says"),
+    ("arrays", "refusal"),
     [
-        ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, "'vocab' is an array of Python objects"),
-        ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, "'vectors' is an array of Python objects"),
-        ({"words": np.array(WORDS), "vectors": MATRIX}, "the array 'vocab' is missing"),
-        ({"vocab": np.array(WORDS)}, "the array 'vectors' is missing"),
-        ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, "3 words and 10 vectors"),
-        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, "give numbers"),
-        ({"vocab": np.arange(10), "vectors": MATRIX}, "array of strings"),
-        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, "row 2: this word is also"),
-        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, "row 2: the word contains a blank"),
-        ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid Unicode"),
-        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, "row 2: the word is not valid UTF-8"),
+        ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, ("wrong-format", "'vectors'")),
+        ({"words": np.array(WORDS), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
+        ({"vocab": np.array(WORDS)}, ("wrong-format", "'vectors'")),
+        ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, ("wrong-shape", "10")),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, ("wrong-shape",)),
+        ({"vocab": np.arange(10), "vectors": MATRIX}, ("wrong-format",)),
+        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
+        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
+        ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
+        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2", "UTF-8")),
     ],
 )
-def test_npz_that_cannot_be_used_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray], says: str) -> None:
+def test_npz_that_cannot_be_used_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray], refusal: Any) -> None:
     """Object arrays would be unpickled, which may run code: never."""
     np.savez(tmp_path / "v.npz", **arrays)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=says):
+    with refused(*refusal):
         read_vectors(str(tmp_path / "v.npz"))
 
 
@@ -189,7 +191,7 @@ def test_npz_that_is_damaged_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for data in (b"", b"PK nothing", whole[:-40], whole[:90] + b"\0\0\0\0" + whole[94:]):
         path.write_bytes(data)
-        with pytest.raises(UserError, match=r"v\.npz: "):
+        with refused("damaged-file", "v.npz"):
             read_vectors(str(path))
 
 
@@ -222,7 +224,7 @@ def test_trained_gensim_vectors_are_read(tmp_path: Path) -> None:
     vectors = read_vectors(str(tmp_path / "v.kv"))
     assert vectors.words == model.wv.index_to_key
     np.testing.assert_array_equal(vectors.vectors, model.wv.vectors)
-    with pytest.raises(FormatError, match=r"model\.wv\.save"):
+    with refused("wrong-format", "model.wv.save"):
         read_vectors(str(tmp_path / "whole.model"))
 
 
@@ -251,20 +253,20 @@ def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataTy
 
 
 @pytest.mark.parametrize(
-    ("columns", "says"),
+    ("columns", "refusal"),
     [
-        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, "row 2: the vector has 1 numbers"),
-        ({"token": ["a", None], "vector": [[1.0], [2.0]]}, "row 2: 'token' is empty"),
-        ({"token": ["a", "b"], "vector": [[1.0], None]}, "row 2: 'vector' is empty"),
-        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, "row 2: a number is not finite"),
-        ({"token": ["a", "b"], "vector": [1.0, 2.0]}, "has to contain lists"),
-        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, "has to contain strings"),
-        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, "the column 'token' or 'word' is missing"),
+        ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, ("bad-row", "row 2")),
+        ({"token": ["a", None], "vector": [[1.0], [2.0]]}, ("bad-row", "row 2", "'token'")),
+        ({"token": ["a", "b"], "vector": [[1.0], None]}, ("bad-row", "row 2", "'vector'")),
+        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, ("bad-row", "row 2")),
+        ({"token": ["a", "b"], "vector": [1.0, 2.0]}, ("wrong-column",)),
+        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, ("wrong-column",)),
+        ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, ("wrong-column", "'token'", "'word'")),
     ],
 )
-def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[str, list[object]], says: str) -> None:
+def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[str, list[object]], refusal: Any) -> None:
     pq.write_table(pa.table(columns), tmp_path / "v.parquet")
-    with pytest.raises(UserError, match=says):
+    with refused(*refusal):
         read_vectors(str(tmp_path / "v.parquet"))
 
 
@@ -278,9 +280,9 @@ def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
 
 
 def test_vectors_made_in_python_are_checked_too() -> None:
-    with pytest.raises(UserError, match="row 2: this word is also"):
+    with refused("bad-row", "row 2"):
         Vectors(["a", "a"], np.zeros((2, 2), np.float32))
-    with pytest.raises(UserError, match="row 1: a number is not finite"):
+    with refused("bad-row", "row 1"):
         Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
 
 
@@ -293,5 +295,5 @@ def test_a_damaged_keyed_vectors_file_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     for cut in (0, 1, 20, 200, len(whole) - 1):
         path.write_bytes(whole[:cut] + bytes(rng.integers(0, 128, 30, dtype=np.uint8)))
-        with pytest.raises(UserError, match=r"v\.kv"):
+        with refused("damaged-file", "v.kv"):
             read_vectors(str(path))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.engines.corpora import HANG_SECONDS, ROOT, WORDS, Ground, environment, make_ground
+from tests.engines.corpora import HANG_SECONDS, ROOT, WORDS, Ground, environment
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20
@@ -23,11 +23,6 @@ from corpusveil.cli.main import run
 status = run(sys.argv[1:])
 print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-
-
-@pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return make_ground(tmp_path_factory.mktemp("memory"))
 
 
 def peak(ground: Ground, source: Path, home: Path, *more: object) -> int:

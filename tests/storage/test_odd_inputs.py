@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import UserError
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
+from tests.calls import refused, succeeds
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
 
 BOM = b"\xef\xbb\xbf"
@@ -29,7 +29,7 @@ ROWS = {
 }
 
 
-def refused(ground: Ground, source: object, output: object, *more: str) -> str:
+def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
     """Privatize what has to be refused; return the one sentence, as a stream of ASCII shows it."""
     errors = io.TextIOWrapper(io.BytesIO(), "ascii", errors="backslashreplace", write_through=True)
     with contextlib.redirect_stderr(errors):
@@ -45,8 +45,8 @@ class TestNames:
         (tmp_path / "in").mkdir()
         (tmp_path / "in" / "a::b.jsonl").write_text('{"text": "ba"}\n')
         for source in (tmp_path / "in", tmp_path / "in" / "a::b.jsonl"):
-            assert "a::b.jsonl: a name with '::' would be read as a chain" in refused(ground, source, tmp_path / "out")
-        assert "o::t: a name with '::'" in refused(ground, ground.corpus, tmp_path / "o::t")
+            assert "a::b.jsonl: a name with '::' would be read as a chain" in sentence(ground, source, tmp_path / "out")
+        assert "o::t: a name with '::'" in sentence(ground, ground.corpus, tmp_path / "o::t")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
     def test_that_are_not_utf8(self, ground: Ground, tmp_path: Path) -> None:
@@ -55,10 +55,10 @@ class TestNames:
             path = os.fsencode(tmp_path / "in") + b"/" + name
             os.makedirs(os.path.dirname(path), exist_ok=True)
             Path(os.fsdecode(path)).write_text('{"text": "ba"}\n')
-            said = refused(ground, tmp_path / "in", tmp_path / "out")
+            said = sentence(ground, tmp_path / "in", tmp_path / "out")
             assert re.search(r"in/\\xff(/a|a)\.jsonl: this name is not valid UTF-8; rename", said)
             os.unlink(path)
-        assert "/o\\xff: this name is not valid UTF-8" in refused(
+        assert "/o\\xff: this name is not valid UTF-8" in sentence(
             ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
         )
 
@@ -80,11 +80,11 @@ class TestAnEmptyFile:
     @pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
     def test_that_can_be_empty_has_no_rows(self, ground: Ground, tmp_path: Path, name: str) -> None:
         (tmp_path / name).touch()
-        assert run(ground.arguments(tmp_path / name, tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / name, tmp_path / "out"))
 
     def test_that_is_compressed_has_no_rows(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "a.json.gz").write_bytes(gzip.compress(b""))
-        assert run(ground.arguments(tmp_path / "a.json.gz", tmp_path / "out")) == 0
+        succeeds(*ground.arguments(tmp_path / "a.json.gz", tmp_path / "out"))
 
 
 class TestAByteOrderMark:
@@ -118,17 +118,17 @@ class TestAnotherEncoding:
         path = tmp_path / f"a{suffix}"
         for encoding, command in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
             path.write_bytes(ROWS[suffix].decode().replace("lo", "l\xf6").encode(encoding))
-            said = refused(ground, path, tmp_path / "out", *more)
+            said = sentence(ground, path, tmp_path / "out", *more)
             assert str(path) in said
             assert command in said
 
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
-    assert run(ground.arguments(tmp_path / "a.jsonl", tmp_path / "out")) == 0
+    succeeds(*ground.arguments(tmp_path / "a.jsonl", tmp_path / "out"))
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
-    said = refused(ground, tmp_path / "a.jsonl", tmp_path / "out")
+    said = sentence(ground, tmp_path / "a.jsonl", tmp_path / "out")
     assert "manifest.json: this manifest has version 2, and this corpusveil reads version 1" in said
 
 
@@ -154,7 +154,7 @@ class TestALineThatFillsTheMemory:
 
         source: Any = Bomb()
         where = 2 + (suffix == ".csv")
-        with pytest.raises(UserError, match=rf"^x{suffix}, line {where}: this line is longer than 4 MiB, the most"):
+        with refused("bad-row", f"x{suffix}, line {where}"):
             list(form.batches(source, f"x{suffix}", Columns()))
         assert read <= 8 << 20
 
@@ -171,11 +171,11 @@ class TestALineThatFillsTheMemory:
             "try:\n    list(formats.find('.json.gz').batches(open(sys.argv[1], 'rb'), 'a.json.gz', Columns()))\n"
             "except UserError as error:\n    print(error)\n"
         )
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS,
         )  # fmt: skip
-        assert told.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), told.stderr
+        assert done.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), done.stderr
 
 
 class TestALossOfPower:

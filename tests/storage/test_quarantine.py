@@ -15,6 +15,7 @@ from corpusveil.cli.main import run
 from corpusveil.display import several
 from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS
+from tests.calls import fails, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, read_shard, release_files
 
 SECRET = UNKNOWN.encode()
@@ -42,18 +43,14 @@ def counted(output: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_rows_are_set_aside_and_counted(
-    ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_bad_rows_are_set_aside_and_counted(ground: Ground, tmp_path: Path, name: str) -> None:
     """Each bad row stands in the records with number, reason and content; nothing of it is anywhere else."""
     data, numbers = BAD[name]
     (tmp_path / name).write_bytes(data)
-    assert run(ground.arguments(tmp_path / name, tmp_path / "out")) == 2
-    assert f"{name}, row {numbers[0]}: " in capsys.readouterr().err
-    assert run(ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE)) == 0
-    told = capsys.readouterr()
-    assert f"{several(len(numbers), 'row')} could not be read" in told.err
-    assert UNKNOWN not in told.out + told.err
+    fails(ground.arguments(tmp_path / name, tmp_path / "out"), "bad-shards", f"{name}, row {numbers[0]}: ")
+    ended = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE))
+    assert f"{several(len(numbers), 'row')} could not be read" in ended.err
+    assert UNKNOWN not in ended.out + ended.err
     rows = set_aside(tmp_path / "out")
     assert [row["row"] for row in rows] == numbers
     assert all(UNKNOWN in row["content"] and row["why"] for row in rows)
@@ -69,7 +66,7 @@ def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:
     table = pa.table({"text": pa.chunked_array([text, pa.array([None, "kikiki"])]), "id": [1, 2, None, 4, 5]})
     pq.write_table(table, tmp_path / "x.parquet")
     arguments = ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--id", "id", *QUARANTINE)
-    assert run(arguments) == 0
+    succeeds(*arguments)
     assert [row["row"] for row in set_aside(tmp_path / "out")] == [2, 3]
     assert manifest(tmp_path / "out")["documents"] == 2
 
@@ -82,7 +79,7 @@ def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
         (tmp_path / name / "x.json.gz").write_bytes(b"")
         (tmp_path / name / "y.jsonl").write_bytes(b"".join(lines))
         source = tmp_path / name / "y.jsonl"
-        assert run(ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *QUARANTINE)) == 0
+        succeeds(*ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *QUARANTINE))
     whole, part = (read_shard(data_files(tmp_path / f"{name}-out")[0]) for name in ("a", "b"))
     assert part == whole[:4] + whole[5:]
 
@@ -94,7 +91,7 @@ def test_splitting_changes_nothing(ground: Ground, tmp_path: Path) -> None:
         lines[number] = b"{\n"
     (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
     for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
-        assert run(ground.arguments(tmp_path / "x.jsonl", tmp_path / name, *QUARANTINE, *more)) == 0
+        succeeds(*ground.arguments(tmp_path / "x.jsonl", tmp_path / name, *QUARANTINE, *more))
     assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
     assert set_aside(tmp_path / "whole") == set_aside(tmp_path / "split")
     assert counted(tmp_path / "split") == BLOCK_ROWS + 3
@@ -127,7 +124,7 @@ def test_a_mended_input_leaves_nothing_aside(ground: Ground, tmp_path: Path) -> 
     assert len(set_aside(tmp_path / "out", "part-00001-of-00003.jsonl")) == 1
     for number in range(1, 3):
         (tmp_path / f"{number}.jsonl").write_bytes(SOUND)
-    assert run(arguments) == 0
+    succeeds(*arguments)
     assert not (tmp_path / "out.records" / "quarantine" / "part-00001-of-00003.jsonl").exists()
     assert counted(tmp_path / "out") == 1
 
@@ -137,5 +134,4 @@ def test_cannot_be_left_out_again(ground: Ground, tmp_path: Path, capsys: pytest
     (tmp_path / "x.jsonl").write_bytes(SOUND + b"{\n")
     assert run(ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *QUARANTINE)) == 0
     capsys.readouterr()
-    assert run(ground.arguments(tmp_path / "x.jsonl", tmp_path / "out")) == 2
-    assert "on_bad_rows quarantine" in capsys.readouterr().err
+    fails(ground.arguments(tmp_path / "x.jsonl", tmp_path / "out"), "output-in-use", "on_bad_rows")

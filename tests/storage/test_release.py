@@ -17,7 +17,7 @@ import fsspec
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import CapError, InUseError, UserError, WorkError
+from corpusveil.errors import InUseError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
@@ -29,6 +29,7 @@ from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import refused
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -82,7 +83,7 @@ def output(tmp_path: Path) -> Path:
 @pytest.fixture
 def unfinished(ground: Ground, source: Path, output: Path) -> Path:
     """An output of which two of four shards are done."""
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
     assert len(data_files(output)) == 2
     return output
@@ -106,29 +107,30 @@ class TestTheReleaseFolder:
         assert sorted(path.name for path in finished.iterdir()) == ["data", "manifest.json"]
 
     def test_has_a_manifest_that_says_what_may_be_known_and_no_more(self, source: Path, finished: Path) -> None:
-        told = manifest(finished)
-        assert set(told) == {
+        written = manifest(finished)
+        assert set(written) == {
             "kind", "version", "corpusveil", "release", "key_fingerprint", "configuration", "guarantee",
             "guarantee_in_words", "kept_columns", "spends", "documents", "tokens", "content_sha256", "checksums",
             "shards",
         }  # fmt: skip
-        assert {frozenset(shard) for shard in told["shards"]} == {frozenset({"name", "documents", "tokens", "sha256"})}
+        (columns,) = {frozenset(shard) for shard in written["shards"]}
+        assert columns == {"name", "documents", "tokens", "sha256"}
         text = (finished / "manifest.json").read_text()
         for word in (NAME_CANARY, "c4-train", str(source.parent), "local", "spark", "beam", "seconds", "2026-"):
             assert word not in text, word
         assert TEST_KEY.hex() not in text
 
     def test_has_numbers_that_the_output_itself_gives(self, finished: Path) -> None:
-        told = manifest(finished)
+        written = manifest(finished)
         overall = hashlib.sha256()
-        for shard, path in zip(told["shards"], data_files(finished), strict=True):
+        for shard, path in zip(written["shards"], data_files(finished), strict=True):
             content = encode_compact(read_shard(path))
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
-        assert told["content_sha256"] == overall.hexdigest()
-        assert told["documents"] == 80
-        assert told["tokens"] == sum(shard["tokens"] for shard in told["shards"])
+        assert written["content_sha256"] == overall.hexdigest()
+        assert written["documents"] == 80
+        assert written["tokens"] == sum(shard["tokens"] for shard in written["shards"])
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
         told = []
@@ -235,7 +237,7 @@ class TestRunningAgain:
         else:
             data_files(finished)[1].unlink()
         before = release_files(finished)
-        with pytest.raises(UserError, match=r"00001-of-00004\.json\.gz: this input or its output shard changed"):
+        with refused("input-changed", "00001-of-00004.json.gz"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
 
@@ -272,7 +274,7 @@ class TestAnotherRunIntoTheSameOutput:
     @staticmethod
     def refused(there: Path, said: str, release: Any, inputs: list[Path], columns: Columns | None = None) -> None:
         before = release_files(there)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(InUseError, match=said):
             privatize_corpus(release, [str(one) for one in inputs], str(there), Local(), columns=columns)
         assert release_files(there) == before
 
@@ -342,7 +344,7 @@ class TestStartedTwice:
             nonlocal starts
             before = release_files(output), release_files(records)
             for key in (TEST_KEY, TEST_KEY[::-1]):
-                with pytest.raises(WorkError, match=self.IN_PROGRESS):
+                with refused("other-run"):
                     privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), Local())
                 starts += 1
             assert (release_files(output), release_files(records)) == before
@@ -396,7 +398,7 @@ class TestARefusedRun:
 
     def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
         spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
-        with pytest.raises(CapError, match=r"cap 0\.5"):
+        with refused("cap-exceeded", "cap 0.5"):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), spending=spending, **more)
 
     def test_leaves_no_records(self, ground: Ground, source: Path, output: Path) -> None:
@@ -428,7 +430,7 @@ class TestALink:
         elsewhere.mkdir()
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).symlink_to(elsewhere)
-        with pytest.raises(UserError, match=f"{name}: this is a symbolic link, which is not followed"):
+        with refused("unusable-address", name):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert list(elsewhere.iterdir()) == []
 
@@ -452,14 +454,14 @@ class TestAFolderThatIsNotOurs:
 
     def test_nor_is_a_file(self, ground: Ground, source: Path, output: Path) -> None:
         output.write_bytes(b"something")
-        with pytest.raises(UserError, match=r"out"):
+        with refused("output-in-use", "out"):
             privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
         assert output.read_bytes() == b"something"
 
 
 @pytest.mark.parametrize("number", [0, -BLOCK_ROWS, 1, 100, BLOCK_ROWS + 1])
 def test_row_ranges_begin_where_blocks_do(ground: Ground, source: Path, output: Path, number: int) -> None:
-    with pytest.raises(UserError, match="multiple of 8192"):
+    with refused("wrong-value", "8192"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), rows_per_task=number)
 
 
@@ -476,7 +478,7 @@ def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
     ground: Ground, source: Path, output: Path
 ) -> None:
     """Its shard is recorded as done, so nobody does it again and clears up behind it."""
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
     progress = output.with_name("out.records") / "progress"
     progress.mkdir()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import BadValueError, UserError
+from corpusveil.errors import BadValueError
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import MASKS, POLICIES, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import (
@@ -30,6 +30,7 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import KINDS, LOWER
+from tests.calls import refused
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -207,7 +208,7 @@ def test_case_patterns(word: str, pattern: int) -> None:
     ],
 )  # fmt: skip
 def test_other_values_are_refused_by_name(fields: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=next(iter(fields))):
+    with refused("wrong-value", next(iter(fields))):
         TextPolicy(**fields)
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget.composition import epsilon_at
-from corpusveil.cli.main import run
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.transforms.release.pages import render_public
 from corpusveil.transforms.release.statement import documents_in_words
 from tests.budget.test_worst_units import WEIGHTS, divisions, needed
+from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY
 from tests.transforms.test_allocations import Spy
 from tests.transforms.test_strategies import space_of, table_of
@@ -103,7 +103,7 @@ def test_16_units_of_three_words_and_two_of_one_spend_no_more_than_is_stated_of_
     words = ["privatize", str(tmp_path / "in.jsonl"), "--space", str(tmp_path / "space"), "--test-key"]
     words += ["--mechanism", "ring-geometric", "--epsilon", "10", "--per", "document", "--allocation", "per-word"]
     words += ["--tokenizer", "gst", "--collocations", str(tmp_path / "table.parquet"), "--delta", "1e-6"]
-    assert run([*words, "--output", str(tmp_path / "out"), "--progress", "none"]) == 0
+    succeeds(*words, "--output", tmp_path / "out", *QUIET)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     figure = manifest["documents_in_epsilon_delta"][0]
     assert (figure["words"], figure["longest_unit"]) == (50, 3)

@@ -22,7 +22,6 @@ from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import geometric_weights
 from corpusveil.budget.privacy_loss import Pure
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import ConflictError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.sampling.weights import TOTAL
@@ -30,6 +29,7 @@ from corpusveil.transforms.kernel.lengths import filler_weights
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.document_figures import document_figure
 from corpusveil.transforms.release.pages import render_public
+from tests.calls import refused
 from tests.contracts.spaces import ring_distances, small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
 
@@ -263,12 +263,12 @@ class TestWhatElseWouldShowIt:
     )  # fmt: skip
     def test_is_refused(self, policy: Any) -> None:
         """What fillers are not: a mark, a mask, a blank line or a capital behind which no text follows."""
-        with pytest.raises(ConflictError, match="would show where the text ends"):
+        with refused("conflicting-settings"):
             release(policy=dataclasses.replace(FILLED, **policy))
 
     @pytest.mark.parametrize("allocation", ["word-share", "per-word"])
     def test_is_the_noise_where_shares_are_of_the_text_s_own_words(self, allocation: Any) -> None:
-        with pytest.raises(ConflictError, match="would disclose its length"):
+        with refused("conflicting-settings"):
             release(budget=cv.Budget(5.0, "document", allocation))
 
     def test_is_in_no_statement(self) -> None:

@@ -16,7 +16,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
-from corpusveil.errors import BadValueError, ConflictError, InUseError
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.manifest_release import without_markup
 from corpusveil.jobs.local import Local
@@ -28,6 +27,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import MARKUP
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import read_manifest
+from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.transforms.test_kernel import WORDS, release, run
@@ -72,7 +72,7 @@ def test_words_reads_tags_as_text_as_it_always_did() -> None:
     assert made(f"<b>{A}", "words", unknown_words="keep") == f"<b>{A}"
     digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip", "keep")}
     assert len(digests) == 3
-    with pytest.raises(BadValueError, match="markup"):
+    with refused("wrong-value", "markup"):
         cv.TextPolicy(markup="html")  # type: ignore[arg-type]
 
 
@@ -159,10 +159,10 @@ def test_kept_tags_are_disclosed() -> None:
 
 def test_tags_that_would_show_a_length_or_be_denoised_are_refused() -> None:
     safe = {"unknown_words": "resample", "contacts": "drop", "punctuation": "drop"}
-    with pytest.raises(ConflictError, match="markup = keep"):
+    with refused("conflicting-settings", "markup"):
         release(policy=cv.TextPolicy(markup="keep", **safe), length=cv.LengthGrid(10))  # type: ignore[arg-type]
     release(policy=cv.TextPolicy(markup="strip", **safe), length=cv.LengthGrid(10))  # type: ignore[arg-type]
-    with pytest.raises(ConflictError, match="markup = 'keep'"):
+    with refused("conflicting-settings", "markup = 'keep'"):
         check_readable(SURE, cv.TextPolicy(markup="keep"))
     check_readable(SURE, cv.TextPolicy(markup="strip"))
 
@@ -200,7 +200,7 @@ def test_every_form_has_the_same_texts_and_resuming_with_another_value_is_refuse
         found[suffix] = [text or "" for batch in batches for text in batch.texts.to_pylist()]
         before = release_files(output)
         other = cv.Release(of.mechanism, of.budget, cv.TextPolicy(), of.key)
-        with pytest.raises(InUseError, match=f'text.markup was "{markup}" and is not set'):
+        with refused("output-in-use", "text.markup", markup):
             privatize_corpus(other, [str(source)], str(output), Local())
         assert release_files(output) == before
         assert read_manifest(str(output))["configuration"]["text"]["markup"] == markup

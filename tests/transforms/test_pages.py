@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
@@ -20,6 +19,7 @@ from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.pages import render_public
+from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 SECRET = "zanzibarquux"
@@ -150,7 +150,7 @@ def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: P
     (tmp_path / "out.report.html").write_text("mine")
     mechanism = cv.mechanism("ring-geometric", cv.load_space(str(ground / "space")))
     release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
-    with pytest.raises(UserError, match="choose another output"):
+    with refused("output-in-use"):
         privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), Local())
     assert (tmp_path / "out.report.html").read_text() == "mine"
     assert [one.name for one in tmp_path.iterdir()] == ["out.report.html"]

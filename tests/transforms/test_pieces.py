@@ -18,6 +18,7 @@ from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.release import Release
+from tests.calls import refused
 from tests.contracts.spaces import small_space
 
 ROWS = 20_000
@@ -58,7 +59,7 @@ def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
     """Pieces of other rows are not taken for this run's."""
     whole = privatize_corpus(release, [shard], str(tmp_path / "whole"), Local())
     output = str(tmp_path / "out")
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(release, [shard], output, Halting(done), rows_per_task=first and first * BLOCK_ROWS)
     again = privatize_corpus(release, [shard], output, Local(), rows_per_task=second and second * BLOCK_ROWS)
     assert again.counts.documents == ROWS
@@ -69,7 +70,7 @@ def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
 def test_pieces_written_with_other_columns_are_not_used(tmp_path: Path, shard: str, release: Release) -> None:
     """A column that was kept by an interrupted run does not reach the release of one that does not keep it."""
     output = tmp_path / "out"
-    with pytest.raises(WorkError, match="halted"):
+    with refused("work-failed", "halted"):
         privatize_corpus(
             release, [shard], str(output), Halting(9), rows_per_task=BLOCK_ROWS, columns=Columns(keep=("url",))
         )

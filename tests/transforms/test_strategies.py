@@ -22,6 +22,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.statement import statement
+from tests.calls import succeeds
 from tests.engines.corpora import TEST_KEY, data_files, manifest, read_shard, release_files, rows, write_shard
 
 WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]
@@ -179,7 +180,7 @@ class TestTheCommand:
     )
     def test_is_a_preset(self, ground: Path, name: str) -> None:
         """A strategy is nothing but the options it stands for, on every engine and with a table by address."""
-        assert run(self.arguments(ground, "a", *self.strategy(ground, name))) == 0
+        succeeds(*self.arguments(ground, "a", *self.strategy(ground, name)))
         budget = manifest(ground / "a")["configuration"]["budget"]
         assert budget["epsilon"] == 75.0
         plain = {
@@ -190,8 +191,8 @@ class TestTheCommand:
         }[name]
         table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
         more = ["--per", "document", "--epsilon", "75", *plain, *table]
-        assert run(self.arguments(ground, "b", *more, "--engine", "beam")) == 0
-        assert run(self.arguments(ground, "c", *more, "--workers", "2")) == 0
+        succeeds(*self.arguments(ground, "b", *more, "--engine", "beam"))
+        succeeds(*self.arguments(ground, "c", *more, "--workers", "2"))
         assert release_files(ground / "a") == release_files(ground / "b") == release_files(ground / "c")
         first = read_shard(data_files(ground / "a")[0])
         assert not any("_" in row["text"] for row in first)

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.errors import BadValueError
 from corpusveil.sampling.draws import SURROGATE, DrawKey, Draws
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.number_shapes import shape_of
 from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.transforms.kernel import surrogates as module
+from tests.calls import refused
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
 KEY = cv.Key(bytes(range(32)))
@@ -285,7 +285,7 @@ def test_surrogates_take_no_part_of_a_budget() -> None:
 
 @pytest.mark.parametrize("name", ["unknown_words", "stop_words", "contacts", "punctuation", "other"])
 def test_only_numbers_have_surrogates(name: str) -> None:
-    with pytest.raises(BadValueError, match=name):
+    with refused("wrong-value", name):
         cv.TextPolicy(**{name: "surrogate"})
 
 

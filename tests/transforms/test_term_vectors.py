@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import ConflictError, UserError
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.engines.corpora import TEST_KEY
 
@@ -93,15 +93,15 @@ def test_what_can_not_be_done_is_said(space: Space, tmp_path: Path) -> None:
     unsound = cv.Release(
         cv.mechanism("custext-per-word", space), cv.Budget(1.0), key=release.key, accept_no_guarantee=True
     )
-    for call, words in (
-        (lambda: cv.term_vectors("a b", release, 3, ["a"]), "brackets"),
-        (lambda: cv.term_vectors(["a"], release, 0, ["a"]), "terms = 0"),
-        (lambda: cv.term_vectors(["a", None], release, 2, ["a", "b"]), "missing"),  # type: ignore[list-item]
-        (lambda: cv.term_vectors(["a"], unsound, 2, ["a"]), "no bound"),
+    for call, code in (
+        (lambda: cv.term_vectors("a b", release, 3, ["a"]), "wrong-type"),
+        (lambda: cv.term_vectors(["a"], release, 0, ["a"]), "wrong-value"),
+        (lambda: cv.term_vectors(["a", None], release, 2, ["a", "b"]), "bad-row"),  # type: ignore[list-item]
+        (lambda: cv.term_vectors(["a"], unsound, 2, ["a"]), "no-guarantee"),
     ):
-        with pytest.raises(UserError, match=words):
+        with refused(code):
             call()
     shared = cv.Release(release.mechanism, cv.Budget(5.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY))
-    with pytest.raises(ConflictError, match="per='document'"):
+    with refused("conflicting-settings", "per='document'"):
         cv.term_vectors(["a"], shared, 2, ["a"])
     assert math.isfinite(release.mechanism.guarantee(6.0).plain_ldp or math.inf)

@@ -8,18 +8,22 @@ classifier, and the attacker on original texts.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack, get_args
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, Unpack, get_args
 
-import numpy as np
-
-from corpusveil.errors import not_a_choice
-from corpusveil.evaluation.statistics.registry import register
+from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.evaluation.statistics.statistic import Figure, Reading, register
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Model
-from corpusveil.evaluation.utility.training_modes import Mode, Options, Score, Summary, utility
+from corpusveil.evaluation.utility.training_modes import (
+    SCORE_NAMES,
+    Mode,
+    Options,
+    Score,
+    Summary,
+    utility,
+)
 
 Attacker = Literal["static", "adaptive"]
 ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
@@ -28,36 +32,6 @@ ATTRIBUTE_NAMES: dict[Score, str] = {"accuracy": "attribute", "macro_f1": "attri
 Readable = Callable[[Sequence[str]], list[str]]
 """A reader's denoising of a release before an attack."""
 _MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "private-private"}
-
-
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """An attacker's success. ``summary`` holds it over seeds, with the attacker on original texts as baseline.
-
-    ``chance`` is the score of guessing labels uniformly; for macro F1 its limit for many texts. ``denoised`` says that
-    the attacker denoised private texts before training.
-    """
-
-    attacker: Attacker
-    summary: Summary
-    chance: float
-    denoised: bool = False
-
-    @property
-    def mean(self) -> float:
-        return self.summary.mean
-
-    @property
-    def majority(self) -> float:
-        """The score of always predicting the most frequent label."""
-        return self.summary.floor
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return figures by name, for JSON."""
-        return {
-            **self.summary.as_dict(), "attacker": self.attacker, "chance": self.chance,
-            "majority": self.majority, "denoised": self.denoised,
-        }  # fmt: skip
 
 
 def infer_attribute(
@@ -69,7 +43,7 @@ def infer_attribute(
     *,
     readable: Readable | None = None,
     **options: Unpack[Options],
-) -> Inference:
+) -> Summary:
     """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``.
 
     With ``readable``, such as that of a ``Denoiser``, the attacker denoises every private version first, for training
@@ -79,8 +53,7 @@ def infer_attribute(
         raise not_a_choice("attacker", attacker, ATTACKERS)
     if readable is not None:
         privates = [_denoised(original, private, readable) for private in privates]
-    summary = utility(original, privates, _MODES[attacker], model, seeds, **options)
-    return Inference(attacker, summary, chance(original, summary.measure), readable is not None)
+    return utility(original, privates, _MODES[attacker], model, seeds, **options)
 
 
 def _denoised(
@@ -92,12 +65,26 @@ def _denoised(
     return private.with_texts(readable(private.texts), private.pairs if clear else readable(private.pairs or ()))
 
 
-def chance(task: LabelledTexts, measure: Score) -> float:
-    """Return the score of uniform guesses: 1/k of k labels are right; F1 of a label of share q is 2q / (1 + kq)."""
-    shares = np.array(list(Counter(task.labels).values())) / len(task)
-    if measure != "macro_f1":
-        return 1 / shares.size
-    return float(np.mean(2 * shares / (1 + shares.size * shares)))
-
-
 ADAPTIVE = register("attribute, adaptive", group="attack", swept=True, compared=3)
+
+
+def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
+    """Return U_p / U_o - P_p / P_o: the share of utility kept minus that of the (adaptive) attacker's success."""
+    if not (U_o > 0 and P_o > 0):
+        raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
+    return U_p / U_o - P_p / P_o
+
+
+def _combine(by: Score, released: Mapping[str, Figure]) -> Iterator[Reading]:
+    useful, attack = SCORE_NAMES[by], ATTRIBUTE_NAMES[by]
+    private, original = (released.get(f"{useful}, {name} to {name}") for name in ("private", "original"))
+    learnt, known = (released.get(f"{attack}, {name}") for name in ("adaptive", "from original texts"))
+    if private and original and learnt and known and original.value > 0 and known.value > 0:
+        floors = relative_gain(private.floor or 0.0, original.value, learnt.floor or 0.0, known.value)
+        note = f"utility kept minus attack kept, by {useful}; constant classifiers have {floors:.3g}"
+        yield Reading(relative_gain(private.value, original.value, learnt.value, known.value), private.model, note)
+
+
+for score in SCORE_NAMES:
+    register("relative gain" if score == "accuracy" else f"relative gain ({SCORE_NAMES[score]})",
+        group="attack", unit="number", combine=functools.partial(_combine, score))  # fmt: skip

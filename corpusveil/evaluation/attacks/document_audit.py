@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy import stats
 
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, as_float
@@ -27,9 +26,10 @@ from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import NoClosedForm, NoGuaranteeError
+from corpusveil.evaluation.attacks.guarantee_audit import clopper_pearson
 from corpusveil.evaluation.attacks.length_audit import length_reasons
-from corpusveil.evaluation.defaults import LEVEL
 from corpusveil.mechanisms import Mechanism
+from corpusveil.pipelines.settings.sections import LEVEL
 from corpusveil.sampling.keys import Key
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
@@ -74,9 +74,9 @@ class DocumentAudit(Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return everything by name, for JSON."""
         checks = [
-            {**one.stated.as_dict(), "budget": one.budget.as_dict(), "needed": one.needed, "shown": one.shown,
-             "reasons": list(one.reasons)}
-            for one in self.checks
+            {**check.stated.as_dict(), "budget": check.budget.as_dict(), "needed": check.needed, "shown": check.shown,
+             "reasons": list(check.reasons)}
+            for check in self.checks
         ]  # fmt: skip
         of_length = {} if self.length is None else {"length": self.length.as_dict()}
         return {"mechanism": self.mechanism, **of_length, "documents": checks, "refuted": self.refuted}
@@ -86,12 +86,12 @@ class DocumentAudit(Shown):
         first = self.checks[0].stated
         heads = ("budget", "words", "pure", f"epsilon at delta = {first.delta:g}", "a pair needs", "verdict")
         rows = [
-            [f"{one.budget.epsilon:.6g} a {one.budget.per}", f"{one.stated.words:,}", figure(one.stated.pure),
-             figure(one.stated.epsilon), _needs(one.needed),
-             "REFUTED" if one.reasons else "not refuted"]
-            for one in self.checks
+            [f"{check.budget.epsilon:.6g} a {check.budget.per}", f"{check.stated.words:,}", figure(check.stated.pure),
+             figure(check.stated.epsilon), _needs(check.needed),
+             "REFUTED" if check.reasons else "not refuted"]
+            for check in self.checks
         ]  # fmt: skip
-        reasons = [f"{one.stated.words:,} words: {reason}" for one in self.checks for reason in one.reasons]
+        reasons = [f"{check.stated.words:,} words: {reason}" for check in self.checks for reason in check.reasons]
         apart = "by any distance" if math.isinf(first.distance) else f"by at most {first.distance:g}"
         compared = f"documents with the same number of words, in which each word differs {apart}"
         fields = [("between", compared if self.length is None else neighbors(first))]
@@ -204,28 +204,26 @@ def _shown(
         text = " ".join([space.word(word)] * words)
         texts = pa.array([text] * (2 * count), pa.large_string())
         ids = [f"{word} {number}" for number in range(2 * count)]
-        _, found = kernel.account(texts[:1], ids[:1], "text", bytes(32))
-        epsilon = min(epsilon, _counted(release.mechanism, found, delta, distance))
+        _, spent = kernel.account(texts[:1], ids[:1], "text", bytes(32))
+        epsilon = min(epsilon, _counted(release.mechanism, spent, delta, distance))
         out, _ = kernel.privatize(texts, ids, "text")
-        sums.append(np.array([sum(scores.get(one, 0.0) for one in told.split()) for told in out.to_pylist()]))
-    choose, test = (np.stack([one[half] for one in sums]) for half in (slice(None, count), slice(count, None)))
+        sums.append(np.array([sum(scores.get(token, 0.0) for token in written.split()) for written in out.to_pylist()]))
+    choose, test = np.split(np.stack(sums), 2, axis=1)
     places = np.unique(choose[0])
-    hits = [np.searchsorted(np.sort(one), places, side="left") for one in choose]
+    hits = [np.searchsorted(np.sort(sample), places, side="left") for sample in choose]
     excess = (count - hits[0]) - math.exp(min(epsilon, 700.0)) * (count - hits[1])
     threshold = places[int(excess.argmax())]
-    low, high = (int((one >= threshold).sum()) for one in test)
-    least = float(stats.beta.ppf(level / 2, low, count - low + 1)) if low else 0.0
-    most = float(stats.beta.ppf(1 - level / 2, high + 1, count - high)) if high < count else 1.0
-    return least - math.exp(min(epsilon, 700.0)) * most, epsilon
+    lows, highs = clopper_pearson((test >= threshold).sum(axis=1), count, level / 2)
+    return float(lows[0] - math.exp(min(epsilon, 700.0)) * highs[1]), epsilon
 
 
-def _counted(mechanism: Mechanism, found: Readings, delta: float, distance: float) -> float:
+def _counted(mechanism: Mechanism, spent: Readings, delta: float, distance: float) -> float:
     """Return the ε at δ of a document by its readings, as in a ledger."""
-    largest, total = as_float(int(found.largest[0])), as_float(int(found.total[0]))
+    largest, total = as_float(int(spent.largest[0])), as_float(int(spent.total[0]))
     loss = mechanism.privacy_loss(largest, None if math.isinf(distance) else distance) if largest else None
     if loss is None:
         return 0.0
-    composed = epsilon_at([(loss, int(found.tokens[0]))], delta)
+    composed = epsilon_at([(loss, int(spent.tokens[0]))], delta)
     return composed if math.isinf(distance) else min(composed, total * distance)
 
 

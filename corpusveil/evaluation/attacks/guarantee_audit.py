@@ -22,9 +22,9 @@ from scipy import stats
 
 from corpusveil.display import Card, Shown
 from corpusveil.errors import BadValueError, DataError, NoClosedForm
-from corpusveil.evaluation.defaults import LEVEL, PAIRS, WORDS
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_vectors import OnVectors
+from corpusveil.pipelines.settings.sections import LEVEL, PAIRS, WORDS
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, check_epsilon
@@ -234,7 +234,9 @@ def _sampled(
         off = np.abs(np.log(np.maximum(epsilon * at(int(word)), 1e-300) / TOLD_APART))
         off[word] = np.inf
         near.append((float(off.min()), int(word), int(off.argmin())))
-    chosen = [pair for _, one, neighbor in sorted(near) for pair in ((one, neighbor), (neighbor, one))]
+    chosen = [
+        pair for _, near_word, neighbor in sorted(near) for pair in ((near_word, neighbor), (neighbor, near_word))
+    ]
     chosen = list(dict.fromkeys(chosen))[:pairs]
     size, each = len(mechanism.space), level / (2 * len(chosen))
     draw_key = DrawKey.derive(key, "00" * 32)
@@ -263,10 +265,18 @@ def _log_ratio(
     hits: npt.NDArray[np.int64], others: npt.NDArray[np.int64], draws: int, level: float
 ) -> npt.NDArray[np.float64]:
     """Return ``ln(p_lo / p_hi)`` by Clopper-Pearson, each bound at ``level``; int64 [N] -> float64 [N]."""
-    low = np.where(hits > 0, stats.beta.ppf(level, hits, draws - hits + 1), 0.0)
-    high = np.where(others < draws, stats.beta.ppf(1 - level, others + 1, np.maximum(draws - others, 1)), 1.0)
+    (low, _), (_, high) = (clopper_pearson(counted, draws, level) for counted in (hits, others))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(low) - np.log(high))
+
+
+def clopper_pearson(
+    hits: npt.NDArray[np.int64], draws: int, level: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return lower and upper bounds of probabilities, each at ``level``; numbers, or arrays of one shape."""
+    low = stats.beta.ppf(level, np.maximum(hits, 1), draws - np.maximum(hits, 1) + 1)
+    high = stats.beta.ppf(1 - level, hits + 1, np.maximum(draws - hits, 1))
+    return np.where(hits > 0, low, 0.0), np.where(hits < draws, high, 1.0)
 
 
 def _depends_on_key(mechanism: Mechanism, epsilon: float, key: Key, draws: int) -> Sequence[str]:

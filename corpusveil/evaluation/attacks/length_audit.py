@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy import stats
 
 from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
+from corpusveil.evaluation.attacks.guarantee_audit import clopper_pearson
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.transforms.kernel.kernel import words_of
@@ -62,10 +62,10 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
     short, long = (_sampled(release, first, own) for own in (shortest, longest))
     other = _sampled(release, second, shortest)
     if isinstance(length, LengthGrid):
-        told = _of_grid((short, long, other, _sampled(release, first, fewest)), longest)
+        lines = _of_grid((short, long, other, _sampled(release, first, fewest)), longest)
     else:
-        told = _of_noise(short, long, length.epsilon, level / 3)
-    return told + _of_fillers(release, short, other, level / 3 * 2)
+        lines = _of_noise(short, long, length.epsilon, level / 3)
+    return lines + _of_fillers(release, short, other, level / 3 * 2)
 
 
 def _cell(length: LengthGrid, words: int) -> tuple[int, int]:
@@ -90,17 +90,17 @@ def _sampled(release: Release, word: int, own: int) -> _Sample:
     count = min(MOST, max(FEWEST, WORDS // max(own, 1)))
     ids = [f"length {word} {own} {number}" for number in range(2 * count)]
     made, _ = kernel.privatize(pa.array([text] * len(ids), pa.large_string()), ids, "text")
-    split = [one.split() for one in made.to_pylist()]
-    fillers = [space.id(one) for some in split for one in some[own:]]
-    return _Sample(own, np.array([len(one) for one in split]), np.array(fillers, dtype=np.int64))
+    split = [made_words.split() for made_words in made.to_pylist()]
+    fillers = [space.id(token) for some in split for token in some[own:]]
+    return _Sample(own, np.array([len(made_words) for made_words in split]), np.array(fillers, dtype=np.int64))
 
 
 def _of_grid(samples: Sequence[_Sample], point: int) -> list[str]:
-    for one in samples:
-        wrong = one.lengths[one.lengths != point]
+    for sample in samples:
+        wrong = sample.lengths[sample.lengths != point]
         if wrong.size:
             return [
-                f"documents of {one.own:,} words were released with {int(wrong[0]):,}, where the grid has {point:,}"
+                f"documents of {sample.own:,} words were released with {int(wrong[0]):,}, where the grid has {point:,}"
             ]
     return []
 
@@ -108,8 +108,8 @@ def _of_grid(samples: Sequence[_Sample], point: int) -> list[str]:
 def _of_noise(short: _Sample, long: _Sample, epsilon: float, level: float) -> list[str]:
     """Check that lengths of n and n + 1 words differ by at most epsilon in log-ratio, in both directions."""
     shown = max(
-        _log_ratio(one.lengths, two.lengths, sign, level / 4)
-        for one, two in ((short, long), (long, short))
+        _log_ratio(single.lengths, two.lengths, sign, level / 4)
+        for single, two in ((short, long), (long, short))
         for sign in (1, -1)
     )
     if shown > epsilon:
@@ -120,13 +120,13 @@ def _of_noise(short: _Sample, long: _Sample, epsilon: float, level: float) -> li
 
 def _log_ratio(first: Ints, second: Ints, sign: int, level: float) -> float:
     """Return a lower bound of the log-ratio of the best event "at least (or at most) k words"."""
-    halves = [np.array_split(sign * one, 2) for one in (first, second)]
+    halves = [np.array_split(sign * values, 2) for values in (first, second)]
     places = np.unique(halves[0][0])
-    hits = [one[0].size - np.searchsorted(np.sort(one[0]), places, side="left") for one in halves]
-    sure = [_bounds(hit, one[0].size, level) for hit, one in zip(hits, halves, strict=True)]
+    hits = [half[0].size - np.searchsorted(np.sort(half[0]), places, side="left") for half in halves]
+    sure = [clopper_pearson(hit, half[0].size, level / 2) for hit, half in zip(hits, halves, strict=True)]
     threshold = places[int(np.argmax(np.log(np.maximum(sure[0][0], 1e-300)) - np.log(sure[1][1])))]
-    (low, _), (_, high) = (_bounds(np.array([(one[1] >= threshold).sum()]), one[1].size, level) for one in halves)
-    return math.log(max(float(low[0]), 1e-300)) - math.log(float(high[0]))
+    (low, _), (_, high) = (clopper_pearson((test >= threshold).sum(), test.size, level / 2) for _, test in halves)
+    return math.log(max(float(low), 1e-300)) - math.log(float(high))
 
 
 def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float) -> list[str]:
@@ -163,17 +163,10 @@ def _public(release: Release, count: int, epsilon: float) -> Ints:
 
 def _apart(first: Ints, second: Ints, size: int, level: float) -> bool:
     """Say whether two samples of words have different laws: the first halves choose a set, the others decide."""
-    ones, others = (np.array_split(np.random.default_rng(0).permutation(one), 2) for one in (first, second))
+    ones, others = (np.array_split(np.random.default_rng(0).permutation(values), 2) for values in (first, second))
     counts = [np.bincount(half, minlength=size) / max(half.size, 1) for half in (ones[0], others[0])]
     chosen = counts[0] > counts[1]
     (low, high), (low_other, high_other) = (
-        _bounds(np.array([chosen[half].sum()]), half.size, level / 2) for half in (ones[1], others[1])
+        clopper_pearson(chosen[half].sum(), half.size, level / 4) for half in (ones[1], others[1])
     )
-    return bool(low[0] > high_other[0] or low_other[0] > high[0])
-
-
-def _bounds(hits: Ints, draws: int, level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return lower and upper Clopper-Pearson bounds of probabilities, each at ``level`` / 2; float64 [K] each."""
-    low = stats.beta.ppf(level / 2, np.maximum(hits, 1), draws - np.maximum(hits, 1) + 1)
-    high = stats.beta.ppf(1 - level / 2, hits + 1, np.maximum(draws - hits, 1))
-    return np.where(hits > 0, low, 0.0), np.where(hits < draws, high, 1.0)
+    return bool(low > high_other or low_other > high)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,15 +21,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import NoClosedForm, UserError
+from corpusveil.display import Card, Shown, Table
+from corpusveil.errors import ConflictError, NoClosedForm, UnsetError, UserError
+from corpusveil.evaluation.line_charts import legend, line_chart
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.risk import Prior, WordRisk, prior_of, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import is_on_grid
 from corpusveil.sampling.keys import Key
+from corpusveil.storage import files
+from corpusveil.transforms.release.pages import Block, render_blocks
 from corpusveil.transforms.release.risk import epsilon_for_risk
-from corpusveil.waiting import reached
+from corpusveil.waiting import reached, waiting
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 50.0)
 LOOKED_AT = 100
@@ -182,3 +187,126 @@ def _between(risk: float, low: Point, high: Point, part: float) -> AtRisk:
         mixed(low.distance, high.distance),
         mixed(low.plain_ldp, high.plain_ldp),
     )
+
+
+ON_GRID = "*"
+GRID = f"{ON_GRID} This epsilon is a value of the public grid 2^(j/8), from which a risk chooses"
+UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
+UNCHANGED_MEANS = (
+    "Share of the words in the space, weighted by their frequency. The text policy decides about all other words."
+)
+RECOVERED_MEANS = (
+    "The probability that the best guess of a word from its replacement is right, for an attacker who knows the "
+    "mechanism, epsilon and the frequencies of words: the risk by which a release can choose epsilon. Without an exact "
+    "law, it is estimated from samples, and rather too high than too low."
+)
+AT_RISK = (
+    "The epsilons of different mechanisms mean different things. Here each mechanism has the epsilon at which the best "
+    "attacker recovers this share of words, interpolated between two points of its curve."
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RiskCurve(Shown):
+    """The points of a curve, the results at equal risk, and a note that describes the inputs. All of it is public."""
+
+    points: tuple[Point, ...]
+    at_equal_risk: tuple[AtRisk, ...]
+    note: str
+
+    def card(self) -> Card:
+        """Return both tables and the note."""
+        by_epsilon = [
+            [
+                point.mechanism, f"{point.epsilon:.4g}{ON_GRID if point.on_grid else ''}",
+                _written(point.chosen_for, ""), f"{point.retention:.3f}", f"{point.distinct:.1f}",
+                _written(point.distance), f"{_written(point.risk)}{'' if point.exact else ' (sampled)'}",
+                _written(point.plain_ldp),
+            ]
+            for point in self.points
+        ]  # fmt: skip
+        by_risk = [
+            [
+                kept.mechanism, f"{kept.risk:g}", f"{kept.epsilon:.3g}", f"{kept.retention:.3f}",
+                _written(kept.distance), _written(kept.plain_ldp),
+            ]
+            for kept in self.at_equal_risk
+        ]  # fmt: skip
+        columns = (
+            "mechanism", "epsilon", "chosen for risk", UNCHANGED, "distinct of 100", "distance", RECOVERED,
+            "plain LDP, nats",
+        )  # fmt: skip
+        at_risk = ("mechanism", RECOVERED, "epsilon", UNCHANGED, "distance", "plain LDP, nats")
+        tables = [Table(columns, by_epsilon), Table(at_risk, by_risk, "at equal risk:")]
+        return Card("Risk and utility by epsilon", [("inputs", self.note), ("grid", GRID)], tables)
+
+    def save(self, folder: str) -> str:
+        """Write ``curve.json`` and a page, ``curve.html``, into a folder; return the address of the page."""
+        folder = files.as_text(folder)
+        fields = {
+            "note": self.note,
+            "points": [point.as_dict() for point in self.points],
+            "at_equal_risk": [dataclasses.asdict(kept) for kept in self.at_equal_risk],
+        }
+        files.write_bytes(files.join(folder, "curve.json"), (json.dumps(fields, indent=1) + "\n").encode())
+        address = files.join(folder, "curve.html")
+        files.write_bytes(address, self.page().encode())
+        return address
+
+    def page(self) -> str:
+        """Return the page of the curve."""
+        tables = [
+            Block(title, text, heads=[f"{head[:1].upper()}{head[1:]}" for head in heads], rows=rows,
+                  numbers=range(1, len(heads)))
+            for title, text, (heads, *rows) in zip(
+                ("At equal epsilon", "At equal risk"), (f"{GRID}.", AT_RISK),
+                [table.shown() for table in self.card().tables], strict=True,
+            )
+            if rows
+        ]  # fmt: skip
+        charts = [
+            self._chart("Known words that stay unchanged", UNCHANGED_MEANS, "retention", "unchanged"),
+            self._chart("Known words that the best attacker recovers", RECOVERED_MEANS, "risk", "recovered"),
+        ]
+        return render_blocks("What epsilon keeps and gives away", self.note, [*charts, *tables])
+
+    def _chart(self, title: str, text: str, field: str, label: str) -> Block:
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for point in self.points:
+            line, value = lines.setdefault(point.mechanism, []), getattr(point, field)
+            line += [] if value is None else [(point.epsilon, value)]
+        return Block(title, text, line_chart(lines, "epsilon", label, top=1.0), legend(list(lines)))
+
+
+def _written(value: float | None, missing: str = "–") -> str:
+    return missing if value is None else f"{value:.4g}"
+
+
+@waiting("computing the curve")
+def risk_curve(
+    mechanisms: Mechanism | Sequence[Mechanism],
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    inputs: int | None = None,
+    risks: Sequence[float] = (),
+) -> RiskCurve:
+    """Return what mechanisms on one space keep, and what the best attacker recovers, at each epsilon and at equal risk.
+
+    ``inputs`` is how many of the most frequent words may be inputs. The default is all, and the time grows with their
+    number times the vocabulary for a mechanism on vectors. Each of the ``risks`` adds the epsilon that it chooses
+    (``cv.epsilon_for_risk``), over all words. Raises UserError without a mechanism, and for a
+    mechanism that is defined at none of the epsilons.
+    """
+    several = [mechanisms] if isinstance(mechanisms, Mechanism) else list(mechanisms)
+    if not several:
+        raise UnsetError("mechanisms: none is given; give cv.RingGeometric(space), or several.")
+    if risks and inputs is not None:
+        raise ConflictError("risks: these are for all words; leave inputs out.")
+    points = curve(several, sorted(epsilons), inputs, risks)
+    prior = prior_of(several[0].space, inputs)
+    among = f"all {prior.words.size:,} words" if inputs is None else f"the {prior.words.size:,} most frequent words"
+    note = (
+        f"Inputs are {among} ({prior.covered:.1%} of public counts); guessing without looking is right in "
+        f"{prior.guess:.1%}."
+    )
+    return RiskCurve(tuple(points), tuple(at_equal_risk(points)), note)

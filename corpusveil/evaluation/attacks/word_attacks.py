@@ -1,37 +1,213 @@
-"""What attackers recover of single words, from the exact law alone or with a language model over the sentence."""
+"""What attackers recover of single words: from the exact law alone, or with a language model over the sentence.
+
+An attacker who uses context weighs the mechanism's law with a language model, by the search of denoise. Words are
+replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
+``prod_i P[w_i, u_i] p(w_i | w_i-2, w_i-1)``. Law, public shares, model and search are those of ``denoise``: this
+attacker's guess is the text denoised without a margin. If the mechanism has no exact law, public samples estimate it,
+and the figures of this attacker are lower bounds.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from corpusveil.errors import NoClosedForm
-from corpusveil.evaluation.attacks.context_attack import (
-    ContextAttacker,
-    Recovery,
-    released_words,
-    sentence_ids,
-)
-from corpusveil.evaluation.attacks.reconstruction import bayes_token
-from corpusveil.evaluation.language.kneser_ney import KneserNey
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Reading
+from corpusveil.errors import DataError, NoClosedForm, ShapeError
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
+from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
+from corpusveil.language.denoise import CUT, LEAST, Search
+from corpusveil.language.lattice import search_runs
+from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import Prior, prior_of, smoothed
+from corpusveil.mechanisms.risk import Prior, prior_of, smoothed, word_risk
+from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
+from corpusveil.text.classes import WORD
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.word_table import WordTable
+
+THOROUGH = Search(candidates=64, width=40)
+"""An attacker has time: more candidates than the default of ``denoise``."""
+
+Ids = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Shares of the attacked words, 0 to 1.
+
+    ``unchanged``: the released word is the original; ``by_frequency``: the original is the most frequent word, whatever
+    was released; ``by_law``: the best guess from the word alone is right; ``by_search``: the search over the sentence
+    is right. ``error`` is the standard error of ``given_back``, for independent sentences.
+    """
+
+    words: int
+    sentences: int
+    unchanged: float
+    by_frequency: float
+    by_law: float
+    by_search: float
+    error: float
+
+    @property
+    def without_context(self) -> float:
+        """The best attacker on single words: by the law, the released word, or the most frequent word."""
+        return max(self.by_law, self.unchanged, self.by_frequency)
+
+    @property
+    def with_context(self) -> float:
+        """The share that the best of all attackers recovers."""
+        return max(self.by_search, self.without_context)
+
+    @property
+    def given_back(self) -> float:
+        """The share that the search over sentences recovers beyond single words.
+
+        Below 0 if it is the weaker attacker.
+        """
+        return self.by_search - self.without_context
+
+
+@dataclass(slots=True)
+class ContextAttacker:
+    """Reconstructs sentences from their released words; ``search`` is the width of the search.
+
+    Candidates come from the whole vocabulary and always include the released word. No margin keeps a released word.
+    """
+
+    mechanism: Mechanism
+    epsilon: float
+    model: LanguageModel
+    search: Search = THOROUGH
+    _said: Spoken = field(init=False, repr=False)
+    _candidates: Candidates = field(init=False, repr=False)
+    _room: Room = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        space = self.mechanism.space
+        shares, _ = public_shares(space, self.model)
+        count = min(self.search.candidates, len(space))
+        self._said = spoken_of(space, self.model, shares)
+        self._candidates = Candidates(self.mechanism, shares, count, CUT)
+        self._room = room(count, self.search.width)
+
+    @property
+    def most_frequent(self) -> int:
+        """The word that a blind reader guesses."""
+        return int(self._candidates.shares.argmax())
+
+    def guesses(self, released: Sequence[Ids]) -> list[npt.NDArray[np.int32]]:
+        """Return the likeliest originals of each sentence, int32, as many as released words.
+
+        A sentence is ids, -1 for a word that was not replaced by the mechanism; it stays, and is not used as context.
+        """
+        whole, ends = _joined(released)
+        return _split(self._guessed(whole, ends, alone=False), ends)
+
+    def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
+        """Attack sentences, and count recovered words over the places where both are words of the space."""
+        if [len(original) for original in originals] != [len(sentence) for sentence in released]:
+            raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
+        (truth, ends), (seen, _) = _joined(originals), _joined(released)
+        both = (truth >= 0) & (seen >= 0)
+        words = int(both.sum())
+        if not words:
+            raise DataError("The mechanism replaced no word of these sentences; there is nothing to attack.")
+        constant = np.full(truth.size, self.most_frequent, np.int32)
+        guesses = (seen, constant, self._guessed(seen, ends, alone=True), self._guessed(seen, ends, alone=False))
+        right = [both & (guess == truth) for guess in guesses]
+        unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / words for hits in right)
+        simpler = max(range(3), key=lambda at: right[at].sum())
+        some = len(originals)
+        which = np.repeat(np.arange(some), np.diff(ends, prepend=0))
+        gained = right[3].astype(np.float64) - right[simpler]
+        gained -= (by_search - max(unchanged, by_frequency, by_law)) * both
+        more = np.bincount(which, gained, some)
+        error = math.sqrt(some / (some - 1) * float((more**2).sum())) / words if some > 1 else math.nan
+        return Recovery(words, some, unchanged, by_frequency, by_law, by_search, error)
+
+    def _guessed(self, seen: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], *, alone: bool) -> Any:
+        out = seen.copy()
+        at = np.flatnonzero(seen >= 0)
+        if not at.size:
+            return out
+        self.mechanism.check_id(int(seen.max()))
+        rows = self._candidates.rows(self.epsilon, seen[at])
+        if alone:
+            out[at] = self._candidates.words[rows, 0]
+            return out
+        sentence = np.searchsorted(ends, at, side="right")
+        begins = np.ones(at.size, np.bool_)
+        begins[1:] = (np.diff(at) > 1) | (np.diff(sentence) > 0)
+        first = np.maximum.accumulate(np.where(begins, np.arange(at.size), 0))
+        begins |= (np.arange(at.size) - first) % LONGEST == 0
+        guesses = np.empty(at.size, np.int32)
+        search_runs(
+            out[at], rows, np.append(np.flatnonzero(begins), at.size), self._candidates.words,
+            self._candidates.emissions, np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence",
+            ALL, self._said, self.model.arrays, self._room, guesses,
+        )  # fmt: skip
+        out[at] = guesses
+        return out
+
+
+def _joined(sentences: Sequence[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Return the ids of all sentences, int32 [T], and where each ends, int64 [D]."""
+    whole = [np.asarray(sentence, dtype=np.int32) for sentence in sentences]
+    return np.concatenate([np.empty(0, np.int32), *whole]), np.cumsum(
+        [sentence.size for sentence in whole], dtype=np.int64
+    )
+
+
+def _split(whole: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int32]]:
+    return list(np.split(whole, ends[:-1])) if ends.size else []
+
+
+def released_words(
+    mechanism: Mechanism, epsilon: float, originals: Sequence[Ids], key: Key
+) -> list[npt.NDArray[np.int32]]:
+    """Replace the words of sentences as a release would, for an attack on them; ids of -1 stay."""
+    whole, ends = _joined(originals)
+    known = np.flatnonzero(whole >= 0)
+    draws = Draws.of_tokens(DrawKey.derive(key, "33" * 32), known.size)
+    whole[known] = mechanism.privatize(whole[known], epsilon, draws)
+    return _split(whole, ends)
+
+
+def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
+    """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space lacks.
+
+    Numbers, punctuation, and sentences without a word are left out.
+    """
+    vocabulary = space.vocabulary
+    table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
+    tokens = Tokenizer(table, space.hyphens or "split").tokenize(texts)
+    after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[:-1]  # sentences before each token
+    words = np.flatnonzero(tokens.classes == WORD)
+    cuts = np.flatnonzero(np.diff(after[words])) + 1
+    return list(np.split(tokens.ids[words], cuts)) if words.size else []
+
 
 SENTENCES = 200
-LONGEST = 40
+MOST_WORDS = 40
 WORDS = 25
 """The number of words for N_w and S_w, as in the studies; drawn by the prior."""
 BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOWN_WORDS)
 RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
 ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
-FROM_CONTEXT = register("words guessed from context", group="attack", place=65, of=KNOWN_WORDS, tile=True,
+FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_WORDS, tile=True,
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
 
@@ -39,7 +215,7 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
     """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
-    known = np.append(counts, 0)[language.ids(space.vocabulary.words)].astype(np.float64)
+    known = np.append(counts, 0)[language.model.ids(space.vocabulary.words)].astype(np.float64)
     return smoothed(known, float(counts.sum()), inputs)
 
 
@@ -68,28 +244,22 @@ def attack_words(
     distinct = statistics.distinct if statistics.distinct_exact is None else statistics.distinct_exact
     yield S_W.measure(Reading(distinct, exact, of_input=not epsilon_given))
     prior = prior_by(language, mechanism.space)
-    exact_law = True
+    law = "exact law"
     try:
-        guesses = bayes_token(mechanism, epsilon, prior)
+        risk = word_risk(mechanism, epsilon, prior, estimate=False)
     except NoClosedForm:
-        exact_law = False
+        law = "law learned from public samples"
     else:
         note = f"any of the {prior.words.size:,} words of the space can be the original"
-        optimal = Reading(
-            guesses.recovered[0],
-            f"exact law and {_frequencies(model_public)}",
-            note,
-            not (epsilon_given and model_public),
-        )
-        yield BAYES_OPTIMAL.measure(optimal, floor=guesses.unseen)
+        model, of_input = f"{law} and {_frequencies(model_public)}", not (epsilon_given and model_public)
+        yield BAYES_OPTIMAL.measure(Reading(risk.share, model, note, of_input), floor=risk.blind)
     sentences = [
-        sentence[:LONGEST] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
+        sentence[:MOST_WORDS] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
     ][:SENTENCES]
     if not sentences:
         return
     attacker = ContextAttacker(mechanism, epsilon, language.model)
     recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
-    law = "exact law" if exact_law else "law learned from public samples"
     yield from _recovered(recovery, law, _frequencies(model_public))
 
 
@@ -108,8 +278,8 @@ def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figur
         "the most frequent word": recovery.by_frequency,
     }
     model = max(alone, key=lambda name: alone[name])
-    told = "; ".join(f"{name}, {share:.1%}" for name, share in alone.items())
-    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {told}"))
+    shares = "; ".join(f"{name}, {share:.1%}" for name, share in alone.items())
+    yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {shares}"))
     searched = recovery.given_back >= 0
     note = (
         f"the best of all attackers; a search over sentences, as in denoise, guesses {recovery.by_search:.1%}, and "

@@ -12,8 +12,8 @@ import numpy as np
 from corpusveil.errors import DataError
 from corpusveil.evaluation.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, Readable, infer_attribute
 from corpusveil.evaluation.matching import Matched
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
-from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.report.question import Question
+from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Model
 from corpusveil.evaluation.utility.training_modes import (
@@ -82,7 +82,7 @@ def _there(value: Any) -> bool:
 
 
 def classifier_figures(
-    options: EvaluationOptions,
+    question: Question,
     tasks: Mapping[str, LabelledDocuments],
     privates: Sequence[Version],
     model: Model,
@@ -99,10 +99,11 @@ def classifier_figures(
     classifier. At further epsilons, utility is measured in the first mode only.
     """
     known = {
-        name: baselines(documents.task, model, range(options.seeds), shares=SHARES) for name, documents in tasks.items()
+        name: baselines(documents.task, model, range(question.asked.seeds), shares=SHARES)
+        for name, documents in tasks.items()
     }
-    if options.label is not None:
-        some, originals = tasks[options.label], known[options.label]
+    if question.asked.label is not None:
+        some, originals = tasks[question.asked.label], known[question.asked.label]
         texts = [some.version(private) for private in privates]
         for mode in MODES if epsilon is None else MODES[:1]:
             summary = utility(some.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
@@ -110,23 +111,23 @@ def classifier_figures(
                 yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", summary, by, epsilon, mechanism)
         for by, name in SCORE_NAMES.items() if epsilon is None else ():
             yield _baseline("utility", f"{name}, original to original", summary, by)
-    if options.attribute is not None:
-        some, originals = tasks[options.attribute], known[options.attribute]
+    if question.asked.attribute is not None:
+        some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
         texts = [some.version(private) for private in privates]
-        told: dict[str, Summary] = {}
+        attacks: dict[str, Summary] = {}
         for first in (None,) if readable is None else (None, _once(readable)):
             for attacker in ATTACKERS:
-                inference = infer_attribute(
+                summary = infer_attribute(
                     some.task, texts, attacker, model, readable=first, shares=SHARES, originals=originals, fewest=2
                 )
-                told[attacker if first is None else f"{attacker}, denoised first"] = inference.summary
-        for attack, summary in told.items():
+                attacks[attacker if first is None else f"{attacker}, denoised first"] = summary
+        for attack, summary in attacks.items():
             for by, name in ATTRIBUTE_NAMES.items():
                 yield _figure("attack", f"{name}, {attack}", summary, by, epsilon, mechanism)
         for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
-            yield _best(name, told, by)
+            yield _best(name, attacks, by)
         for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
-            yield _baseline("attack", f"{name}, from original texts", inference.summary, by)
+            yield _baseline("attack", f"{name}, from original texts", summary, by)
 
 
 def _figure(group: str, name: str, summary: Summary, by: Score, epsilon: float | None, mechanism: str) -> Figure:
@@ -152,14 +153,14 @@ def _once(readable: Readable) -> Readable:
     return remembered
 
 
-def _best(name: str, told: Mapping[str, Summary], by: Score) -> Figure:
+def _best(name: str, attacks: Mapping[str, Summary], by: Score) -> Figure:
     """Return the best attack, which may be to say the most frequent value."""
-    scores = {attack: dataclasses.replace(summary, measure=by) for attack, summary in told.items()}
+    scores = {attack: dataclasses.replace(summary, measure=by) for attack, summary in attacks.items()}
     best = max(scores, key=lambda attack: scores[attack].mean)
-    one = scores[best]
+    summary = scores[best]
     floor = max(summary.floor for summary in scores.values())
-    model = f"{one.model}, {best}" if one.mean >= floor else "the most frequent value"
-    return Figure("attack", f"{name}, best attack", max(one.mean, floor), model=model, floor=floor, of_input=True)
+    model = f"{summary.model}, {best}" if summary.mean >= floor else "the most frequent value"
+    return Figure("attack", f"{name}, best attack", max(summary.mean, floor), model=model, floor=floor, of_input=True)
 
 
 def _baseline(group: str, name: str, summary: Summary, by: Score) -> Figure:

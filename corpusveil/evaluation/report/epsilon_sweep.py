@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,15 @@ import numpy as np
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, point
 from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL, prior_by
-from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.report.classifier_figures import SHARES, LabelledDocuments, Version, classifier_figures
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
-from corpusveil.evaluation.report.findings import EQUAL
+from corpusveil.evaluation.report.findings import EQUAL, Gathered
 from corpusveil.evaluation.report.manifest_release import mechanism_of, release_of, word_epsilon
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.statistics.encoders import Encoder
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.registry import compared, statistics
-from corpusveil.evaluation.statistics.statistic import Evidence, Reading
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.evaluation.statistics.statistic import Evidence, Figure, Reading, compared, statistics
 from corpusveil.evaluation.statistics.word_statistics import N_W, S_W
-from corpusveil.evaluation.utility.remembered import Remembered
+from corpusveil.evaluation.utility.text_classifiers import Remembered
 from corpusveil.evaluation.utility.training_modes import baselines
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.risk import Prior
@@ -37,60 +34,48 @@ from corpusveil.transforms.table import privatize
 PLAIN_LDP = "promised for any two words, nats"
 
 
-@dataclass(slots=True)
-class Trials:
-    """The results: figures, texts of the release's own mechanism under one of the keys, and notes on omissions."""
-
-    measures: list[Figure] = field(default_factory=list)
-    versions: dict[str, Sequence[str]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    promises: list[str] = field(default_factory=list)
-
-
 def sweep_epsilons(
+    gathered: Gathered,
     before: Version,
     manifest: Mapping[str, Any],
-    options: EvaluationOptions,
+    question: Question,
     tasks: Mapping[str, LabelledDocuments],
     language: KneserNey,
-) -> Trials:
-    """Privatize documents at each epsilon by each mechanism, as often as there are seeds, and measure.
+) -> None:
+    """Privatize documents at each epsilon by each mechanism, as often as there are seeds, and gather what is measured.
 
     ``before`` are the originals, with second texts where those are private too. An epsilon at which a mechanism is not
     defined is left out, with a note.
     """
-    assert options.space is not None  # noqa: S101 - who asks for epsilons has given it
-    trials, points = Trials(), list[Point]()
-    own = mechanism_of(manifest, options.space)
-    others = [make(name, options.space) for name in options.mechanisms if name != own.name]
-    model = Remembered(options.classifiers()[0])
+    assert question.space is not None  # noqa: S101 - who asks for epsilons has given it
+    points, tried = list[Point](), list[Figure]()
+    own = mechanism_of(manifest, question.space)
+    others = [make(name, question.space) for name in dict.fromkeys(question.asked.mechanisms) if name != own.name]
+    model = Remembered(question.classifiers()[0])
     for task in tasks.values():  # fitted once for all trials; the classifiers of a trial are discarded with it
-        baselines(task.task, model, range(options.seeds), shares=SHARES)
-    prior = prior_by(language, options.space)
+        baselines(task.task, model, range(question.asked.seeds), shares=SHARES)
+    prior = prior_by(language, question.space)
     epsilon_given = (
         manifest["configuration"]["budget"]["per"] == "token"
     )  # otherwise a word's share is computed from the texts
-    trials.promises += [_promise(candidate, options.epsilons[-1]) for candidate in (own, *others)] if others else []
+    gathered.notes += [_promise(candidate, question.epsilons[-1]) for candidate in (own, *others)] if others else []
     for mechanism in (own, *others):
-        for epsilon in options.epsilons:
+        for epsilon in question.epsilons:
             try:
-                privates = _privates(before, manifest, options, epsilon, mechanism)
+                privates = _privates(before, manifest, question, epsilon, mechanism)
                 promised = point(mechanism, word_epsilon(manifest, before.texts, epsilon), prior, estimate=False)
             except UserError as error:
-                trials.left_out.append(f"{mechanism.name} is left out at epsilon {epsilon:g}: {error}")
+                gathered.counted.append(f"{mechanism.name} is left out at epsilon {epsilon:g}: {error}")
                 continue
             if mechanism is own:
-                trials.versions[f"epsilon {epsilon:g}"] = privates[0].texts
+                gathered.versions[f"epsilon {epsilon:g}"] = privates[0].texts
             at: dict[str, Any] = {"epsilon": epsilon, "mechanism": mechanism.name}
-            for of_word in _of_words(promised, prior, public=options.counts is not None):
-                trials.measures.append(
-                    dataclasses.replace(of_word, of_input=of_word.of_input or not epsilon_given, **at)
-                )
-            trials.measures += [*_of_texts(before, privates, options.encoder_or_vectors(), at)]
-            trials.measures += [*classifier_figures(options, tasks, privates, model.apart(), epsilon, mechanism.name)]
+            for of_word in _of_words(promised, prior, public=question.asked.counts is not None):
+                tried.append(dataclasses.replace(of_word, of_input=of_word.of_input or not epsilon_given, **at))
+            tried += [*_of_texts(before, privates, question.encoder_or_vectors(), at)]
+            tried += [*classifier_figures(question, tasks, privates, model.apart(), epsilon, mechanism.name)]
             points.append(dataclasses.replace(promised, epsilon=epsilon))
-    trials.measures += [*_equal(points, trials.measures)]
-    return trials
+    gathered.measures += [*tried, *_equal(points, tried)]
 
 
 def _promise(mechanism: Mechanism, epsilon: float) -> str:
@@ -105,12 +90,12 @@ def _promise(mechanism: Mechanism, epsilon: float) -> str:
 
 
 def _privates(
-    before: Version, manifest: Mapping[str, Any], options: EvaluationOptions, epsilon: float, mechanism: Mechanism
+    before: Version, manifest: Mapping[str, Any], question: Question, epsilon: float, mechanism: Mechanism
 ) -> list[Version]:
     """Return one version for each seed, each under its own key; ids distinguish first and second texts."""
     made = []
-    for _ in range(options.seeds):
-        release = release_of(manifest, options, epsilon=epsilon, mechanism=mechanism)
+    for _ in range(question.asked.seeds):
+        release = release_of(manifest, question, epsilon=epsilon, mechanism=mechanism)
         seconds = None if before.seconds is None else privatize(list(before.seconds), release, RowNumbers("second"))
         made.append(Version(privatize(list(before.texts), release, RowNumbers("first")), seconds))
     return made

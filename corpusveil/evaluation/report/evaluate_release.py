@@ -14,7 +14,6 @@ from corpusveil.errors import DataError, MismatchError, NotMadeError, UserError
 from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.attacks.leaked_keys import replay_keys
 from corpusveil.evaluation.attacks.word_attacks import attack_words
-from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.matching import Matched, spread
 from corpusveil.evaluation.report.classifier_figures import (
     LabelledDocuments,
@@ -23,8 +22,7 @@ from corpusveil.evaluation.report.classifier_figures import (
     labelled_documents,
 )
 from corpusveil.evaluation.report.epsilon_sweep import sweep_epsilons
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
-from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.findings import Findings, Gathered
 from corpusveil.evaluation.report.manifest_release import (
     guarantee_lines,
     mechanism_of,
@@ -33,12 +31,12 @@ from corpusveil.evaluation.report.manifest_release import (
     without_markup,
     word_epsilon,
 )
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import examples_of
-from corpusveil.evaluation.statistics import registry
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.statistic import Evidence
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.evaluation.statistics.statistic import Evidence, Figure, of_measures, of_texts
 from corpusveil.evaluation.terms import count_words
-from corpusveil.evaluation.utility.remembered import Remembered
+from corpusveil.evaluation.utility.text_classifiers import Remembered
 from corpusveil.language.denoise import NO_FACTS, Denoiser
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import reached, waiting
@@ -51,168 +49,174 @@ GRID_DOCUMENTS = 2000
 def evaluate_release(
     matched: Matched,
     manifest: Mapping[str, Any] | None,
-    options: EvaluationOptions,
+    question: Question,
     second: Mapping[str, Any] | None = None,
 ) -> Findings:
     """Return the findings. ``manifest`` is that of the release, None if the private texts are not a release of ours.
 
-    ``second`` is the manifest of the release of second texts, if they have one.
-
-    Raises UserError if manifest and space do not match, or if a model cannot be trained.
+    ``second`` is the manifest of the release of second texts, if they have one. Raises UserError if manifest and space
+    do not match, or if a model cannot be trained.
     """
     began = time.monotonic()
-    _check(manifest, options)
-    given, told = matched, manifest  # as they are, for keys to be replayed on
+    _check(manifest, question)
+    given, own = matched, manifest  # as they are, for keys to be replayed on
     matched, manifest = without_markup(matched, manifest, second)
     if not count_words(matched.originals)[1]:
         raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
-    published = _second_is_published(matched, manifest, options)
-    tasks = {
-        name: labelled_documents(matched, name, options.second if name == options.label or published else None)
-        for name in (options.label, options.attribute)
-        if name is not None
-    }
+    published, asked = _second_is_published(matched, manifest, question), question.asked
+    tasks = _tasks(matched, question, published=published)
     reached("the language model")
-    language, held_out = _language(matched, options)
+    language, held_out = _language(matched, question)
+    how = _how(matched, question, tasks, published=published)
+    report = Gathered(notes=[*how], counted=[*_left_out(matched, tasks)])
     reached("texts")
     evidence = Evidence(
-        matched.originals, matched.privates, options.space, options.encoder_or_vectors(), options.word_list(),
-        lambda texts: language.perplexity(texts).value, held_out, options.causal, _promised(manifest, options),
+        matched.originals, matched.privates, question.space, question.encoder_or_vectors(), question.word_list(),
+        lambda texts: language.perplexity(texts).value, held_out, tuple(dict.fromkeys(asked.causal)),
+        _promised(manifest, question),
     )  # fmt: skip
-    measures = [*registry.of_texts(evidence)]
-    released = [Version(matched.privates, matched.seconds)] * options.seeds
-    reader, unread = _reader(manifest, options, language)
-    for model in options.classifiers() if tasks else ():
+    report.measures += of_texts(evidence)
+    reader, unread = _reader(manifest, question, language)
+    released = [Version(matched.privates, matched.seconds)] * asked.seeds
+    for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")
-        measures += classifier_figures(options, tasks, released, Remembered(model), readable=reader)
+        report.measures += classifier_figures(question, tasks, released, Remembered(model), readable=reader)
     rows = spread(len(matched.originals), GRID_DOCUMENTS)
-    some = [matched.originals[row] for row in rows]
-    versions: dict[str, Sequence[str]] = {"released": [matched.privates[row] for row in rows]}
-    counted, notes = [*_left_out(matched, tasks)], [*_how(matched, options, tasks, published=published)]
-    notes += unread if options.attribute is not None else []
-    notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
-    if manifest is not None and options.space is not None:
-        mechanism = mechanism_of(manifest, options.space)
-        epsilon_given, model_public = manifest["configuration"]["budget"]["per"] == "token", options.counts is not None
-        of_word = word_epsilon(manifest, matched.originals)
-        reached("attacks on words")
-        measures += attack_words(
-            mechanism, of_word, matched.originals, language, epsilon_given=epsilon_given, model_public=model_public
-        )
-        release, untried = (None, []) if told is None else _replayable(given, told, options)
-        notes += untried
-        if release is not None and told is not None:
-            reached("leaked keys")
-            measures += replay_keys(given, told, release, options.keys, language)
-    if manifest is not None and options.epsilons:
-        before = Version(some, _seconds(matched, options, rows))
-        few = {name: documents.among(rows) for name, documents in tasks.items()}
+    report.versions["released"] = [matched.privates[row] for row in rows]
+    report.notes += unread if asked.attribute is not None else []
+    report.notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
+    if manifest is not None and own is not None and question.space is not None:
+        _attack(report, question, matched, manifest, given, own, language)
+    if manifest is not None and question.epsilons:
         reached("other epsilons")
-        trials = sweep_epsilons(before, manifest, options, few, language)
-        measures += trials.measures
-        versions |= trials.versions
-        notes += trials.promises
-        counted += trials.left_out  # in which a word's share of a document's budget can be
-    measures += [*registry.of_measures(measures)]
-    (notes if options.counts is not None else counted).append(_about(language, options))
+        before = Version([matched.originals[row] for row in rows], _seconds(matched, question, rows))
+        few = {name: documents.among(rows) for name, documents in tasks.items()}
+        sweep_epsilons(report, before, manifest, question, few, language)
+    report.measures += [*of_measures(report.measures)]
+    (report.notes if asked.counts is not None else report.counted).append(_about(language, question))
     return Findings(
         "A release beside its original",
         matched.documents,
         len(matched.originals),
-        (
-            *(guarantee_lines(manifest) if manifest else ()),
-            *(f"Second texts: {line}" for line in (guarantee_lines(second) if second else ())),
-        ),
+        (*guarantee_lines(manifest), *(f"Second texts: {line}" for line in guarantee_lines(second))),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
-        _in_groups(measures),
-        examples_of(some, versions, reader),
-        tuple(notes),
-        tuple(counted),
+        _in_groups(report.measures),
+        examples_of([matched.originals[row] for row in rows], report.versions, reader),
+        tuple(report.notes),
+        tuple(report.counted),
         time.monotonic() - began,
-        {} if told is None else dict(told["configuration"]),
-        picture=None if manifest is None or options.space is None else picture_of(manifest, options),
+        {} if own is None else dict(own["configuration"]),
+        picture=None if manifest is None or question.space is None else picture_of(manifest, question),
     )
 
 
-def _check(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> None:
-    if manifest is None and options.keys:
-        raise NotMadeError(
-            "A leaked key is replayed with the settings in a manifest, and these private texts have no manifest; "
-            "give the folder of a release."
-        )
-    if manifest is None and options.epsilons:
-        raise NotMadeError(
-            "Further epsilons are tried with the settings in a manifest, and these private texts have no manifest; "
-            "give the folder of a release."
-        )
-    for name, artefact in (("space", options.space), ("collocations", options.collocations)):
+def _attack(
+    report: Gathered,
+    question: Question,
+    matched: Matched,
+    manifest: Mapping[str, Any],
+    given: Matched,
+    own: Mapping[str, Any],
+    language: KneserNey,
+) -> None:
+    """Attack the words of the documents, and replay keys on the documents and the manifest as they were ``given``."""
+    assert question.space is not None  # noqa: S101 - asked only with one
+    reached("attacks on words")
+    report.measures += attack_words(
+        mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals, language,
+        epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
+        model_public=question.asked.counts is not None,
+    )  # fmt: skip
+    release, untried = _replayable(given, own, question)
+    report.notes += untried
+    if release is not None:
+        reached("leaked keys")
+        report.measures += replay_keys(given, own, release, question.keys, language)
+
+
+def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
+    for what, asked in (("A leaked key is replayed", question.keys), ("Further epsilons are tried", question.epsilons)):
+        if manifest is None and asked:
+            raise NotMadeError(
+                f"{what} with the settings in a manifest, and these private texts have no manifest; give the folder of "
+                "a release."
+            )
+    for name, artefact in (("space", question.space), ("collocations", question.collocations)):
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
             raise MismatchError(
                 f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
-    if manifest is not None and options.epsilons:
-        release_of(manifest, options)  # reports missing parts, such as collocations, before slow work
+    if manifest is not None and question.epsilons:
+        release_of(manifest, question)  # reports missing parts, such as collocations, before slow work
 
 
 def _reader(
-    manifest: Mapping[str, Any] | None, options: EvaluationOptions, language: KneserNey
+    manifest: Mapping[str, Any] | None, question: Question, language: KneserNey
 ) -> tuple[Readable | None, list[str]]:
     """Return an attacker's denoising of the release before training, None if it is impossible; and why."""
-    if manifest is None or options.space is None:
+    if manifest is None or question.space is None:
         return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
-    if options.counts is None:
+    if question.asked.counts is None:
         return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
     if "denoised" in manifest:
         return None, []  # attackers would denoise it in the same way
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
-    release = release_of(manifest, options)
+    release = release_of(manifest, question)
     try:
         return Denoiser(
-            release.mechanism, release.budget, release.policy, language.model, collocations=options.collocations
+            release.mechanism, release.budget, release.policy, language.model, collocations=question.collocations
         ).readable, []
     except UserError as error:
         return None, [f"Attackers of the attribute did not denoise first: {error}"]
 
 
-def _replayable(
-    matched: Matched, manifest: Mapping[str, Any], options: EvaluationOptions
-) -> tuple[Release | None, list[str]]:
+def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Question) -> tuple[Release | None, list[str]]:
     """Return the release on which keys are tried, None if that is impossible; and why."""
     if not (matched.places or matched.ids):
         return None, []
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None, ["Keys were not tried: this needs the release's collocations."]
-    release = release_of(manifest, options)
+    release = release_of(manifest, question)
     if release.digest != manifest.get("release"):
         return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
     return release, []
 
 
-def _promised(manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> float | None:
+def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float | None:
     """Return the expected share of unchanged known words; None if words or their epsilons differ."""
-    if manifest is None or options.space is None or manifest["configuration"]["budget"]["per"] != "token":
+    if manifest is None or question.space is None or manifest["configuration"]["budget"]["per"] != "token":
         return None
     text = manifest["configuration"]["text"]
     if text.get("tokenizer", "word") != "word" or text.get("stop_words", "privatize") != "privatize":
         return None
-    return mechanism_of(manifest, options.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
+    return mechanism_of(manifest, question.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
 
 
-def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, options: EvaluationOptions) -> bool:
+def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> bool:
     """Say whether a reader of the release has second texts: private ones, or those that it keeps in the clear."""
     published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
-    return options.second is not None and (
-        matched.seconds is not None or options.second in published or published == ["*"]
+    return question.asked.second is not None and (
+        matched.seconds is not None or question.asked.second in published or published == ["*"]
     )
 
 
-def _seconds(matched: Matched, options: EvaluationOptions, rows: Sequence[int]) -> list[str] | None:
+def _seconds(matched: Matched, question: Question, rows: Sequence[int]) -> list[str] | None:
     """Return original second texts if they are private in the release; a missing text is an empty text."""
-    if options.second is None or matched.seconds is None:
+    if question.asked.second is None or matched.seconds is None:
         return None
-    column = matched.columns[options.second]
+    column = matched.columns[question.asked.second]
     return ["" if column[row] is None else str(column[row]) for row in rows]
+
+
+def _tasks(matched: Matched, question: Question, *, published: bool) -> dict[str, LabelledDocuments]:
+    """Return the documents with a label and those with the attribute; an attacker has published second texts only."""
+    label, attribute, second = question.asked.label, question.asked.attribute, question.asked.second
+    return {
+        name: labelled_documents(matched, name, second if name == label or published else None)
+        for name in (label, attribute)
+        if name is not None
+    }
 
 
 def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
@@ -223,30 +227,32 @@ def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
     return tuple(figure for figures in order.values() for figure in figures)
 
 
-def _language(matched: Matched, options: EvaluationOptions) -> tuple[KneserNey, slice]:
+def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:
     """Return a language model, and the documents that it was not made from."""
-    if options.counts is not None:
-        return KneserNey.of_counts(options.counts), slice(None)
+    if question.asked.counts is not None:
+        return KneserNey.of_counts(question.asked.counts), slice(None)
     if len(matched.originals) < 2:
         raise DataError("A single document is too few to evaluate; give at least two.")
     return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
 
 
-def _about(language: KneserNey, options: EvaluationOptions) -> str:
-    source = "public counts" if options.counts else "every second original, and measured on the rest"
-    return f"Language model: interpolated Kneser-Ney of three words, {language.unknown:,} words, made of {source}."
+def _about(language: KneserNey, question: Question) -> str:
+    source = "public counts" if question.asked.counts else "every second original, and measured on the rest"
+    return (
+        f"Language model: interpolated Kneser-Ney of three words, {language.model.unknown:,} words, made of {source}."
+    )
 
 
 def _how(
-    matched: Matched, options: EvaluationOptions, tasks: Mapping[str, LabelledDocuments], *, published: bool
+    matched: Matched, question: Question, tasks: Mapping[str, LabelledDocuments], *, published: bool
 ) -> Iterator[str]:
     """Yield notes on the measurement."""
     if tasks:
-        names = ", ".join(classifier.name for classifier in options.classifiers())
-        yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {options.seeds} splits by seed."
-    if tasks and len(options.models) > 1 and options.epsilons:
+        names = ", ".join(classifier.name for classifier in question.classifiers())
+        yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {question.asked.seeds} splits by seed."
+    if tasks and len(question.models) > 1 and question.epsilons:
         yield "Figures at further epsilons use the first classifier."
-    if options.second is not None:
+    if question.asked.second is not None:
         how = (
             "private, in a separate release; the bounds of both releases add up"
             if matched.seconds is not None
@@ -254,7 +260,7 @@ def _how(
             if published
             else "as in the original, but not in the release: the classifier has them, an attacker does not"
         )
-        yield f"Second texts ({options.second}): {how}."
+        yield f"Second texts ({question.asked.second}): {how}."
 
 
 def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:

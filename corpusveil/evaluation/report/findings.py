@@ -6,11 +6,12 @@ import csv
 import dataclasses
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import Card, Shown, Table
-from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.statistic import Figure, find
 from corpusveil.transforms.release.illustration import Illustration
 
 GROUPS = {
@@ -36,6 +37,16 @@ class Example:
 
     original: str
     versions: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What a report will have: figures, versions of texts, and notes; ``counted`` have numbers of the input."""
+
+    measures: list[Figure] = field(default_factory=list)
+    versions: dict[str, Sequence[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,6 +105,12 @@ class Findings(Shown):
         every = (next((own[name] for name in names if name in own), None) for names in FIRST)
         return tuple(figure for figure in every if figure is not None)
 
+    def lines(self) -> list[str]:
+        """Return all figures as lines of text, those to read first on top."""
+        first = self.first()
+        others = [_line(figure) for figure in self.measures if figure not in first]
+        return [*map(_line, first), *(["", "All other figures:"] if first else []), *others]
+
     def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
         """Return a figure by name, that of the first mechanism and model. Raises KeyError if there is none."""
         for measure in self.measures:
@@ -116,3 +133,17 @@ class Findings(Shown):
         writer.writerow(names)
         writer.writerows([getattr(measure, name) for name in names] for measure in self.measures)
         return out.getvalue().encode()
+
+
+def _line(figure: Figure) -> str:
+    of = find(figure.name).of
+    where = [
+        f" ({of})" if of else "",
+        "" if figure.epsilon is None else f" at epsilon {figure.epsilon:.4g}",
+        f" by {figure.mechanism}" if figure.mechanism else "",
+        "" if figure.risk is None else f" at risk {figure.risk:g}",
+        f" [{figure.model}]" if figure.model else "",
+    ]
+    floor = "" if figure.floor is None else f" (floor {figure.floor:.1%})"
+    less = f"; difference from original {figure.less}" if figure.less else ""
+    return f"{figure.name}{''.join(where)}: {figure}{floor}{less}"

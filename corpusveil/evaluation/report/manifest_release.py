@@ -13,7 +13,7 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.evaluation.matching import Matched
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.question import Question
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -37,7 +37,7 @@ def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
 
 def release_of(
     manifest: Mapping[str, Any],
-    options: EvaluationOptions,
+    question: Question,
     *,
     epsilon: float | None = None,
     mechanism: Mechanism | None = None,
@@ -46,7 +46,7 @@ def release_of(
 
     If any setting differs from the manifest, copies are not left out, since this needs a whole corpus.
     """
-    assert options.space is not None  # noqa: S101 - who asks for it has given it
+    assert question.space is not None  # noqa: S101 - who asks for it has given it
     configuration = manifest["configuration"]
     same = epsilon is None and mechanism is None
     duplicates = configuration.get("duplicates", "independent")
@@ -55,17 +55,17 @@ def release_of(
         policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
     except (TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
-    chosen = mechanism_of(manifest, options.space) if mechanism is None else mechanism
+    chosen = mechanism_of(manifest, question.space) if mechanism is None else mechanism
     copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
     key = Key.generate()  # its outputs are measured, never released
-    return Release(chosen, budget, policy, key, options.collocations, copies, length=length, accept_no_guarantee=True)
+    return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
 
 
-def picture_of(manifest: Mapping[str, Any], options: EvaluationOptions) -> Illustration | None:
+def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
     """Return the effect of the release on a public sentence; None if its collocations are not given."""
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and options.collocations is None:
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None
-    release = release_of(manifest, options)
+    release = release_of(manifest, question)
     return illustrate(release.mechanism, release.budget, release.policy, release.collocations, risk_of(manifest))
 
 
@@ -88,17 +88,17 @@ def without_markup(
     own, other = _markup(manifest), _markup(second)
     if other != "words":
         columns = {
-            name: [plain(one) if isinstance(one, str) and name == _column(second) else one for one in values]
+            name: [plain(text) if isinstance(text, str) and name == _column(second) else text for text in values]
             for name, values in matched.columns.items()
         }
         seconds = matched.seconds
         if other == "keep" and seconds is not None:
-            seconds = [plain(one) for one in seconds]
+            seconds = [plain(text) for text in seconds]
         matched = dataclasses.replace(matched, columns=columns, seconds=seconds)
     if manifest is None or own == "words":
         return matched, manifest
-    privates = [plain(one) for one in matched.privates] if own == "keep" else matched.privates
-    originals = [plain(one) for one in matched.originals]
+    privates = [plain(text) for text in matched.privates] if own == "keep" else matched.privates
+    originals = [plain(text) for text in matched.originals]
     configuration = manifest["configuration"]
     text = {name: value for name, value in configuration["text"].items() if name != "markup"}
     return (
@@ -115,6 +115,8 @@ def _column(manifest: Mapping[str, Any] | None) -> str | None:
     return None if manifest is None else manifest["configuration"]["columns"].get("text")
 
 
-def guarantee_lines(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the manifest's guarantee, preceded by a warning if a published key was used."""
+def guarantee_lines(manifest: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the manifest's guarantee, preceded by a warning if a published key was used; nothing without one."""
+    if manifest is None:
+        return ()
     return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])

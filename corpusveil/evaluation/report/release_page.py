@@ -4,80 +4,48 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-from markupsafe import Markup
+from typing import Any
 
 from corpusveil.evaluation.attacks.attribute_inference import Readable
 from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL
-from corpusveil.evaluation.report.equal_risk import read_equal_risk
+from corpusveil.evaluation.line_charts import Mark, legend, line_chart
 from corpusveil.evaluation.report.findings import EQUAL, GROUPS, Example, Findings
-from corpusveil.evaluation.report.line_charts import Mark, legend, line_chart
-from corpusveil.evaluation.statistics import registry
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.statistic import Statistic
+from corpusveil.evaluation.statistics.statistic import Figure, Statistic, compared, find, statistics
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.storage import files
 from corpusveil.transforms.release.illustration import Guess
-from corpusveil.transforms.release.pages import environment
+from corpusveil.transforms.release.pages import Block, environment
 
 BARS = "Bars: standard deviations over seeds. Each point is a separate release, under a throwaway key."
-
-THIS = "this release"
+LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
+EPSILONS_MEAN = "Each mechanism states epsilon in its own metric, so equal epsilons do not give equal guarantees."
+RISKS_MEAN = (
+    "Further right, an attacker who knows the mechanism guesses more words; further up, more is kept. This compares "
+    "mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no line."
+)
+SEEDS_MEAN = "Means ± standard deviations over seeds; each seed has its own key."
+BETWEEN = "At the epsilon where the best attacker guesses this share of words, interpolated between two epsilons."
 SIDES = ("released", "denoised")
 """Versions of a text that are shown beside it; others are folded."""
 UNCHANGED = "words unchanged"
 
-FigureName = tuple[str, str, str]
-"""Mechanism, figure and model: a row of a table over epsilons."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    value: str
-    name: str
-    of: str
-    model: str
-    floor: str
-    filled: float | None = None
-    """The figure as a share of the whole, and the place of its floor; None for other figures."""
-    floor_at: float | None = None
-
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The release itself: its mechanism, the epsilon of its budget, and its figures by name."""
+    """The release itself: its figures by name, and the epsilon of its budget; None if it is not a release of ours."""
 
-    mechanism: str
-    epsilon: float
     figures: Mapping[str, Figure]
+    epsilon: float | None
 
-    def mark(self, names: Sequence[str], *, at_risk: bool = False) -> Mark | None:
+    def mark(self, names: Sequence[str], *, at_risk: bool) -> Mark | None:
         """Return its place in a chart of these figures over epsilon, or over the best attacker's risk."""
-        ys = tuple(self.figures[name].value for name in names if name in self.figures)
-        if not at_risk:
-            return Mark(THIS, self.epsilon, ys)
         risk = self.figures.get(BAYES_OPTIMAL.name)
-        return None if risk is None else Mark(THIS, risk.value, ys)
-
-
-@dataclass(frozen=True, slots=True)
-class _Chart:
-    title: str
-    note: str
-    svg: Markup
-    legend: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Figures with one column for each epsilon or risk; a missing figure is None."""
-
-    title: str
-    note: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[FigureName, tuple[Figure | None, ...]], ...]
+        x = self.epsilon if not at_risk else None if risk is None else risk.value
+        if self.epsilon is None or x is None:
+            return None
+        return Mark("this release", x, tuple(self.figures[name].value for name in names if name in self.figures))
 
 
 def write_report(findings: Findings, folder: str, *, publishable: bool = False) -> str:
@@ -97,14 +65,10 @@ def write_report(findings: Findings, folder: str, *, publishable: bool = False) 
 def render(findings: Findings) -> str:
     """Return the page."""
     template = environment("corpusveil.evaluation.report", "release.html").get_template("release.html")
-    released = {
-        measure.name: measure for measure in reversed(findings.measures) if measure.epsilon is None
-    }  # the first of several models
-    tiles = [
-        _tile(released[statistic.name], statistic, released)
-        for statistic in registry.statistics()
-        if statistic.tile and statistic.name in released
-    ]
+    first_of_models = reversed(findings.measures)
+    released = {figure.name: figure for figure in first_of_models if figure.epsilon is None}
+    budget = findings.configuration.get("budget")
+    own = _Own(released, None if budget is None else float(budget["epsilon"]))
     examples = [
         {
             "original": example.original,
@@ -115,67 +79,55 @@ def render(findings: Findings) -> str:
         }
         for example in findings.examples
     ]
-    return template.render(
-        found=findings, groups=GROUPS, tiles=tiles, charts=_charts(findings.measures, _own(findings, released)),
-        tables=_tables(findings.measures), examples=examples, of=lambda name: registry.find(name).of,
-        no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
-        equal_risk=_equal_risk(released), picture=findings.picture, unchanged=released.get(UNCHANGED),
-        guess=_guess(findings, released),
-    )  # fmt: skip
-
-
-def _guess(findings: Findings, released: Mapping[str, Figure]) -> Guess | None:
-    """Return the share that the best attacker on single words guesses, unless the mechanism's pictures show it."""
     pictured = findings.picture is not None and findings.picture.own.guess is not None
-    found = released.get(BAYES_OPTIMAL.name)
-    return None if pictured or found is None else Guess(found.value, found.floor or 0.0)
-
-
-def _own(findings: Findings, released: Mapping[str, Figure]) -> _Own | None:
-    """Return the place of the release in the charts; None for texts that are not a release of ours."""
-    told = findings.configuration
-    if not told:
-        return None
-    return _Own(told["mechanism"]["name"], float(told["budget"]["epsilon"]), released)
-
-
-def _tile(measure: Figure, statistic: Statistic, released: Mapping[str, Figure]) -> _Tile:
-    """Return a figure with its whole, and the floor to compare it with."""
-    floor = released[statistic.floor_from].value if statistic.floor_from in released else measure.floor
-    beside = "" if floor is None else f"floor {floor:.1%}: {statistic.floor}"
-    filled = min(max(measure.value, 0.0), 1.0) if measure.unit == "share" else None
-    return _Tile(
-        str(measure).split(" ±")[0], measure.name, statistic.of, measure.model, beside, filled,
-        None if filled is None else floor,
+    guess = None if pictured else released.get(BAYES_OPTIMAL.name)
+    return template.render(
+        findings=findings, examples=examples, picture=findings.picture, unchanged=released.get(UNCHANGED),
+        tiles=[
+            _tile(statistic, released)
+            for group in GROUPS
+            for statistic in statistics()
+            if statistic.tile and statistic.group == group and statistic.name in released
+        ],
+        charts=[*_charts(findings.measures, own)], tables=[*_figures(findings.measures), *_swept(findings.measures)],
+        no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
+        guess=None if guess is None else Guess(guess.value, guess.floor or 0.0),
     )  # fmt: skip
 
 
-def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
-    """Return the charts with points: one of the release's mechanism, others of several mechanisms.
+def _tile(statistic: Statistic, released: Mapping[str, Figure]) -> dict[str, Any]:
+    """Return a figure with its whole, and the floor to compare it with."""
+    figure, other = released[statistic.name], released.get(statistic.floor_from)
+    floor = figure.floor if other is None else other.value
+    return {
+        "value": str(figure).split(" ±")[0], "name": figure.name, "of": statistic.of, "model": figure.model,
+        "floor": "" if floor is None else f"floor {floor:.1%}: {statistic.floor}", "floor_at": floor,
+        "filled": min(max(figure.value, 0.0), 1.0) if figure.unit == "share" else None,
+    }  # fmt: skip
+
+
+def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
+    """Yield the charts with points: one of the release's mechanism, others of several mechanisms.
 
     Each marks the release itself.
     """
-    swept = sorted(
-        (measure for measure in measures if measure.epsilon and measure.group != EQUAL),
-        key=lambda figure: figure.epsilon or 0,
-    )
-    names = list(dict.fromkeys(measure.mechanism for measure in measures if measure.epsilon))
-    own = [figure for figure in swept if figure.mechanism in names[:1] and figure.group != "curve"]
-    points = [(figure.name, figure) for figure in own if registry.find(figure.name).swept]
-    charts = [_chart("Privacy and utility by epsilon", BARS, points, release, list(dict(points)))]
-    by_rank = registry.compared()
-    useful = [
-        figure.name for figure in by_rank if figure.group == "utility" and figure.name in {each.name for each in swept}
+    swept = [figure for figure in measures if figure.epsilon and figure.group != EQUAL]
+    swept.sort(key=lambda figure: figure.epsilon or 0)
+    mechanisms = list(dict.fromkeys(figure.mechanism for figure in measures if figure.epsilon))
+    points = [
+        (figure.name, figure)
+        for figure in swept
+        if figure.mechanism in mechanisms[:1] and figure.group != "curve" and find(figure.name).swept
     ]
-    useful_name = useful[0] if useful else None
-    if len(names) > 1:
-        for name in (useful_name, *(figure.name for figure in by_rank if figure.group == "attack")):
-            points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
-            note = (
-                f"{BARS} Each mechanism states epsilon in its own metric, so equal epsilons do not give equal "
-                "guarantees."
-            )
-            charts.append(_chart(f"{str(name).capitalize()}, by mechanism", note, points, release, [str(name)]))
+    yield from _chart("Privacy and utility by epsilon", BARS, points, own, list(dict(points)))
+    tried = {figure.name for figure in swept}
+    useful = next(
+        (statistic.name for statistic in compared() if statistic.group == "utility" and statistic.name in tried), None
+    )
+    attacks = [statistic.name for statistic in compared() if statistic.group == "attack"]
+    for name in (*([useful] if useful else []), *attacks) if len(mechanisms) > 1 else ():
+        points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
+        yield from _chart(f"{name.capitalize()}, by mechanism", f"{BARS} {EPSILONS_MEAN}", points, own, [name])
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
         for figure in swept
@@ -184,29 +136,23 @@ def _charts(measures: Sequence[Figure], release: _Own | None) -> list[_Chart]:
     points = [
         (figure.mechanism, figure)
         for figure in swept
-        if figure.name == useful_name and (figure.mechanism, figure.epsilon) in risks
+        if figure.name == useful and (figure.mechanism, figure.epsilon) in risks
     ]
-    note = (
-        "Further right, an attacker who knows the mechanism guesses more words; further up, more is kept. This "
-        "compares mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no "
-        "line."
-    )
-    title = f"{str(useful_name).capitalize()}, by what can be guessed"
-    charts.append(_chart(title, note, points, release, [str(useful_name)], risks))
-    return [chart for chart in charts if chart is not None]
+    title = f"{str(useful).capitalize()}, by what can be guessed"
+    yield from _chart(title, RISKS_MEAN, points, own, [str(useful)], risks)
 
 
 def _chart(
     title: str,
-    note: str,
+    text: str,
     points: Sequence[tuple[str, Figure]],
-    release: _Own | None,
+    own: _Own,
     names: Sequence[str],
     risks: Mapping[tuple[str, float | None], float] | None = None,
-) -> _Chart | None:
-    """Return a chart of named lines over epsilon, or over risk, with the release's own figures of these names.
+) -> Iterator[Block]:
+    """Yield a chart of named lines over epsilon, or over risk, with the release's own figures of these names.
 
-    None where no line has two points.
+    Yield nothing where no line has two points.
     """
     lines: dict[str, list[tuple[float, float]]] = defaultdict(list)
     spread: dict[str, list[float]] = defaultdict(list)
@@ -218,44 +164,54 @@ def _chart(
             lines[name].append((x, figure.value))
             spread[name].append(figure.deviation or 0.0)
     drawn = {name: some for name, some in lines.items() if len(some) > 1}
-    if not drawn:
-        return None
-    label = "epsilon" if risks is None else "share of words that the best attacker guesses"
-    mark = None if release is None else release.mark(names, at_risk=risks is not None)
-    svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=risks is not None, mark=mark)
-    return _Chart(title, note, Markup(svg), Markup(legend(list(drawn))))  # noqa: S704 - escaped there
+    if drawn:
+        at_risk = risks is not None
+        label = "share of words that the best attacker guesses" if at_risk else "epsilon"
+        mark = own.mark(names, at_risk=at_risk)
+        svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=at_risk, mark=mark)
+        yield Block(title, text, svg, legend(list(drawn)))
 
 
-def _equal_risk(released: Mapping[str, Figure]) -> _Chart:
-    """Return the chart of the benchmark's figures, with the release's own place."""
-    svg, names, note = read_equal_risk().beside(released)
-    return _Chart("Equal risk, side by side", note, Markup(svg), Markup(names))  # noqa: S704 - escaped there
+def _figures(measures: Sequence[Figure]) -> Iterator[Block]:
+    """Yield a table of each group of figures of the release itself."""
+    for group, title in GROUPS.items():
+        figures = [figure for figure in measures if figure.group == group and figure.epsilon is None]
+        less = any(figure.less for figure in figures)
+        heads = ("Figure", "Value", "Floor", *(["Difference from original, points"] if less else []), "By")
+        rows = [
+            (
+                [figure.name, *filter(None, (find(figure.name).of, figure.note))], str(figure),
+                "" if figure.floor is None else f"{figure.floor:.1%}", *([figure.less] if less else []), figure.model,
+            )
+            for figure in figures
+        ]  # fmt: skip
+        if rows:
+            yield Block(title, heads=heads, rows=rows, numbers=range(1, len(heads) - 1), look="figures",
+                        notes=[LESS] if less else [], folded=True)  # fmt: skip
 
 
-def _tables(measures: Sequence[Figure]) -> list[_Table]:
-    swept = [measure for measure in measures if measure.epsilon is not None]
-    over = [figure for figure in swept if figure.group != EQUAL]
-    equal = [figure for figure in swept if figure.group == EQUAL]
-    tables = [
-        _table("At other epsilons", "Means ± standard deviations over seeds; each seed has its own key.", "ε", over,
-               [figure.epsilon for figure in over]),
-        _table("At equal risk",
-               "At the epsilon where the best attacker guesses this share of words, interpolated between two epsilons.",
-               "risk", equal, [figure.risk for figure in equal]),
-    ]  # fmt: skip
-    return [figure for figure in tables if figure.rows]
-
-
-def _table(title: str, note: str, what: str, measures: Sequence[Figure], places: Sequence[float | None]) -> _Table:
-    """Return figures with one column for each place, rows of one mechanism together."""
-    columns = sorted({place for place in places if place is not None})
-    cells: dict[FigureName, dict[float | None, Figure]] = defaultdict(dict)
-    for figure, place in zip(measures, places, strict=True):
-        cells[figure.mechanism, figure.name, figure.model][place] = figure
-    order = list(dict.fromkeys(mechanism for mechanism, _, _ in cells))
-    rows = sorted(cells.items(), key=lambda row: order.index(row[0][0]))
-    heads = tuple(f"{what} {column:g}" for column in columns)
-    return _Table(title, note, heads, tuple((key, tuple(row.get(column) for column in columns)) for key, row in rows))
+def _swept(measures: Sequence[Figure]) -> Iterator[Block]:
+    """Yield a table of the figures at other epsilons, and one of those at equal risk."""
+    over = [(figure.epsilon, figure) for figure in measures if figure.epsilon is not None and figure.group != EQUAL]
+    equal = [(figure.risk, figure) for figure in measures if figure.risk is not None]
+    for title, text, what, placed in (
+        ("At other epsilons", SEEDS_MEAN, "ε", over),
+        ("At equal risk", BETWEEN, "risk", equal),
+    ):
+        columns = sorted({place for place, _ in placed if place is not None})
+        cells: dict[str, dict[tuple[str, str], dict[float | None, Figure]]] = {}
+        for place, figure in placed:
+            cells.setdefault(figure.mechanism, {}).setdefault((figure.name, figure.model), {})[place] = figure
+        rows: list[Sequence[str | Sequence[str]]] = []
+        for mechanism, figures in cells.items():
+            rows.append([mechanism or "This release"])
+            rows += [
+                ([*filter(None, names)], *(str(row.get(column, "–")) for column in columns))
+                for names, row in figures.items()
+            ]
+        heads = ("Figure", *(f"{what} {column:g}" for column in columns))
+        if rows:
+            yield Block(title, text, heads=heads, rows=rows, numbers=range(1, len(heads)), look="figures", folded=True)
 
 
 def marked(original: str, private: str) -> list[tuple[str, bool]]:

@@ -1,1 +1,1 @@
-"""Statistics of private texts and their originals, one per file, found by ``registry``."""
+"""Statistics of private texts and their originals, one per file, found by ``statistic``."""

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import DataError, UserError
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Evidence, Reading
+from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Evidence, Reading, register
 from corpusveil.evaluation.terms import Terms, check_pairs, joint_terms
 
 
@@ -112,8 +111,8 @@ def _unpaired(evidence: Evidence) -> Iterator[Reading]:
     yield Reading(1.0 if changed is None else changed.left_out / changed.texts)
 
 
-register("words unchanged", group="privacy", place=10, of=ALL_WORDS, tile=True, swept=True, compute=_unchanged)
-register("known words unchanged", group="privacy", place=20, compute=_known_unchanged)
-register("unknown words", group="privacy", place=30, compute=_unknown)
-PP = register("words changed (PP)", group="privacy", key="pp", place=40, of=ALL_WORDS, compute=_changed)
-register("documents whose words cannot be paired", key="unpaired", place=41, compute=_unpaired)
+register("words unchanged", group="privacy", of=ALL_WORDS, tile=True, swept=True, compute=_unchanged)
+register("known words unchanged", group="privacy", compute=_known_unchanged)
+register("unknown words", group="privacy", compute=_unknown)
+PP = register("words changed (PP)", group="privacy", key="pp", of=ALL_WORDS, compute=_changed)
+register("documents whose words cannot be paired", key="unpaired", compute=_unpaired)

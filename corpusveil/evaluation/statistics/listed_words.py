@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from corpusveil.errors import DataError
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import Reading
-from corpusveil.evaluation.statistics.word_lists import WordList
-from corpusveil.evaluation.terms import check_texts, count_words, terms_of
+from corpusveil.evaluation.statistics.statistic import Reading, register
+from corpusveil.evaluation.terms import WordList, check_texts, count_words, terms_of
 
 
 def english_share(texts: Sequence[str], words: WordList) -> float:
@@ -24,7 +22,7 @@ def _read(texts: Sequence[str], words: WordList | None) -> Iterator[Reading]:
         yield Reading(english_share(texts, words), words.label)
 
 
-register("words of the list, original", group="language", place=80,
+register("words of the list, original", group="language",
     compute=lambda evidence: _read(evidence.originals, evidence.words))  # fmt: skip
-register("words of the list, private", group="language", key="english", place=100,
+register("words of the list, private", group="language", key="english",
     compute=lambda evidence: _read(evidence.privates, evidence.words))  # fmt: skip

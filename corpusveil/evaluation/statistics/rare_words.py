@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from corpusveil.errors import DataError, below_least
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import Evidence, Reading
+from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 from corpusveil.evaluation.terms import check_texts, count_words, terms_of, tokenizer_of
 
 RAREST = 1000
@@ -39,4 +38,4 @@ def _compute(evidence: Evidence) -> Iterator[Reading]:
     )
 
 
-LOW = register("rarest words that survive (LOW)", group="privacy", key="low", place=50, compute=_compute)
+LOW = register("rarest words that survive (LOW)", group="privacy", key="low", compute=_compute)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import Evidence, Reading
+from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 from corpusveil.evaluation.terms import check_pairs, joint_terms
 
 
@@ -34,4 +33,4 @@ def _compute(evidence: Evidence) -> Iterator[Reading]:
     yield Reading(float(np.mean(jaccard(evidence.originals, evidence.privates))))
 
 
-register("shared words (Jaccard)", group="privacy", key="jaccard", place=60, compute=_compute)
+register("shared words (Jaccard)", group="privacy", key="jaccard", compute=_compute)

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from corpusveil.evaluation.matching import spread
 from corpusveil.evaluation.statistics.encoders import Encoder
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import Evidence, Reading
+from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 from corpusveil.evaluation.terms import check_pairs
 
 BATCH = 4096
@@ -56,5 +55,5 @@ def _floor(evidence: Evidence) -> float:
     return float(np.mean(cosine([before[row] for row in rows], [after[row - 1] for row in rows], encoder)))
 
 
-CS = register("similarity of meaning", group="utility", key="cs", place=70, tile=True, swept=True, compared=2,
+CS = register("similarity of meaning", group="utility", key="cs", tile=True, swept=True, compared=2,
     floor="the private text of another document", floor_of=_floor, compute=_compute)  # fmt: skip

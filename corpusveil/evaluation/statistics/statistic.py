@@ -1,22 +1,77 @@
 """A statistic: its names, its computation, and its presentation in reports and studies, in one value.
 
-Each statistic is a file in one of the packages that ``registry`` imports. It makes a ``Statistic`` and registers it;
-page, JSON and CSV of ``evaluate release``, and cells and tables of studies, then show it.
+Each statistic is a file in one of the packages with statistics, all of whose modules are imported; there is no list to
+edit. It makes a ``Statistic`` and registers it; page, JSON and CSV of ``evaluate release``, and cells and tables of
+studies, then show it.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from corpusveil.evaluation.statistics.encoders import Encoder
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.word_lists import WordList
+from corpusveil.evaluation.terms import WordList
 from corpusveil.spaces import Space
 
-LAST = 1000
-"""The default place of a statistic: after all others."""
+_WIDEST = 0.4
+"""The width of an interval around no difference that is still shown: 20 points either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: a mean with the standard deviation over ``repeats``, where there are several.
+
+    ``model`` names the attacker or classifier that computed it; a stronger one may find more. ``mechanism`` was tried
+    at ``epsilon``. ``difference`` is the paired mean of private minus original over repeats, with its 95 % interval
+    from ``low`` to ``high``; ``risk`` is that of a figure in the group ``equal``. ``of_input`` says that it was
+    computed from the original texts, so a publishable report leaves it out.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str = "share"
+    epsilon: float | None = None
+    mechanism: str = ""
+    deviation: float | None = None
+    repeats: int = 1
+    model: str = ""
+    note: str = ""
+    floor: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    risk: float | None = None
+    of_input: bool = False
+
+    @property
+    def less(self) -> str:
+        """The difference from the original texts in points, with its interval; empty without one.
+
+        An interval that is wide and contains 0 excludes neither a loss nor a gain that matters.
+        """
+        if self.difference is None or self.low is None or self.high is None:
+            return ""
+        if self.low <= 0 <= self.high and self.high - self.low > _WIDEST:
+            return "too few documents or seeds"
+        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f}) points"
+
+    def __str__(self) -> str:
+        value = _written(self.value, self.unit)
+        return value if self.deviation is None else f"{value} ± {_written(self.deviation, self.unit)}"
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 ALL_WORDS = "of all words of the originals, known to the space or not"
 KNOWN_WORDS = "of known words"
 
@@ -76,8 +131,6 @@ class Statistic:
     key: str = ""
     """Name in records and tables of studies; without one studies leave it out."""
     unit: str = "share"
-    place: int = LAST
-    """Reports show statistics in this order."""
     of: str = ""
     """The words of which it is a share."""
     tile: bool = False
@@ -113,3 +166,67 @@ class Statistic:
     def value(self, evidence: Evidence) -> Reading | None:
         """Return the first model's reading; None where there is none."""
         return None if self.compute is None else next(self.compute(evidence), None)
+
+
+ROOMS = tuple(f"corpusveil.evaluation.{room}" for room in ("statistics", "utility", "attacks"))
+
+_BY_NAME: dict[str, Statistic] = {}
+
+
+def register(name: str, **fields: Any) -> Statistic:
+    """Enter a statistic of these ``fields`` (``Statistic``) under its name, and return it."""
+    statistic = Statistic(name=name, **fields)
+    if _BY_NAME.setdefault(name, statistic) is not statistic:
+        message = f"two statistics are named {name}"
+        raise ValueError(message)
+    return statistic
+
+
+@functools.cache
+def _load_all() -> None:
+    for room in ROOMS:
+        for module in pkgutil.iter_modules(importlib.import_module(room).__path__):
+            importlib.import_module(f"{room}.{module.name}")
+
+
+def statistics() -> list[Statistic]:
+    """Return all statistics by name, which is their order in reports."""
+    _load_all()
+    return [_BY_NAME[name] for name in sorted(_BY_NAME)]
+
+
+def find(name: str) -> Statistic:
+    """Return a statistic by its name; for an unknown name, a statistic with only this name."""
+    _load_all()
+    return _BY_NAME.get(name) or Statistic(name=name)
+
+
+def compared() -> list[Statistic]:
+    """Return the statistics that compare mechanisms at equal risk, in order of rank."""
+    return sorted(
+        (statistic for statistic in statistics() if statistic.compared), key=lambda statistic: statistic.compared
+    )
+
+
+def of_texts(evidence: Evidence) -> Iterator[Figure]:
+    """Yield every statistic of originals and private texts that a report shows."""
+    for statistic in statistics():
+        if statistic.group:
+            yield from statistic.measures(evidence)
+
+
+def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
+    """Yield the figures combined from those of the release itself, by the first of several models."""
+    released: dict[str, Figure] = {}
+    for measure in measures:
+        if measure.epsilon is None:
+            released.setdefault(measure.name, measure)
+    for statistic in statistics():
+        for reading in statistic.combine(released) if statistic.combine is not None else ():
+            yield statistic.measure(reading)
+
+
+def by_key(evidence: Evidence) -> Mapping[str, float]:
+    """Return the statistics of texts by their keys in the records of studies."""
+    readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
+    return {key: reading.value for key, reading in readings.items() if reading is not None}

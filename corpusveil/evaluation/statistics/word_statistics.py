@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadValueError, NoClosedForm, ShapeError
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.statistics.registry import register
-from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Reading
+from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -131,4 +129,4 @@ def _ratio(released: Mapping[str, Figure]) -> Iterator[Reading]:
 
 N_W = register("retention of a word (N_w)", group="privacy", of=KNOWN_WORDS)
 S_W = register(f"distinct outputs of {RUNS} (S_w)", group="privacy", unit="number")
-register("N_w : S_w", group="privacy", unit="number", place=200, combine=_ratio)
+register("N_w : S_w", group="privacy", unit="number", combine=_ratio)

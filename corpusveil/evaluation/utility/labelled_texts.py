@@ -148,20 +148,20 @@ def read_task(
     form = formats.find(formats.form_of(url))
     if not form.has_columns:
         raise FormatError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
-    keep = [one for one in (label, second, split) if one is not None]
+    keep = [each for each in (label, second, split) if each is not None]
     columns = Columns(text, None, tuple(keep))
     texts: list[str] = []
-    values: dict[str, list[str]] = {one: [] for one in keep}
+    values: dict[str, list[str]] = {key: [] for key in keep}
     with files.open_read(url) as file:
         for batch in form.batches(file, url, columns):
             for bad in batch.bad:
                 raise BadRowError(f"{url}, row {bad.number + 1}: {bad.why}")
             texts += batch.texts.to_pylist()
-            for one, column in zip(keep, batch.kept, strict=True):
-                values[one] += as_strings(column).to_pylist()
+            for column_name, column in zip(keep, batch.kept, strict=True):
+                values[column_name] += as_strings(column).to_pylist()
     if not texts:
         raise DataError(f"{url}: there are no rows; give a file with rows.")
-    pairs, parts = (None if one is None else values[one] for one in (second, split))
+    pairs, parts = (None if named is None else values[named] for named in (second, split))
     task = LabelledTexts(texts, values[label], pairs, name, parts)
     task.require_classes()
     return task

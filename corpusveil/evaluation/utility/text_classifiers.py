@@ -7,19 +7,18 @@ its model. scikit-learn comes with the extra ``evaluate`` and is imported when a
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from corpusveil.errors import BadValueError, DataError, MismatchError, PackageError, UnsetError
+from corpusveil.errors import BadValueError, DataError, FormatError, MismatchError, PackageError, UnsetError
+from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.spaces import Space
-from corpusveil.text.tokens import Tokenizer
-from corpusveil.text.word_table import WordTable
 
 Predictor = Callable[[LabelledTexts], list[str]]
 """Texts in, a label each out."""
@@ -89,26 +88,12 @@ class Averaged:
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:  # noqa: ARG002 - the same for any seed
         """Return the classifier. Raises UserError without scikit-learn, and when not every word has a vector."""
-        self.space.require_vectors(self.name)
-        vocabulary = self.space.vocabulary
-        tokenizer = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64)))
+        encoder = AveragedVectors(self.space)
 
         def features(task: LabelledTexts) -> Any:
-            return _rows(task, lambda texts: averages(self.space, tokenizer, texts))
+            return _rows(task, encoder.encode)
 
         return _logistic(features, train, self.strength, _sklearn("preprocessing").StandardScaler())
-
-
-def averages(space: Space, tokenizer: Tokenizer, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return the mean vector of the known words of each text; float64 [N, d]."""
-    tokens = tokenizer.tokenize(texts)
-    known = np.flatnonzero(tokens.ids >= 0)
-    ends = np.searchsorted(known, tokens.offsets)
-    shape = (len(texts), len(space))
-    counts = sparse.csr_matrix((np.ones(known.size), tokens.ids[known], ends), shape=shape)
-    sums = counts @ np.asarray(space.vectors, dtype=np.float64)
-    means: npt.NDArray[np.float64] = sums / np.maximum(np.diff(ends), 1)[:, None]
-    return means
 
 
 def model_of(name: str, space: Space | None = None) -> Model:
@@ -162,3 +147,115 @@ def _sklearn(module: str) -> Any:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:
         raise PackageError("Utility and attackers need scikit-learn: pip install 'corpusveil[evaluate]'.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuned:
+    """A sequence classifier from ``folder`` (model and tokenizer), all weights trained with AdamW.
+
+    ``epochs``, ``batch`` (rows), ``rate`` (of learning, falling to 0 in a line) and ``length`` (tokens) as usual. The
+    seed decides the new head, dropout and the order of rows. Pairs are encoded as pairs.
+    """
+
+    folder: str
+    epochs: int = 1
+    batch: int = 32
+    rate: float = 2e-5
+    length: int = 256
+    seeded: bool = True
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return os.path.basename(os.path.normpath(self.folder))
+
+    def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+        """Return the fine-tuned classifier. Raises UserError without the packages or the folder."""
+        if not os.path.isfile(os.path.join(self.folder, "config.json")):
+            raise FormatError(f"{self.folder}: config.json is missing; give the folder of a transformers model.")
+        try:
+            import torch
+            import transformers
+        except ImportError:
+            raise PackageError("Fine-tuning needs PyTorch: pip install 'corpusveil[transformers]'.") from None
+        train.require_classes()
+        torch.manual_seed(seed)
+        classes = train.classes
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                self.folder, local_files_only=True, num_labels=len(classes), ignore_mismatched_sizes=True
+            )
+        except (OSError, ValueError):
+            raise FormatError(
+                f"{self.folder}: transformers cannot read a model and a tokenizer here; give the folder of a model."
+            ) from None
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        model.to(device).train()
+        labels = torch.tensor([classes.index(label) for label in train.labels])
+        steps = self.epochs * -(-len(train) // self.batch)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=self.rate)
+        falling = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
+        random = np.random.default_rng(seed)
+        for _ in range(self.epochs):
+            order = random.permutation(len(train))
+            for start in range(0, len(train), self.batch):
+                rows = order[start : start + self.batch]
+                batch = self._encoded(tokenizer, train, rows, device)
+                optimizer.zero_grad()
+                model(**batch, labels=labels[rows].to(device)).loss.backward()
+                optimizer.step()
+                falling.step()
+        model.eval()
+
+        def predict(task: LabelledTexts) -> list[str]:
+            predicted: list[str] = []
+            with torch.no_grad():
+                for start in range(0, len(task), self.batch):
+                    rows = np.arange(start, min(start + self.batch, len(task)))
+                    logits = model(**self._encoded(tokenizer, task, rows, device)).logits
+                    predicted += [classes[number] for number in logits.argmax(-1).tolist()]
+            return predicted
+
+        return predict
+
+    def _encoded(self, tokenizer: Any, task: LabelledTexts, rows: Any, device: str) -> Any:
+        texts = [task.texts[row] for row in rows]
+        pairs = None if task.pairs is None else [task.pairs[row] for row in rows]
+        encoded = tokenizer(texts, pairs, truncation=True, max_length=self.length, padding=True, return_tensors="pt")
+        return encoded.to(device)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A model that is not fitted twice to the same texts and labels: the modes and attackers share classifiers.
+
+    The ``most`` recently used classifiers are kept; None keeps all.
+    """
+
+    model: Model
+    _fitted: dict[Any, Predictor] = field(default_factory=dict, compare=False)
+    most: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.model.name
+
+    @property
+    def seeded(self) -> bool:
+        """Whether two seeds can give two classifiers for the same texts."""
+        return self.model.seeded
+
+    def apart(self) -> Remembered:
+        """Return a copy with the classifiers fitted so far; those that it fits later are discarded with it."""
+        return Remembered(self.model, dict(self._fitted))
+
+    def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+        """Return a classifier that was trained on these rows."""
+        which = (tuple(train.texts), tuple(train.labels), train.pairs, seed if self.seeded else 0)
+        classifier = self._fitted.pop(which, None) or self.model.fit(train, seed)
+        self._fitted[which] = classifier
+        if self.most is not None and len(self._fitted) > self.most:
+            del self._fitted[next(iter(self._fitted))]
+        return classifier

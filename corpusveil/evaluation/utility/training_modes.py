@@ -8,7 +8,6 @@ a classifier that always predicts the most frequent training label. Utility at t
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -19,14 +18,13 @@ import numpy as np
 from scipy import stats
 
 from corpusveil.errors import BadValueError, MismatchError, ShapeError, not_a_choice
-from corpusveil.evaluation.statistics.registry import register
+from corpusveil.evaluation.statistics.statistic import register
 from corpusveil.evaluation.utility.labelled_texts import SHARES, LabelledTexts
-from corpusveil.evaluation.utility.remembered import Remembered
-from corpusveil.evaluation.utility.text_classifiers import Model
+from corpusveil.evaluation.utility.text_classifiers import Model, Remembered
 
 Mode = Literal["private-private", "private-original", "original-private"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-Score = Literal["accuracy", "micro_f1", "macro_f1"]
+Score = Literal["accuracy", "macro_f1"]
 SCORES: tuple[Score, ...] = get_args(Score)
 SCORE_NAMES: dict[Score, str] = {"accuracy": "accuracy", "macro_f1": "macro F1"}
 """The scores in reports, and their names."""
@@ -43,13 +41,12 @@ class Scores:
     """
 
     accuracy: float
-    micro_f1: float
     macro_f1: float
     floor_accuracy: float
     floor_macro_f1: float
 
     def floor(self, measure: Score) -> float:
-        """Return the constant classifier's score; its micro F1 is its accuracy."""
+        """Return the constant classifier's score."""
         return self.floor_macro_f1 if measure == "macro_f1" else self.floor_accuracy
 
 
@@ -96,11 +93,6 @@ class Summary:
     def floor(self) -> float:
         return float(np.mean(self.floors))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return fields and figures by name, for JSON."""
-        figures = ("values", "mean", "deviation", "baseline", "floor")
-        return {**dataclasses.asdict(self), **{name: getattr(self, name) for name in figures}}
-
 
 def train_and_test(train: LabelledTexts, test: LabelledTexts, model: Model, seed: int = 0) -> Scores:
     """Train on some rows and score on others."""
@@ -112,7 +104,7 @@ def score(predicted: Sequence[str], labels: Sequence[str], trained: Sequence[str
     often = Counter(trained)
     constant = [min(often, key=lambda label: (-often[label], label))] * len(labels)
     accuracy, floor = (float(np.mean(np.array(some) == np.array(labels))) for some in (predicted, constant))
-    return Scores(accuracy, accuracy, macro_f1(predicted, labels), floor, macro_f1(constant, labels))
+    return Scores(accuracy, macro_f1(predicted, labels), floor, macro_f1(constant, labels))
 
 
 def macro_f1(predicted: Sequence[str], labels: Sequence[str]) -> float:
@@ -207,39 +199,26 @@ def _released(original: LabelledTexts, private: Sequence[str] | LabelledTexts) -
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of paired differences, and its interval at ``confidence`` (Student's t)."""
+    """The mean of paired differences, and its 95 % interval (Student's t)."""
 
     mean: float
     low: float
     high: float
-    deviation: float
-    p: float
-    pairs: int
-    confidence: float
 
 
-def paired_difference(
-    a: Summary | Sequence[float], b: Summary | Sequence[float], confidence: float = 0.95
-) -> PairedDifference:
-    """Compare two summaries, a minus b, seed by seed.
+def paired_difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
+    """Compare scores seed by seed, first minus second.
 
     The interval covers noise and training on these texts. It does not cover the choice of texts; and if seeds split the
     rows anew, training sets overlap, and the interval is somewhat too narrow.
     """
-    if isinstance(a, Summary) and isinstance(b, Summary) and (a.seeds, a.measure) != (b.seeds, b.measure):
-        raise MismatchError("The summaries have different seeds or measures; compare summaries with equal ones.")
-    first, second = (np.array(side.values if isinstance(side, Summary) else side, dtype=np.float64) for side in (a, b))
-    if first.shape != second.shape or first.size < 2:
-        raise ShapeError(f"{first.size} and {second.size} values: give at least two pairs.")
-    if not 0 < confidence < 1:
-        raise BadValueError(f"confidence = {confidence}: give a number between 0 and 1.")
-    apart = first - second
-    mean, deviation = float(apart.mean()), float(apart.std(ddof=1))
-    error, free = deviation / math.sqrt(apart.size), apart.size - 1
-    half = float(stats.t.ppf((1 + confidence) / 2, free)) * error
-    p = float(2 * stats.t.sf(abs(mean) / error, free)) if error else float(mean == 0)
-    return PairedDifference(mean, mean - half, mean + half, deviation, p, apart.size, confidence)
+    if len(first) != len(second) or len(first) < 2:
+        raise ShapeError(f"{len(first)} and {len(second)} values: give at least two pairs.")
+    apart = np.subtract(first, second)
+    mean, error = float(apart.mean()), float(apart.std(ddof=1)) / math.sqrt(apart.size)
+    half = float(stats.t.ppf(0.975, apart.size - 1)) * error
+    return PairedDifference(mean, mean - half, mean + half)
 
 
-ACCURACY = register("accuracy, private to private", group="utility", place=75, tile=True, swept=True, compared=1,
+ACCURACY = register("accuracy, private to private", group="utility", tile=True, swept=True, compared=1,
     floor="always the most frequent label")  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules, sections
-from corpusveil.pipelines.settings.fields import declared, fault, is_demo
+from corpusveil.pipelines.settings.fields import DEMO_URL, declared, fault, is_demo
 
 
 class Settings(BaseModel):
@@ -30,6 +30,8 @@ class Settings(BaseModel):
     engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)
     output: sections.OutputSettings | None = None
     denoise: sections.DenoiseSettings | None = None
+    audit: sections.AuditSettings | None = None
+    evaluate: sections.EvaluateSettings | None = None
     schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
 
     @model_validator(mode="after")
@@ -64,17 +66,20 @@ class Settings(BaseModel):
                 changes.setdefault(section, {})[name] = value
         return self.changed(**changes)
 
-    def demos(self, folder: str = "") -> dict[str, Literal["space", "model"]]:
-        """Return the places that name the demo's space or model, neither a folder nor what these settings make."""
+    def with_demo(self, folder: str = "") -> Settings:
+        """Return the settings with the demo's address where they name its space or model.
+
+        A folder of that name, relative to ``folder``, comes first, and so does what these settings make there.
+        """
         made = {
             "space": self.embeddings is not None or bool(self.value("space.vectors")),
             "model": self.model is not None and bool(self.model.counts or self.value("collocations.counts")),
         }
-        return {
-            one.place: one.demo
-            for one in declared(Settings)
-            if one.demo is not None and not made[one.demo] and is_demo(self.value(one.place), folder)
-        }
+        changes: dict[str, dict[str, Any]] = {}
+        for setting in declared(Settings):
+            if setting.demo is not None and not made[setting.demo] and is_demo(self.value(setting.place), folder):
+                changes.setdefault(setting.name, {})[setting.key] = DEMO_URL
+        return self.changed(**changes)
 
     def needed(self, *names: str) -> tuple[Any, ...]:
         """Return sections that a flow requires. Raises UserError for a missing section."""

@@ -79,12 +79,12 @@ def cut(text: str) -> str:
 def elsewhere(name: str, *, exactly: bool = False) -> str:
     """Return the nearest keys of all sections as the end of a sentence, or nothing."""
     places: dict[str, list[str]] = {}
-    for one in declared(Settings):
-        places.setdefault(one.key, []).append(one.place)
+    for setting in declared(Settings):
+        places.setdefault(setting.key, []).append(setting.place)
     for parameter in parameters():
         places.setdefault(parameter, []).append(f"mechanism.{parameter}")
-    found = [name] if exactly else difflib.get_close_matches(name, places, 1, 0.7)
-    listed = [place for one in found for place in places.get(one, ())]
+    near = [name] if exactly else difflib.get_close_matches(name, places, 1, 0.7)
+    listed = [place for key in near for place in places.get(key, ())]
     return f"; did you mean {' or '.join(listed)}?" if listed else ""
 
 
@@ -93,7 +93,8 @@ def parameters(mechanism: Any = None) -> set[str]:
     from corpusveil.mechanisms import registry as mechanisms
 
     known = mechanisms.names()
-    return {one for name in ([mechanism] if mechanism in known else known) for one in mechanisms.parameters(name)}
+    chosen = [mechanism] if mechanism in known else known
+    return {parameter for name in chosen for parameter in mechanisms.parameters(name)}
 
 
 def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
@@ -121,7 +122,7 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:
-    first = min(error.errors(), key=lambda one: one["type"] == "missing")  # wrong values come before missing ones
+    first = min(error.errors(), key=lambda fault: fault["type"] == "missing")  # wrong values come before missing ones
     kind, about = first["type"], first.get("ctx", {})
     value = about.get("value", first.get("input"))
     place = about.get("place") or ".".join(map(str, (*first["loc"][:2], *filter(None, [about.get("key")]))))
@@ -131,7 +132,7 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     if not name:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
     if kind == "literal_error":
-        known = {one.place: one for one in declared(Settings)}[place].values
+        known = {setting.place: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
     if kind in _BOUNDS:
         ((_, bound),) = about.items()

@@ -26,6 +26,8 @@ BEHIND = "--"
 """The option for the arguments after two dashes on a command line."""
 DEMO = "demo"
 """The name of the space and of the model of bundled text (``pipelines/demo_space.py``)."""
+DEMO_URL = "demo://"
+"""The address of both in settings, which no folder has."""
 
 
 def is_demo(address: Any, folder: str = "") -> bool:
@@ -77,6 +79,11 @@ class Setting:
     def place(self) -> str:
         """Its section and key, as a file names it."""
         return f"{self.name}.{self.key}"
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of its commands, without a name."""
+        return "" in self.commands.values()
 
     def is_needed(self, command: str) -> bool:
         """Say whether a command requires it."""

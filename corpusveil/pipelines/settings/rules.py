@@ -31,13 +31,28 @@ NEEDS = {
     "ledger.cap_delta": "ledger.cap",
     "length.pad_growth": "length.pad",
     "length.extra": "length.epsilon",
+    "evaluate.second_private": "evaluate.second",
 }
 """Settings that mean nothing without another one."""
 
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
-    for rule in (_flow, _key, _pairs, _risk, _budget, _presets, _ledger, _text, _length, _engine, _schedule):
+    for rule in (
+        _flow,
+        _key,
+        _pairs,
+        _risk,
+        _budget,
+        _presets,
+        _ledger,
+        _text,
+        _length,
+        _engine,
+        _schedule,
+        _evaluate,
+        _audit,
+    ):
         yield from rule(settings)
 
 
@@ -62,19 +77,14 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
     if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
-        yield (
-            "budget.model",
-            (
-                "{budget.risk_of} context needs a language model of public text; add this key "
-                "(make the model with 'corpusveil model')"
-            ),
-        )
+        model = "a language model of public text; add this key (make the model with 'corpusveil model')"
+        yield "budget.model", f"{{budget.risk_of}} context needs {model}"
 
 
 def risk_model(settings: Settings) -> str | None:
     """Return the address of the language model for a risk of context; by default that of [model]."""
-    found: str | None = settings.value("budget.model") or settings.value("model.path")
-    return found
+    address: str | None = settings.value("budget.model") or settings.value("model.path")
+    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -88,14 +98,8 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
             if getattr(flow, name) != type(flow).model_fields[name].default:
                 place = f"collocations.{name}"
                 yield place, "{collocations.add_to} takes this from the earlier counts; leave it out"
-    if (
-        flow is not None
-        and flow.input
-        and flow.tokens is not None
-        and (flow.tokenizer == "word") != (flow.table is None)
-    ):
-        needs = "takes no" if flow.tokenizer == "word" else "needs a"
-        yield "collocations.table", f"{{collocations.tokenizer}} {flow.tokenizer} {needs} collocation table"
+    if flow is not None and flow.input and flow.tokens is not None:
+        yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
         yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
@@ -103,10 +107,7 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:
     given = [name for name in ("path", "environment", "test") if getattr(settings.key, name)]
     if len(given) > 1:
-        yield (
-            f"key.{given[-1]}",
-            "{key.path}, {key.environment} and {key.test} exclude each other; keep only one",
-        )
+        yield f"key.{given[-1]}", "{key.path}, {key.environment} and {key.test} exclude each other; keep only one"
 
 
 def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -176,20 +177,21 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
-    for name in ("cap", "cap_token", "cap_ldp"):
-        if getattr(ledger, name) is not None and not ledger.unit:
-            yield (
-                f"ledger.{name}",
-                "a cap limits what a privacy unit spends; add {ledger.unit}: a column such as customer_id, or content",
-            )
-            break
+    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
+    if caps and not ledger.unit:
+        unit = "add {ledger.unit}: a column such as customer_id, or content"
+        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+
+
+def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:
+    if (tokenizer == "word") != (table is None):
+        needs = "takes no" if tokenizer == "word" else "needs a"
+        yield table_place, f"{{{place}}} {tokenizer} {needs} collocation table"
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
     text = settings.settled().text
-    if (text.tokenizer == "word") != (text.collocations is None):
-        needs = "takes no" if text.tokenizer == "word" else "needs a"
-        yield "text.collocations", f"{{text.tokenizer}} {text.tokenizer} {needs} collocation table"
+    yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
         text.policy()
     except UserError as error:
@@ -200,8 +202,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
     if length.pad is not None and length.epsilon is not None:
         yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
-    if length.chosen() is None:
-        return
+    if length.chosen() is None or (settings.audit is not None and settings.output is None):
+        return  # an audit checks lengths on texts of its own, of which nothing but words is left
     from corpusveil.transforms.kernel.lengths import refuse_unsound
 
     filled = settings.settled()
@@ -224,6 +226,33 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
 
 
+def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.evaluate
+    if asked is None:
+        return
+    if asked.mechanisms and not asked.epsilons:
+        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}")
+    if asked.encoder is not None and asked.vectors is not None:
+        yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
+    columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]
+    if len(set(columns)) < len(columns):
+        names = "{evaluate.label}, {evaluate.attribute} and {evaluate.second}"
+        yield "evaluate", f"{names}: a column is named twice; give different columns"
+
+
+def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.audit
+    if asked is None:
+        return
+    if asked.documents and (asked.curve or asked.claim or asked.risks):
+        others = "{audit.curve}, {audit.claim} and {audit.risks}"
+        yield "audit.documents", f"this is for the guarantee of a single mechanism; leave {others} out"
+    if asked.risks and not asked.curve:
+        yield "audit.risks", _needs("{audit.curve}")
+    if settings.length.chosen() is not None and settings.output is None and not asked.documents:
+        yield "audit.documents", "lengths are checked on documents; add this key, or leave their policy out"
+
+
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
@@ -240,13 +269,15 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "denoise.model", "a language model of public text is needed; add this key or {model}"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
+    if settings.audit is not None and space is None:
+        yield "space", "this section is missing; {audit} needs the space of the mechanism"
+    if settings.evaluate is not None and settings.evaluate.path is None:
+        yield "evaluate.path", "this key is missing"
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
-            yield (
-                "collocations.counts",
-                "nothing is made from {collocations.input}; add this key or {collocations.tokens}",
-            )
-    elif not release and model is None and denoise is None and not (space is not None and space.vectors):
+            advice = "add this key or {collocations.tokens}"
+            yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
+    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

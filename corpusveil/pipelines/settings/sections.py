@@ -41,6 +41,11 @@ STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
+EVALUATE = "evaluate release"
+PAIRS, WORDS, LEVEL = 14, 192, 0.05
+"""An audit compares so many pairs by samples, or words by laws, and refutes a true guarantee with this chance."""
+DOCUMENTS = 10_000
+"""The number of documents to evaluate."""
 
 
 def _weights(given: Any) -> Any:
@@ -75,9 +80,9 @@ class CollocationsSettings(Section):
         "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
         commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
     tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on "
-        "each line.",
-        None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Where")
+        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on each "
+        "line.", None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL",
+        group="Where")
     max_n: int = key("The longest n-grams, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
     min_count: int = key("Leave out n-grams that occur less often.", 5, commands=("count",), ge=1)
     hyphens: Hyphens | None = key(
@@ -127,11 +132,10 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space "
-        "of bundled text.", path=True, demo="space",
-        commands={"space": "output", "privatize": "space", "denoise": "space", "preview": "space"},
-        needed=("space", "privatize", "denoise"), metavar="URL",
-        group="Where")
+        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space of bundled "
+        "text.", path=True, demo="space",
+        commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
+        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
         "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
@@ -144,15 +148,15 @@ class SpaceSettings(Section):
     union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
     importance: str | None = key(
-        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others "
-        "and is changed less.", None, path=True, metavar="FILE")
+        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others and "
+        "is changed less.", None, path=True, metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count a line.", None,
         path=True, metavar="URL")
     balance: float | None = key(
-        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. "
-        "0: no weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors "
-        "are unchanged.", None, ge=0)
+        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
+        "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
+        "unchanged.", None, ge=0)
     seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
@@ -162,8 +166,7 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True,
-        demo="model",
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, demo="model",
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
@@ -189,11 +192,11 @@ class DenoiseSettings(Section):
         "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
         needed=True, metavar="URL", demo="model")
     collocations: str | None = key(
-        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None,
-        path=True, metavar="URL", group="Text")
+        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
+        metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
-        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of "
-        "context (fast).", "words")
+        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of context "
+        "(fast).", "words")
     candidates: int = key("Candidate originals for each word.", 32, ge=1)
     width: int = key("Candidates that are also scored in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -215,18 +218,14 @@ class CorpusSettings(Section):
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
         'called all is written in double quotes, "all".', [], metavar="COLUMN", form=WORD)
-    separator: Separator = key(
-        "The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
+    separator: Separator = key("The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL")
     name: str | None = key(
-        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger a "
-        "name space, for values of {ledger.unit} that are unique in this corpus only.", None,
-        commands=dict.fromkeys(SHOWING, "corpus"),
-        metavar="NAME",
-        form=WORD,
-        group="Records")
+        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger "
+        "a name space, for values of {ledger.unit} that are unique in this corpus only.", None,
+        commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", form=WORD, group="Records")
 
 
 class MechanismSettings(Section):
@@ -237,9 +236,7 @@ class MechanismSettings(Section):
 
     name: str = key(
         "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        needed=("privatize",),
-        metavar="NAME",
-        form="[a-z0-9]+(?:-[a-z0-9]+)*")
+        needed=("privatize",), metavar="NAME", form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -276,14 +273,13 @@ class BudgetSettings(Section):
     risk_of: RiskOf = key(
         "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
     model: str | None = key(
-        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the "
-        "model of [model].", None, path=True, metavar="URL", demo="model")
+        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the model "
+        "of [model].", None, path=True, metavar="URL", demo="model")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
-        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example "
-        "0.000001.", None,
-        ge=1e-10, lt=1)
+        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example 0.000001.",
+        None, ge=1e-10, lt=1)
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
@@ -296,7 +292,8 @@ class BudgetSettings(Section):
     strategy: str | None = key(
         "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
         choices="corpusveil.transforms.release.presets:STRATEGIES")
-    profile: str | None = key("The settings of a published study.", None, metavar="NAME",
+    profile: str | None = key(
+        "The settings of a published study.", None, metavar="NAME",
         choices="corpusveil.transforms.release.presets:PROFILES")
     average_words: float | None = key(
         "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
@@ -327,8 +324,8 @@ class TextSettings(Section):
     case: Literal["lower", "restore"] = key(
         "Whether replacements take the capitals of the input; restore discloses where capitals were.", "lower")
     hyphens: Hyphens = key(
-        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was "
-        "made from.", "split")
+        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
+        "from.", "split")
     markup: Markup = key(
         "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
         "without attributes, and so discloses them.", "words")
@@ -345,21 +342,21 @@ class LengthSettings(Section):
     """How many words documents are released with; without this section, their own number."""
 
     GROUP: ClassVar[Group] = "How private"
-    COMMANDS = SHOWING
+    COMMANDS = (*SHOWING, "audit")
 
     pad: int | None = key(
-        "Pad every document with words drawn from public counts, to a multiple of this number of words. The "
-        "token count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
+        "Pad every document with words drawn from public counts, to a multiple of this number of words. The token "
+        "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
     pad_growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
         1.0, ge=1, le=100)
     epsilon: float | None = key(
-        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this epsilon "
-        "per word, 0.001 to 20. Documents are padded or cut at their end.", None,
-        commands=dict.fromkeys(SHOWING, "length_epsilon"), ge=0.001, le=20)
+        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this "
+        "epsilon per word, 0.001 to 20. Documents are padded or cut at their end.", None,
+        commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
         "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
-        commands=dict.fromkeys(SHOWING, "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
+        commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
 
     def chosen(self) -> Length | None:
         """Return the requested policy."""
@@ -377,8 +374,7 @@ class KeySettings(Section):
 
     path: str | None = key(
         "The key file. Default: a key is made for this output.", None, path=True,
-        commands=dict.fromkeys(SHOWING, "key"),
-        metavar="PATH", often=True)
+        commands=dict.fromkeys(SHOWING, "key"), metavar="PATH", often=True)
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
     test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
@@ -393,17 +389,16 @@ class LedgerSettings(Section):
         "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
         often=True)
     unit: list[str] = key(
-        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, where "
-        "an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for "
-        "each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
+        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, "
+        "where an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps "
+        "hold for each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_delta: float | None = key(
-        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and metrics, "
-        "between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.", None,
-        ge=1e-10,
-        lt=1)
+        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and "
+        "metrics, between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.",
+        None, ge=1e-10, lt=1)
     cap_token: float | None = key(
         "The most that the costliest tokens of a unit's documents may spend in one metric; set {ledger.cap_ldp} as "
         "well.", None, gt=0)
@@ -472,8 +467,7 @@ class OutputSettings(Section):
     on_bad_rows: OnBadRows = key(
         "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
-        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the "
-        "first.",
+        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the first.",
         "independent", group="How private")
     accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="How private")
     rows_per_task: int | None = key(
@@ -484,6 +478,116 @@ class OutputSettings(Section):
     log: str | None = key(
         "Append events to this file, a JSON object a line: numbers, no text. '-' is standard error. Private.", None,
         path=True, metavar="PATH", group="Records")
+
+
+class EvaluateSettings(Section):
+    """A release beside its original: what it discloses, and how useful it still is."""
+
+    COMMANDS = (EVALUATE,)
+
+    original: str | None = key(
+        "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
+        commands={EVALUATE: ""}, needed=True, metavar="ORIGINAL", group="Where")
+    private: str | None = key(
+        "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
+        path=True, commands={EVALUATE: ""}, needed=True, metavar="PRIVATE", group="Where")
+    path: str | None = key(
+        "The report: a new folder or URL.", None, path=True, commands={EVALUATE: "output"}, needed=True, metavar="URL",
+        group="Where")
+    collocations: str | None = key(
+        "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
+        metavar="URL", group="Where")
+    text: str | None = key(
+        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN", form=WORD)
+    private_text: str | None = key(
+        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN", form=WORD)
+    id: str | None = key(
+        "A column of both that identifies documents. Default: position.", None, metavar="COLUMN", form=WORD)
+    label: str | None = key(
+        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN", form=WORD)
+    attribute: str | None = key(
+        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN", form=WORD)
+    second: str | None = key(
+        "A column of the original with the second texts of pairs.", None, metavar="COLUMN", form=WORD)
+    second_private: str | None = key(
+        "A release or files with the private second texts. Default: second texts stay as they are.", None, path=True,
+        metavar="URL")
+    epsilons: list[float] = key(
+        "Also try this epsilon, under throwaway keys. Repeatable.", [], commands={EVALUATE: "epsilon"},
+        metavar="NUMBER")
+    mechanisms: list[str] = key(
+        "Also try this mechanism in the same space, at each {evaluate.epsilons}. Repeatable.", [],
+        commands={EVALUATE: "mechanism"}, metavar="NAME")
+    models: list[str] = key(
+        "Model and attacker: tfidf (default) or vectors, with logistic regression, or the folder of a transformers "
+        "model to fine-tune. Repeatable; the first is also used at further epsilons.", [],
+        commands={EVALUATE: "model"}, metavar="NAME")
+    leaked_keys: list[str] = key(
+        "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
+        commands={EVALUATE: "leaked_key"}, metavar="PATH")
+    corpus: str | None = key(
+        "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
+        "[corpus].", None, metavar="NAME", form=WORD)
+    seeds: int = key("Number of splits, and of keys for further epsilons.", 5, ge=2)
+    documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
+    counts: str | None = key(
+        "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")
+    encoder: str | None = key("A sentence encoder on this machine: a folder or package.", None, metavar="PATH")
+    vectors: str | None = key(
+        "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
+        "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
+        metavar="FILE")
+    causal: list[str] = key(
+        "A causal language model on this machine, for perplexity: a folder.", [], path=True, metavar="PATH")
+    words: str | None = key(
+        "A list of words, one a line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
+        metavar="URL")
+    separator: Separator | None = key(
+        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
+        "[corpus].", None)
+    publishable: bool = key(
+        "Leave out all texts and all figures that were counted in the input.", default=False)
+
+
+class AuditSettings(Section):
+    """A check of a guarantee, on exact laws if there are any, otherwise on samples; or curves by epsilon."""
+
+    GROUP: ClassVar[Group] = "How private"
+    COMMANDS = ("audit",)
+
+    mechanisms: list[str] = key(
+        "The mechanism; with {audit.curve}, any number of mechanisms. Default in a file: that of [mechanism].", [],
+        commands={"audit": "mechanism"}, needed=True, metavar="NAME")
+    parameters: list[str] = key(
+        "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
+    epsilons: list[float] = key(
+        "Epsilon of a word. With {audit.curve}: the grid. Default in a file: the epsilon of [budget].", [],
+        commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
+    claim: bool = key("Check what its paper claims instead.", default=False)
+    draws: int | None = key(
+        "Draws of each word if laws are sampled. Default: 100,000, or 5,000 if draws are slow.", None, ge=1000)
+    pairs: int = key("Pairs of words to compare, if there is no exact law.", PAIRS, ge=1)
+    level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
+    words: int = key("Words to compare, if there is an exact law.", WORDS, ge=2)
+    curve: bool = key("Show the retention and the risk of words, by epsilon.", default=False)
+    inputs: int | None = key(
+        "With {audit.curve}: use this many of the most frequent words as inputs. Default: all words, which for a "
+        "mechanism on vectors takes time in proportion to the square of their number.", None, ge=1)
+    risks: list[float] = key(
+        "With {audit.curve}: add the epsilon that 'privatize --risk' chooses for this share. Repeatable.", [],
+        commands={"audit": "risk"}, metavar="SHARE")
+    documents: list[int] = key(
+        "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
+        "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")
+    per: Literal["token", "document"] = key(
+        "With {audit.documents}: whether epsilon is for a token or a document.", "token")
+    delta: float = key("With {audit.documents}: the delta of (epsilon, delta).", 1e-6, ge=1e-10, lt=1)
+    distance: float = key(
+        "With {audit.documents}: the distance by which words may differ. inf: any two words.", 1.0, gt=0,
+        allow_inf_nan=True)
+    path: str | None = key(
+        "Write JSON to this file; with {audit.curve}, write JSON and a page to this folder.", None, path=True,
+        commands={"audit": "output"}, metavar="URL", group="Where")
 
 
 class ScheduleSettings(Section):

@@ -28,7 +28,6 @@ class Document:
     """The settings of a file, and how they are written there.
 
     Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
-    ``demo`` stays where it names what the demo makes (``demo_space.py``).
     ``written`` has them as they stand in the file, by which what was made of it is known again.
     """
 
@@ -42,9 +41,8 @@ class Document:
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield every path as in the file, with its key."""
-        for one in _places():
-            value = self.written.value(one.place)
-            yield from ((one.place, path) for path in listed(value))
+        for setting in _places():
+            yield from ((setting.place, path) for path in listed(self.written.value(setting.place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ class _Reading:
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         section, dot, name = place.partition(".")
         named = f"{section}.{_shown(name)}" if dot else self.name(place)
-        told = "" if value is None else f" = {shown(value)}"
-        return kind(f"{self.file}, {named}{told}: {sentence}{'' if sentence.endswith('?') else '.'}")
+        given = "" if value is None else f" = {shown(value)}"
+        return kind(f"{self.file}, {named}{given}: {sentence}{'' if sentence.endswith('?') else '.'}")
 
 
 def read(file: str) -> Document:
@@ -106,7 +104,7 @@ def _ended(hint: str) -> str:
 
 
 def _places() -> Iterator[Setting]:
-    return (one for one in declared(Settings) if one.path)
+    return (setting for setting in declared(Settings) if setting.path)
 
 
 def is_here(path: str) -> bool:
@@ -115,19 +113,19 @@ def is_here(path: str) -> bool:
 
 
 def located(settings: Settings, folder: str) -> Settings:
-    """Return settings with relative paths resolved from a folder."""
+    """Return settings with relative paths resolved from a folder, and with the demo's addresses."""
 
     def whole(path: str) -> str:
         return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
 
-    sections: dict[str, dict[str, Any]] = {}
-    demos = settings.demos(folder)
-    for one in _places():
-        value = settings.value(one.place)
-        if value and one.place not in demos:
-            found = [whole(path) for path in value] if isinstance(value, list) else whole(value)
-            sections.setdefault(one.name, {})[one.key] = found
-    return settings.changed(**sections)
+    settings = settings.with_demo(folder)
+    changes: dict[str, dict[str, Any]] = {}
+    for setting in _places():
+        value = settings.value(setting.place)
+        if value:
+            paths = [whole(path) for path in value] if isinstance(value, list) else whole(value)
+            changes.setdefault(setting.name, {})[setting.key] = paths
+    return settings.changed(**changes)
 
 
 def written(document: Document) -> str:
@@ -148,8 +146,8 @@ def value_of(value: Any) -> str:
     """Return a value as TOML has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    told = json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
-    return told.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
+    text = json.dumps(value, ensure_ascii=False)  # texts, numbers and lists of them are written alike
+    return text.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
 
 
 def template() -> str:
@@ -162,33 +160,34 @@ def template() -> str:
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
         lines += ["", f"# [{section}]", f"# {doc}"]
-        for one in declared(Settings):
-            if one.name == section:
+        for setting in declared(Settings):
+            if setting.name == section:
                 lines += [
-                    *(f"# # {line}" for line in textwrap.wrap(_help(one), _WIDTH)),
-                    f"# {one.key} = {_example(one)}",
+                    *(f"# # {line}" for line in textwrap.wrap(_help(setting), _WIDTH)),
+                    f"# {setting.key} = {_example(setting)}",
                 ]
     return "\n".join(lines) + "\n"
 
 
-def _help(one: Setting) -> str:
-    values = f" One of: {', '.join(one.values)}." if one.values else ""
-    needed = one.needed and "Default in a file" not in one.help()  # a command needs it, a file does not
-    return f"{one.help()}{values}{' Required.' if needed else ''}"
+def _help(setting: Setting) -> str:
+    values = f" One of: {', '.join(setting.values)}." if setting.values else ""
+    needed = setting.needed and "Default in a file" not in setting.help()  # a command needs it, a file does not
+    return f"{setting.help()}{values}{' Required.' if needed else ''}"
 
 
-def _example(one: Setting) -> str:
+def _example(setting: Setting) -> str:
     """Return the default of a key, or an example."""
-    if one.default not in (None, []):
-        return value_of(one.default)
-    if one.values:
-        return value_of(one.values[0])
-    is_share = any(hasattr(bound, "lt") for bound in one.info.metadata)
-    least = max([1, *(bound.ge for bound in one.info.metadata if hasattr(bound, "ge"))])
-    text = f"path/of/{one.name if one.key == 'path' else one.key}" if one.path else one.key
+    if setting.default not in (None, []):
+        return value_of(setting.default)
+    if setting.values:
+        return value_of(setting.values[0])
+    is_share = any(hasattr(bound, "lt") for bound in setting.info.metadata)
+    least = max([1, *(bound.ge for bound in setting.info.metadata if hasattr(bound, "ge"))])
+    text = f"path/of/{setting.name if setting.key == 'path' else setting.key}" if setting.path else setting.key
     examples: Mapping[Any, Callable[[], Any]] = {
         float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
+        list[float]: lambda: [1.0],
     }  # fmt: skip
-    if one.place == "mechanism.name":
+    if setting.place == "mechanism.name":
         return value_of("ring-geometric")
-    return value_of(examples.get(one.kind, lambda: text)())
+    return value_of(examples.get(setting.kind, lambda: text)())

@@ -1,1 +1,1 @@
-"""The batch kernel and its parts: picking, lengths, surrogates."""
+"""The batch kernel and its parts: lengths, surrogates."""

@@ -16,11 +16,12 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, keyed_tags
+from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
@@ -40,7 +41,6 @@ from corpusveil.text.text_writer import (
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.kernel.lengths import at_released_length, fillers_of, length_epsilon
-from corpusveil.transforms.kernel.picking import Picked, picked
 from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
@@ -48,6 +48,57 @@ KERNEL_VERSION = 2
 
 
 _scratch = Scratch()
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """The K tokens that an action is for, of which documents they are, where in these, and their ids; int32 [K]."""
+
+    index: npt.NDArray[np.int32]
+    documents: npt.NDArray[np.int32]
+    positions: npt.NDArray[np.int32]
+    ids: npt.NDArray[np.int32]
+
+    def draws(self, key: DrawKey, tags: npt.NDArray[np.uint64]) -> Draws:
+        """Return what these tokens draw."""
+        return Draws(key, tags, self.documents, self.positions)
+
+
+@compiled
+def _pick(
+    roles: Any, actions: Any, action: int, ids: Any, offsets: Any,
+    index: Any, documents: Any, positions: Any, words: Any,
+) -> Any:  # fmt: skip
+    """List the tokens with one action: which, of which document, at which position, their ids; return how many."""
+    wanted = 0  # a bit for each role
+    for role in range(actions.size):
+        wanted |= (actions[role] == action) << role
+    n = np.int64(0)
+    for document in range(offsets.size - 1 if wanted else 0):
+        first = offsets[document]
+        for t in range(first, offsets[document + 1]):
+            index[u(n)] = t
+            documents[u(n)] = document
+            positions[u(n)] = t - first
+            words[u(n)] = ids[u(t)]
+            n += (wanted >> np.int64(roles[u(t)])) & 1  # written over by the next unless it is one
+    return n
+
+
+def picked(
+    tokens: Tokens, roles: npt.NDArray[np.uint8], actions: npt.NDArray[np.uint8], action: int, before: int = 0
+) -> Picked:
+    """Return the tokens that an action is for; they hold until the next ones of this action are asked for.
+
+    ``before`` is how many tokens of the document precede these, of which it is a part.
+    """
+    names = ("index", "documents", "positions", "words")
+    lists = [_scratch.array(f"{name} of {action}", len(tokens), np.int32) for name in names]
+    size = _pick(roles, actions, action, tokens.ids, tokens.offsets, *lists)
+    chosen = Picked(*(values[:size] for values in lists))
+    if before:
+        np.add(chosen.positions, before, out=chosen.positions)
+    return chosen
 
 
 @functools.lru_cache(maxsize=2)
@@ -165,7 +216,7 @@ class Kernel:
         read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
         noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
-        found: list[Readings] = []
+        spent: list[Readings] = []
         for first, last in chunks(places):
             part = read.part(first, last)
             runs, roles, _, words = self._parsed(prepared, part)
@@ -179,11 +230,11 @@ class Kernel:
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
-            bounds = np.array([_bound(self.mechanism, float(one), unknown) for one in different])
+            bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
             drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64)
             drawn[drawn > 0] *= unknown  # which may be infinite
-            found.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
-        whole = with_length(joined(found), length_epsilon(self.length))
+            spent.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
+        whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
     def _parsed(

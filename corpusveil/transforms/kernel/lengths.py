@@ -64,7 +64,7 @@ def disclosed(policy: TextPolicy, length: Length | None) -> tuple[str, ...]:
 
 def without_token_count(shown: tuple[str, ...], length: Length | None) -> tuple[str, ...]:
     """Return a mechanism's disclosures, without the number of tokens if a length policy hides it."""
-    return shown if length is None else tuple(one for one in shown if one != DOCUMENT_LENGTH)
+    return shown if length is None else tuple(name for name in shown if name != DOCUMENT_LENGTH)
 
 
 def filler_weights(space: Space, policy: TextPolicy) -> npt.NDArray[np.uint64]:

@@ -43,9 +43,9 @@ def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
         texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
     data, documents = string_buffers(texts)
     tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
-    found = np.empty(len(texts), dtype=_TAG)
-    found["low"], found["high"], found["row"] = tags[:, 0], tags[:, 1], rows
-    return found
+    packed = np.empty(len(texts), dtype=_TAG)
+    packed["low"], packed["high"], packed["row"] = tags[:, 0], tags[:, 1], rows
+    return packed
 
 
 @dataclass(slots=True)
@@ -58,8 +58,8 @@ class Noting:
 
     def add(self, batch: Batch) -> None:
         """Take the documents of a batch."""
-        found = content_tags(self.secret, batch.texts, batch.numbers)
-        self._found.append(found[found["low"] & np.uint64((1 << self.thin) - 1) == 0])
+        tags = content_tags(self.secret, batch.texts, batch.numbers)
+        self._found.append(tags[tags["low"] & np.uint64((1 << self.thin) - 1) == 0])
 
     def data(self) -> bytes:
         """Return the collected tags."""
@@ -201,8 +201,12 @@ def count(tags: Iterable[Tags]) -> Copies:
 def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
     """Count the copies among the documents with recorded tags, portion by portion."""
     noted = [task for task in tasks if files.exists(records.address(stem(task) + TAGS))]
-    found = [_counted(tags) for tags in _portions(records, noted)]
-    return Copies(sum(one.documents for one in found), sum(one.copies for one in found), max(one.most for one in found))
+    portions = [_counted(tags) for tags in _portions(records, noted)]
+    return Copies(
+        sum(portion.documents for portion in portions),
+        sum(portion.copies for portion in portions),
+        max(portion.most for portion in portions),
+    )
 
 
 def _counted(tags: Tags) -> Copies:

@@ -119,9 +119,9 @@ class Finish:
             for name in files.listing(job.records.address(part)):
                 files.remove(job.records.address(part, name))
         _sweep(job)
-        found = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
+        written = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
         self._tidy()
-        return found
+        return written
 
     def _tidy(self) -> None:
         for part in (COPIES, DROPS):
@@ -382,8 +382,8 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
     """Return the figures of copies, for the records."""
     if job.drops is not None:
         return {}
-    found = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
-    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(found)}}
+    copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
+    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
 
 
 def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
@@ -428,8 +428,9 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         corpus=job.corpus,
         configuration=release.configuration(),
     )
+    # The output is looked at before the claim is read: the other way round, a run that claims in between looks foreign.
     written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json", Claim)  # after checking the output: an equal run may be starting right now
+    theirs = job.records.read("run.json", Claim)
     if theirs is None:
         if written:
             raise InUseError(

@@ -109,13 +109,15 @@ def denoise(
     records = Records(output.rstrip("/") + WORK)
     if files.exists(files.join(output, "manifest.json")):
         return _already(output, digest, began)
-    told = source["configuration"]["columns"]
-    every = told["keep"] == ["*"]
+    read = source["configuration"]["columns"]
+    every = read["keep"] == ["*"]
     columns = Columns(
-        told["text"], None, () if every else tuple(told["keep"]), others="keep" if every else "drop",
-        separator=told.get("separator", "comma"),
+        read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",
+        separator=read.get("separator", "comma"),
     )  # fmt: skip
-    shards = find_shards([files.join(release, one["name"]) for one in source["shards"]], files.join(release, "data"))
+    shards = find_shards(
+        [files.join(release, shard["name"]) for shard in source["shards"]], files.join(release, "data")
+    )
     engine = engine or _Here()
     tasks = plan(shards, None, None, engine.slots)
     job = ShardJob(
@@ -145,12 +147,12 @@ def denoiser_of(
     search: Search,
 ) -> Denoiser:
     """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
-    told = source["configuration"]
-    if space.digest != told["space"]:
+    configured = source["configuration"]
+    if space.digest != configured["space"]:
         raise MismatchError(
-            f"{where}: this release was made with another space ({told['space'][:16]}…); give that space."
+            f"{where}: this release was made with another space ({configured['space'][:16]}…); give that space."
         )
-    joined = told.get("collocations")
+    joined = configured.get("collocations")
     if joined != (None if collocations is None else collocations.digest):
         need = (
             "without collocations; leave them out"
@@ -158,15 +160,15 @@ def denoiser_of(
             else f"with the collocations {joined[:16]}…; give these"
         )
         raise MismatchError(f"{where}: this release was made {need}.")
-    named = dict(told["mechanism"])
+    named = dict(configured["mechanism"])
     try:
         mechanism: Mechanism = make(named.pop("name"), space, **named)
-        budget, policy = Budget(**told["budget"]), TextPolicy(**told["text"])
+        budget, policy = Budget(**configured["budget"]), TextPolicy(**configured["text"])
     except (TypeError, ValueError):
         raise BadRecordError(
             f"{where}: the manifest is damaged or was written by another version of corpusveil; restore it."
         ) from None
-    return Denoiser(mechanism, budget, policy, model, search, collocations, told["tokenizer"])
+    return Denoiser(mechanism, budget, policy, model, search, collocations, configured["tokenizer"])
 
 
 def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, Any]:
@@ -222,9 +224,9 @@ def _source(release: str) -> dict[str, Any]:
     source = read_manifest(release)
     if "denoised" in source:
         raise MismatchError(f"{release}: this release is already denoised; name the release that it was made from.")
-    for one in source["shards"]:
-        if not files.exists(files.join(release, one["name"])):
-            raise NotMadeError(f"{release}: {one['name']} is missing; copy the whole release again.")
+    for shard in source["shards"]:
+        if not files.exists(files.join(release, shard["name"])):
+            raise NotMadeError(f"{release}: {shard['name']} is missing; copy the whole release again.")
     return source
 
 

@@ -129,21 +129,23 @@ def sentences(figures: Sequence[DocumentFigure], by: str, noun: str = "words") -
     if not figures:
         return []
     delta = figures[0].delta
-    each = "; ".join(f"{one.words:,} {noun}: {figure(one.epsilon)} (pure {figure(one.pure)})" for one in figures)
+    each = "; ".join(
+        f"{shown.words:,} {noun}: {figure(shown.epsilon)} (pure {figure(shown.pure)})" for shown in figures
+    )
     compared = f"(epsilon, delta) of documents at delta = {delta:g}, compared with {neighbors(figures[0])}"
     longest = figures[0].longest_unit
     worst = "" if longest == 1 else f", for the worst units of at most {longest} words"
     return [f"{compared}; epsilon {by}{worst}: {each}."]
 
 
-def neighbors(one: DocumentFigure) -> str:
+def neighbors(of: DocumentFigure) -> str:
     """Say which documents a figure compares."""
-    apart = "by any distance" if math.isinf(one.distance) else f"by a distance of at most {one.distance:g}"
-    if one.length_epsilon is None:
+    apart = "by any distance" if math.isinf(of.distance) else f"by a distance of at most {of.distance:g}"
+    if of.length_epsilon is None:
         return f"documents with the same number of tokens in which each known word differs {apart}"
-    if not math.isinf(one.distance):  # a filler can be any word, at any distance
+    if not math.isinf(of.distance):  # a filler can be any word, at any distance
         return f"documents with the same number of words of their own in which each known word differs {apart}"
     ends = (
-        "end at most one word earlier or later" if one.length_epsilon else "are released with the same number of words"
+        "end at most one word earlier or later" if of.length_epsilon else "are released with the same number of words"
     )
     return f"documents of known words only, which may all differ, that {ends}"

@@ -176,13 +176,13 @@ def _sentence(
 ) -> tuple[str, int | None, list[_Token]]:
     """Return the sentence of which the space knows most words, the word to show, and the tokens; empty without one."""
     prepared = prepare(mechanism.space, policy, collocations)
-    found: tuple[str, int | None, list[_Token]] = ("", None, [])
+    shown: tuple[str, int | None, list[_Token]] = ("", None, [])
     most = LEAST_KNOWN
     for sentence, word in SENTENCES:
         data, documents = string_buffers(pa.array([sentence], pa.large_string()))
         tokens = prepared.tokenizer.tokens(data, documents)
         known = float((tokens.ids[tokens.classes == WORD] >= 0).mean())
-        if known < most or (found[0] and known == most):
+        if known < most or (shown[0] and known == most):
             continue
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
@@ -194,8 +194,8 @@ def _sentence(
         ]
         replaced = [token for token in listed if token.action == PRIVATIZE]
         looked_at = max(replaced, key=lambda token: (token.text.lower() == word, len(token.text)), default=None)
-        found, most = (sentence, None if looked_at is None else looked_at.id, listed), known
-    return found
+        shown, most = (sentence, None if looked_at is None else looked_at.id, listed), known
+    return shown
 
 
 def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[tuple[Chip, ...], bool]:
@@ -239,8 +239,8 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, 
     of_context, slow = risk is not None and risk.risk_of == "context", len(mechanism.space) >= MANY_WORDS
     if not isinstance(mechanism, OnLists) or (not is_release and (of_context or slow)):
         return None
-    found = word_risk(mechanism, epsilon)
-    return Guess(round(found.share, DIGITS), round(found.blind, DIGITS))
+    guessed = word_risk(mechanism, epsilon)
+    return Guess(round(guessed.share, DIGITS), round(guessed.blind, DIGITS))
 
 
 def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:

@@ -120,6 +120,7 @@ class ShardJob(Work[Shard]):
             counting = CountingFile(sink)
             writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
+            # Memory holds one batch: each is written before the next is read.
             for batch in batches:
                 if left_out is None:
                     noting.add(batch)
@@ -132,6 +133,7 @@ class ShardJob(Work[Shard]):
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
+                # A block ends by the number of its rows in the input, so bad and dropped rows move no later block.
                 if row % BLOCK_ROWS == 0:
                     writer.end_block()
                 if time.monotonic() - beat > HEARTBEAT_SECONDS:
@@ -144,6 +146,7 @@ class ShardJob(Work[Shard]):
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
                 counting.end_shard(task.suffix)
+            # Inside the context: an error here leaves no output, since a file appears when its context ends.
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)

@@ -101,9 +101,9 @@ def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
     address = files.join(output, MANIFEST)
     data = files.read_bytes(address)
-    if (told := Versioned.of(data)) is not None and told.version > VERSION:
+    if (header := Versioned.of(data)) is not None and header.version > VERSION:
         raise VersionError(
-            f"{address}: this manifest has version {told.version}, and this corpusveil reads version {VERSION}; "
+            f"{address}: this manifest has version {header.version}, and this corpusveil reads version {VERSION}; "
             "install a later corpusveil."
         )
     if Manifest.of(data) is None:

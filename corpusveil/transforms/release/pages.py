@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from corpusveil.budget.budget import written
 from corpusveil.display import figure
@@ -23,8 +25,34 @@ from corpusveil.transforms.release.statement import in_brief
 SHOWN_FILES = 200
 SHOWN_SHARDS = 10
 PRIVATE = "report.html"
-SHARED = ("page.html", "pictures.html")
+WARNING = "DO NOT PUBLISH: counts computed from private text"
+SHARED = ("page.html", "blocks.html")
 """Templates that pages of other packages extend and import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a page below its title: text, a chart with its legend, a table, notes.
+
+    A cell of ``rows`` is a text or several lines; a row of one cell is a heading. The columns ``numbers`` are numbers.
+    """
+
+    title: str
+    text: str = ""
+    chart: Markup | None = None
+    legend: Markup | None = None
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str | Sequence[str]]] = ()
+    numbers: Collection[int] = ()
+    look: str = ""
+    notes: Sequence[str] = ()
+    folded: bool = False
+
+
+def render_blocks(title: str, intro: str, blocks: Sequence[Block], *, warning: str = "") -> str:
+    """Return a page of blocks; ``warning`` says on top why it is not to be published."""
+    page = environment().get_template("page.html")
+    return page.render(title=title, intro=intro, blocks=blocks, warning=warning)
 
 
 def public_page(output: str) -> str:
@@ -66,8 +94,8 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     words = f"epsilon {given['epsilon']:.4g} a {given['per']}"
     if given["per"] == "document":
         words += f", shared {given['allocation']}"
-    told = manifest["guarantee"]
-    brief = "" if told["epsilon"] is None else in_brief(told["plain_ldp"], given["epsilon"], given["per"])
+    guarantee = manifest["guarantee"]
+    brief = "" if guarantee["epsilon"] is None else in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
     tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
     which = counted(given, tokenizer, released="length" in manifest["configuration"])
@@ -82,16 +110,14 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
     """Return the page of counts from the input; it quotes no text, and is as private as the input."""
     tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
+    meter = Markup('<meter value="{}">{}</meter>')
     classes = [
-        {
-            "name": name.replace("_", " "),
-            "policy": policy.get(name, "privatize"),
-            "tokens": tokens[name],
-            "fraction": tokens[name] / whole,
-            "share": _share(tokens[name], whole),
-        }
+        (
+            name.replace("_", " "), policy.get(name, "privatize"), f"{tokens[name]:,}", _share(tokens[name], whole),
+            meter.format(tokens[name] / whole, _share(tokens[name], whole)),
+        )
         for name in ROLE_NAMES
-    ]
+    ]  # fmt: skip
     privatized, unchanged = totals.privatized, totals.unchanged
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
@@ -104,32 +130,37 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
     if "length" in manifest["configuration"]:
         own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
         facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
-    slowest = sorted(shards, key=lambda one: -one.seconds)[:SHOWN_SHARDS]
+    slowest = sorted(shards, key=lambda shard: -shard.seconds)[:SHOWN_SHARDS]
     rows = [
-        {
-            "name": one.output.name,
-            "seconds": one.seconds,
-            "documents": one.counts.documents,
-            "tokens": one.counts.tokens_written,
-        }
-        for one in slowest
+        (shard.output.name, f"{shard.seconds:,.1f}", f"{shard.counts.documents:,}", f"{shard.counts.tokens_written:,}")
+        for shard in slowest
     ]
-    page = environment(__package__, "private.html").get_template("private.html")
-    return page.render(t=totals, name=manifest["spends"]["name"], classes=classes, facts=facts, slowest=rows)
+    intro = (
+        f"Release {manifest['spends']['name']}: {totals.documents:,} documents written, {totals.tokens_written:,} "
+        "tokens."
+    )
+    blocks = (
+        Block("Tokens by class and policy", heads=("Class", "Policy", "Tokens", "Share of tokens", ""), rows=classes,
+              numbers=(2, 3)),
+        Block("What the mechanism did", rows=facts),
+        Block("Slowest shards", heads=("Shard", "Seconds", "Documents", "Tokens written"), rows=rows,
+              numbers=(1, 2, 3)),
+    )  # fmt: skip
+    return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
 
 
 def _copies(manifest: dict[str, Any], totals: Totals) -> str:
     if totals.copies is None:
         return f"{totals.dropped:,} were left out"
-    found = totals.copies
-    told = f"{found['copies']:,} of {found['documents']:,} documents repeat an earlier one"
-    if found["one_in"] > 1:
-        told += f" (in a sample of one document in {found['one_in']:,}, chosen by content)"
-    if found["most"] > 1:
-        told += f"; the most frequent text occurs {found['most']:,} times"
+    copies = totals.copies
+    sentence = f"{copies['copies']:,} of {copies['documents']:,} documents repeat an earlier one"
+    if copies["one_in"] > 1:
+        sentence += f" (in a sample of one document in {copies['one_in']:,}, chosen by content)"
+    if copies["most"] > 1:
+        sentence += f"; the most frequent text occurs {copies['most']:,} times"
         if manifest["configuration"].get("duplicates", "independent") == "independent":
-            told += ", and spent that many budgets"
-    return told
+            sentence += ", and spent that many budgets"
+    return sentence
 
 
 def _share(part: int, whole: int) -> str:
@@ -154,5 +185,5 @@ def environment(package: str = __package__, *names: str) -> jinja2.Environment:
         loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     made.filters["percent"] = percent
-    made.globals["samples"] = SAMPLES
+    made.globals |= {"samples": SAMPLES, "warning": ""}
     return made

@@ -76,27 +76,27 @@ class Forecast(Shown):
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""
         read, written = (f"{size / MIB:,.1f} MiB" for size in (self.bytes_read, self.bytes_written))
-        told = [
+        lines = [
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
             f"about {several(self.documents, 'document')}, {several(self.tokens, 'token')}, {written} written",
         ]
         if self.own_words is not None:
-            told.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
+            lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
-        told.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
+        lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
         names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
-            told.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
+            lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         if self.composed is not None:
-            told += sentences([self.composed], "of the costliest document in the sample")
+            lines += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
-            told.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
+            lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
-            told.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
+            lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
-            told.append(self.copies.sentence())
-        return told
+            lines.append(self.copies.sentence())
+        return lines
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
@@ -187,14 +187,14 @@ def _numbers(note: str) -> pa.Table:
 
 
 def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
-    found = {}
+    readings = {}
     for name in READINGS:
         values = accounts[name].to_numpy()
         mean = (
             math.inf if values.size and values.max() == INFINITE else float(values.mean()) / SCALE if values.size else 0
         )
-        found[name] = (mean, as_float(int(values.max(initial=0))))
-    return found
+        readings[name] = (mean, as_float(int(values.max(initial=0))))
+    return readings
 
 
 def _dearest(release: Release, accounts: pa.Table) -> DocumentFigure | None:
@@ -239,10 +239,10 @@ def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
     Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
     """
     secret = Key.generate().derive("copies")
-    found = []
+    tags = []
     for shard in shards:
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
             batches = form.batches(file, shard.url, columns)
-            found += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
-    return count(found)
+            tags += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
+    return count(tags)

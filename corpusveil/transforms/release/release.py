@@ -102,10 +102,10 @@ class Release(Shown):
             raise not_a_choice("duplicates", self.duplicates, DUPLICATES)
         read = {"space": self.mechanism.space.hyphens}
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
-        for what, found in read.items():
-            if found not in (None, self.policy.hyphens):
+        for what, hyphens in read.items():
+            if hyphens not in (None, self.policy.hyphens):
                 raise MismatchError(
-                    f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {found}; read the "
+                    f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
         if self.policy.numbers == "surrogate" and self.mechanism.space.numbers is None:
@@ -303,7 +303,7 @@ def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Say in words which values differ; one that is missing or None is not set."""
     shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in (then, now)]
-    pairs = [(name, *(one.get(name, _UNSET) for one in shown)) for name in {**then, **now}]
+    pairs = [(name, *(configuration.get(name, _UNSET) for configuration in shown)) for name in {**then, **now}]
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
 
 

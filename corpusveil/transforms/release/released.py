@@ -46,17 +46,17 @@ def spends_of(url: str) -> Spends | None:
     """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
     if not files.exists(files.join(url, MANIFEST)):
         return None
-    told = read_manifest(url)
-    source = told["denoised"]["release"] if "denoised" in told else None
-    return Spends(url, told["release"], told["spends"]["name"], told["spends"]["metric"], source)
+    manifest = read_manifest(url)
+    source = manifest["denoised"]["release"] if "denoised" in manifest else None
+    return Spends(url, manifest["release"], manifest["spends"]["name"], manifest["spends"]["metric"], source)
 
 
 def refuse_denoised(shards: Sequence[InputShard]) -> None:
     """Raise UserError if an input is a denoised release, which no ledger counts."""
     for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
-        found = spends_of(folder) if folder else None
-        if found is not None and found.source is not None:
+        spends = spends_of(folder) if folder else None
+        if spends is not None and spends.source is not None:
             raise MismatchError(
-                f"{folder}: this is a denoised release, made from release {found.source[:16]}…. It spends nothing, so "
+                f"{folder}: this is a denoised release, made from release {spends.source[:16]}…. It spends nothing, so "
                 "a ledger has no entry for it; privatize the original, or leave the ledger out."
             )

@@ -39,8 +39,8 @@ class EpsilonAtRisk(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
-        told = {"risk": self.risk, "risk_of": self.risk_of, "measured": self.measured, "exact": self.exact}
-        return told | ({} if self.model is None else {"model": self.model})
+        fields = {"risk": self.risk, "risk_of": self.risk_of, "measured": self.measured, "exact": self.exact}
+        return fields | ({} if self.model is None else {"model": self.model})
 
     def sentence(self) -> str:
         """Say it in one sentence."""
@@ -62,12 +62,12 @@ class EpsilonAtRisk(Shown):
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
     """Return what a manifest says about the risk that chose its epsilon, without nats; None without a risk."""
-    told = manifest.get("risk")
-    if told is None:
+    risk = manifest.get("risk")
+    if risk is None:
         return None
     epsilon = float(manifest["configuration"]["budget"]["epsilon"])
     return EpsilonAtRisk(
-        told["risk"], told["risk_of"], epsilon, told["measured"], told["exact"], None, told.get("model")
+        risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], None, risk.get("model")
     )
 
 
@@ -96,21 +96,21 @@ def epsilon_for_risk(
             "with counts, or choose epsilon."
         )
     _refuse_below_blind(mechanism, float(risk))
-    told: dict[float, tuple[float, bool]] = {}
+    measures: dict[float, tuple[float, bool]] = {}
 
     def risk_at(epsilon: float) -> float:
         reached(f"epsilon {epsilon:.4g}")
         if model is not None and of == "context":
             share, exact = context().context_risk(mechanism, epsilon, model).share, False
         else:
-            found = word_risk(mechanism, epsilon)
-            share, exact = found.share, found.exact
-        told[epsilon] = (round(share, DIGITS), exact)
-        return told[epsilon][0]
+            guessed = word_risk(mechanism, epsilon)
+            share, exact = guessed.share, guessed.exact
+        measures[epsilon] = (round(share, DIGITS), exact)
+        return measures[epsilon][0]
 
     with waiting("choosing epsilon by risk"):
         epsilon = largest_epsilon(risk_at, float(risk))
-    measured, exact = told[epsilon]
+    measured, exact = measures[epsilon]
     nats = mechanism.guarantee(epsilon).plain_ldp
     digest = model.digest if model is not None and of == "context" else None
     return EpsilonAtRisk(float(risk), of, epsilon, measured, exact, nats, digest)

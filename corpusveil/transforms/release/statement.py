@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from corpusveil.budget import Budget
 from corpusveil.budget.budget import times, written
-from corpusveil.budget.length import LengthGrid
+from corpusveil.budget.length import Length, LengthGrid
+from corpusveil.choices import Duplicates
 from corpusveil.display import round_up, rounded_up
 from corpusveil.language.prepared import public_weights
-from corpusveil.mechanisms import Guarantee
+from corpusveil.mechanisms import Guarantee, Mechanism
+from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
-from corpusveil.text.policy import ROLE_NAMES
+from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, without_token_count
-from corpusveil.transforms.release.document_figures import counted, sentences
-
-if TYPE_CHECKING:
-    from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.document_figures import DocumentFigure, counted, sentences
 
 _RELEASED = (
     "two documents that are released with m words each, including fillers, with unknown words in the same places"
@@ -26,10 +26,28 @@ NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own privatized under it."
 
 
-def statement(release: Release) -> dict[str, Any]:
+class Stated(Protocol):
+    """What the statements here are about: a ``Release``, which itself asks for them."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def policy(self) -> TextPolicy: ...
+    @property
+    def key(self) -> Key: ...
+    @property
+    def length(self) -> Length | None: ...
+    @property
+    def duplicates(self) -> Duplicates: ...
+    def document_figures(self) -> tuple[DocumentFigure, ...]: ...
+
+
+def statement(release: Stated) -> dict[str, Any]:
     """Return the guarantee of a release as JSON-able fields, and in words."""
     guarantee = guarantee_of(release)
-    figures = [one.as_dict() for one in release.document_figures()]
+    figures = [figure.as_dict() for figure in release.document_figures()]
     documents = {"documents_in_epsilon_delta": figures} if figures else {}
     return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
 
@@ -49,7 +67,7 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
     )
 
 
-def documents_in_words(release: Release) -> list[str]:
+def documents_in_words(release: Stated) -> list[str]:
     """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing for a release without a delta."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
     which = counted(release.budget.as_dict(), release.policy.tokenizer, released=release.length is not None)
@@ -57,7 +75,93 @@ def documents_in_words(release: Release) -> list[str]:
     return sentences(release.document_figures(), f"by the number of {which}{shares}", noun)
 
 
-def _of_length(release: Release, token: Guarantee) -> list[str]:
+def _of_words(release: Stated, token: Guarantee) -> list[str]:
+    """Say what holds for replaced words and for documents of them, and what the compared documents have in common."""
+    mechanism, budget, policy = release.mechanism, release.budget, release.policy
+    lines = []
+    if budget.per == "token":
+        lines.append(
+            "Each replaced word: the log-ratio of any output for two originals is at most "
+            f"{times(budget.epsilon, 'their distance')}, and never more than {rounded_up(token.plain_ldp)} nats (a "
+            f"factor of e to that power). The distance is {token.metric}."
+        )
+    else:
+        lines.append(
+            f"Each replaced word of a document with {budget.shared_among}: epsilon is {budget.share}, rounded down "
+            "to the grid 2^(j/8). The log-ratio of any output for two originals is at most this epsilon times "
+            f"their distance. The distance is {mechanism.distance}."
+        )
+    lines += budget.promises() if release.length is None else budget.promises(_RELEASED)
+    lines += documents_in_words(release)
+    lines += _of_length(release, token)
+    if policy.tokenizer != "word":
+        words = ", each with the same number of words; n counts the words inside them" if budget.by_words else ""
+        lines.append(
+            "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
+            f"number of units, and with single words and collocations in the same places{words}. A change of one "
+            "word can change which words its neighbors join."
+        )
+    if policy.stop_words in ("keep", "mask", "drop"):
+        lines.append(
+            "The bounds compare documents with the same stop words in the same places, since these are not replaced."
+        )
+    if policy.unknown_words in ("keep", "mask", "drop"):
+        same = "the same unknown words" if policy.unknown_words == "keep" else "unknown words"
+        lines.append(f"The bounds compare documents with {same} in the same places.")
+    if policy.numbers == "surrogate":
+        lines.append("The bounds compare documents with numbers of the same shapes in the same places.")
+    if release.duplicates == "same-noise":
+        lines.append(
+            "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
+            "compare corpora that differ in the same way in all copies of a text."
+        )
+    if release.duplicates == "drop":
+        lines.append(
+            "Only the first of equal texts is written, so the bounds compare corpora in which the same rows are "
+            "left out. A missing row discloses that its text occurs in an earlier row."
+        )
+    return lines
+
+
+def _of_resampled(release: Stated) -> list[str]:
+    """Say what holds for tokens that are drawn from public counts."""
+    mechanism, budget, policy = release.mechanism, release.budget, release.policy
+    resampled = [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
+    if not resampled:
+        return []
+    public = public_weights(mechanism.space).astype("float64") / TOTAL
+    single = budget.per == "token"
+    bound = mechanism.unknown_bound(budget.epsilon, public) if single else mechanism.unknown_bound_at_most(public)
+    capitals = " except by their capitals" if policy.case == "restore" else ""
+    share = "" if single else ", whatever its share of the budget"
+    sentence = (
+        f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
+        f"token, so two such tokens cannot be distinguished{capitals}. Such a token can be distinguished from a "
+        f"word of the vocabulary by at most {rounded_up(bound)} nats{share}, and k of them by k times as much. "
+        "The distances above do not count this."
+    )
+    return [sentence]
+
+
+def _of_surrogates(policy: TextPolicy) -> list[str]:
+    """Say what holds for numbers that become numbers of the same shape."""
+    if policy.numbers != "surrogate":
+        return []
+    whole = (
+        "A date or time in digits is one number (2024-05-17, 12:30)"
+        if policy.joins_numbers()
+        else "In a date or time, each number counts separately"
+    )
+    sentence = (
+        "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently of "
+        "the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
+        "epsilon). No bound holds between different shapes: the places and the shapes of numbers are disclosed. "
+        f"{whole}. A month in words is a word like any other."
+    )
+    return [sentence]
+
+
+def _of_length(release: Stated, token: Guarantee) -> list[str]:
     """Say what the length policy guarantees, and the cost of a word that only one of two documents has."""
     length = release.length
     if length is None:
@@ -73,25 +177,25 @@ def _of_length(release: Release, token: Guarantee) -> list[str]:
     )
     seen = "Where epsilon leaves most words unchanged, a reader sees where the text stops making sense."
     if isinstance(length, LengthGrid):
-        told = (
+        first = (
             f"Length: documents are padded to the next of {_points(length)} words. The length does not distinguish "
             "two documents in the same cell of this grid (0 nats); the cell is disclosed."
         )
-        return [f"{told} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
+        return [f"{first} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
     each = written(length_epsilon(length))
-    told = (
+    first = (
         f"Length: the number of words is released with noise, of epsilon {each} for each word of difference, between "
         "documents of any length. Where the noise is negative, the text is cut at its end."
     )
     word = f"A word that only the longer of two documents has costs {each} for the length; {beyond}. {seen}"
-    return [f"{told} {fillers}", word]
+    return [f"{first} {fillers}", word]
 
 
 def _points(length: LengthGrid) -> str:
-    return ", ".join(f"{one:,}" for one in length.first_points(4)) + ", …"
+    return ", ".join(f"{point:,}" for point in length.first_points(4)) + ", …"
 
 
-def guarantee_of(release: Release) -> Guarantee:
+def guarantee_of(release: Stated) -> Guarantee:
     """Return the guarantee of a release as a whole, with the printed sentences as ``notes``.
 
     They state the guarantee of a token and of a document, its conditions, and the bound of unknown words.
@@ -110,78 +214,11 @@ def guarantee_of(release: Release) -> Guarantee:
             else "documents that are released with equally many words; plain_ldp is for a word",
             notes=(),
         )
-    public = public_weights(mechanism.space).astype("float64") / TOTAL
-    resampled = [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
-    lines: list[str] = []
     if token.holds:
-        if budget.per == "token":
-            lines.append(
-                "Each replaced word: the log-ratio of any output for two originals is at most "
-                f"{times(budget.epsilon, 'their distance')}, and never more than {rounded_up(token.plain_ldp)} nats (a "
-                f"factor of e to that power). The distance is {token.metric}."
-            )
-        else:
-            lines.append(
-                f"Each replaced word of a document with {budget.shared_among}: epsilon is {budget.share}, rounded down "
-                "to the grid 2^(j/8). The log-ratio of any output for two originals is at most this epsilon times "
-                f"their distance. The distance is {mechanism.distance}."
-            )
-        lines += budget.promises() if release.length is None else budget.promises(_RELEASED)
-        lines += documents_in_words(release)
-        lines += _of_length(release, token)
-        if policy.tokenizer != "word":
-            words = ", each with the same number of words; n counts the words inside them" if budget.by_words else ""
-            lines.append(
-                "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
-                f"number of units, and with single words and collocations in the same places{words}. A change of one "
-                "word can change which words its neighbors join."
-            )
-        if policy.stop_words in ("keep", "mask", "drop"):
-            lines.append(
-                "The bounds compare documents with the same stop words in the same places, since these are not "
-                "replaced."
-            )
-        if policy.unknown_words in ("keep", "mask", "drop"):
-            same = "the same unknown words" if policy.unknown_words == "keep" else "unknown words"
-            lines.append(f"The bounds compare documents with {same} in the same places.")
-        if policy.numbers == "surrogate":
-            lines.append("The bounds compare documents with numbers of the same shapes in the same places.")
-        if release.duplicates == "same-noise":
-            lines.append(
-                "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
-                "compare corpora that differ in the same way in all copies of a text."
-            )
-        if release.duplicates == "drop":
-            lines.append(
-                "Only the first of equal texts is written, so the bounds compare corpora in which the same rows are "
-                "left out. A missing row discloses that its text occurs in an earlier row."
-            )
-        lines += token.notes
+        lines = [*_of_words(release, token), *token.notes, *_of_resampled(release)]
     else:
-        lines.append("No guarantee holds: " + " ".join(token.notes))
-    if resampled and token.holds:
-        one = budget.per == "token"
-        bound = mechanism.unknown_bound(budget.epsilon, public) if one else mechanism.unknown_bound_at_most(public)
-        capitals = " except by their capitals" if policy.case == "restore" else ""
-        share = "" if one else ", whatever its share of the budget"
-        lines.append(
-            f"Tokens under 'resample' ({', '.join(resampled)}) are drawn from public counts, independently of the "
-            f"token, so two such tokens cannot be distinguished{capitals}. Such a token can be distinguished from a "
-            f"word of the vocabulary by at most {rounded_up(bound)} nats{share}, and k of them by k times as much. "
-            "The distances above do not count this."
-        )
-    if policy.numbers == "surrogate":
-        whole = (
-            "A date or time in digits is one number (2024-05-17, 12:30)"
-            if policy.joins_numbers()
-            else "In a date or time, each number counts separately"
-        )
-        lines.append(
-            "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently of "
-            "the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
-            "epsilon). No bound holds between different shapes: the places and the shapes of numbers are disclosed. "
-            f"{whole}. A month in words is a word like any other."
-        )
+        lines = ["No guarantee holds: " + " ".join(token.notes)]
+    lines += _of_surrogates(policy)
     copies = {
         "same-noise": ("which documents are equal",),
         "drop": ("that no two documents are equal, and that missing rows or ids were copies",),

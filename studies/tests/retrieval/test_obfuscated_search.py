@@ -10,8 +10,8 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.errors import BadTypeError, BadValueError, DataError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.shared_words import jaccard
 from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.language.denoise import Denoiser

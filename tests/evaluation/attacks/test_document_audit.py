@@ -76,7 +76,7 @@ def test_a_token_that_the_statement_does_not_count_is_caught_by_laws(
 
 
 def test_nothing_is_checked_where_nothing_is_promised(space: Space) -> None:
-    with pytest.raises(NoGuaranteeError, match="nothing to check"):
+    with pytest.raises(NoGuaranteeError):
         audit_documents(make("truncated-gumbel", space), [Budget(1.0)], [2], 1e-6)
 
 

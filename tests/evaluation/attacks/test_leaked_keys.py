@@ -10,9 +10,9 @@ import pytest
 from corpusveil.errors import NotMadeError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.report.question import Question
+from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from tests.engines.corpora import write_shard
@@ -44,7 +44,7 @@ def by_key(found: Findings, name: str) -> dict[str, Figure]:
 
 def asked(source: Path, release: Path, space: Space, *keys: Key, id: str | None = None) -> Findings:
     matched = match([str(source)], [str(release)], id=id)
-    return evaluate_release(matched, manifest_of(release), EvaluationOptions(seeds=2, space=space, keys=keys))
+    return evaluate_release(matched, manifest_of(release), Question.of(seeds=2, space=space, keys=keys))
 
 
 def test_the_releases_own_key_gives_back_what_is_guessed_and_no_other_does(
@@ -106,7 +106,7 @@ def test_whatever_else_the_release_was_made_with(
     made = privatize(tmp_path / "in", space, tmp_path / "out", 0.05, "--key", str(key), "--keep", "url", *more)
     own, text = Key.load(key), "body" if "body" in more else "text"
     matched = match([str(tmp_path / "in")], [str(made)], text=text, id="url")
-    found = evaluate_release(matched, manifest_of(made), EvaluationOptions(seeds=2, space=space, keys=(own,)))
+    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=space, keys=(own,)))
     assert len(matched.originals) == 30
     assert by_key(found, CONFIRMED)[f"leaked key {own.fingerprint()}"].value == 1
 
@@ -114,7 +114,7 @@ def test_whatever_else_the_release_was_made_with(
 def test_a_release_that_this_version_would_not_make_is_said(source: Path, secret: Path, space: Space) -> None:
     matched, manifest = match([str(source)], [str(secret)]), manifest_of(secret)
     manifest["release"] = "0" * 64
-    found = evaluate_release(matched, manifest, EvaluationOptions(seeds=2, space=space))
+    found = evaluate_release(matched, manifest, Question.of(seeds=2, space=space))
     assert "Keys were not tried" in " ".join(found.notes)
     assert not by_key(found, CONFIRMED)
 
@@ -122,7 +122,7 @@ def test_a_release_that_this_version_would_not_make_is_said(source: Path, secret
 def test_a_leaked_key_needs_a_manifest(source: Path, space: Space) -> None:
     matched = match([str(source)], [str(source)])
     with pytest.raises(NotMadeError):
-        evaluate_release(matched, None, EvaluationOptions(space=space, keys=(Key.generate(),)))
+        evaluate_release(matched, None, Question.of(space=space, keys=(Key.generate(),)))
 
 
 @pytest.mark.parametrize(("name", "said"), [("nowhere.key", "nowhere.key"), ("short.key", "exactly 32 random bytes")])
@@ -151,5 +151,5 @@ def test_without_collocations_that_a_release_joined_words_by_keys_are_not_tried(
     manifest = manifest_of(secret)
     manifest["configuration"]["text"]["tokenizer"] = "gst"
     matched = dataclasses.replace(match([str(source)], [str(secret)]))
-    found = evaluate_release(matched, manifest, EvaluationOptions(seeds=2, space=space))
+    found = evaluate_release(matched, manifest, Question.of(seeds=2, space=space))
     assert "this needs the release's collocations" in " ".join(found.notes)

@@ -9,7 +9,7 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.errors import ShapeError
-from corpusveil.evaluation.attacks.replay import replay
+from corpusveil.evaluation.attacks.leaked_keys import replay
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.identities import RowNumbers

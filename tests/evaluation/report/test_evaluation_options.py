@@ -18,16 +18,16 @@ import pytest
 from corpusveil.cli import demonstration
 from corpusveil.errors import ConflictError
 from corpusveil.evaluation.attacks.risk_curve import point
-from corpusveil.evaluation.language import perplexity
-from corpusveil.evaluation.language.causal_perplexity import CausalPerplexity
+from corpusveil.evaluation.line_charts import line_chart
 from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.report import evaluation_options
+from corpusveil.evaluation.report import question
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.report.line_charts import line_chart
-from corpusveil.evaluation.statistics.figure import Figure
-from corpusveil.evaluation.utility import fine_tuning
+from corpusveil.evaluation.report.question import Question
+from corpusveil.evaluation.statistics import perplexity
+from corpusveil.evaluation.statistics.perplexity import CausalPerplexity
+from corpusveil.evaluation.statistics.statistic import Figure
+from corpusveil.evaluation.utility import text_classifiers
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import Prior
@@ -112,17 +112,10 @@ class TestPairs:
         for name in ("attribute, adaptive", "accuracy, private to private"):
             assert found.at(name, 12.0).value > found.at(name, 0.01).value + 0.2  # both texts are released anew
 
-    def test_a_report_is_not_put_into_the_release_of_second_texts(
-        self, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        options = ("--second", "text2", "--second-private", str(tmp_path))
-        assert evaluate(corpus, corpus, tmp_path / "r", *options) == 2
-        assert "choose another folder" in capsys.readouterr().err
-
     def test_a_document_without_second_text_is_left_out_and_said(self, tmp_path: Path) -> None:
         write_shard(tmp_path / "in" / "x.jsonl", pairs())
         matched = match([str(tmp_path / "in")], [str(tmp_path / "in")], columns=("same", "text2"))
-        found = evaluate_release(matched, None, EvaluationOptions("same", None, "text2", seeds=2))
+        found = evaluate_release(matched, None, Question.of(label="same", second="text2", seeds=2))
         said = "1 documents have no value in the column same or no second text; classifiers leave them out."
         assert said in found.counted
 
@@ -132,8 +125,8 @@ class TestMechanisms:
     @classmethod
     def found(cls, source: Path, private: Path, space: Space) -> Findings:
         matched = match([str(source)], [str(private)], columns=("topic",))
-        asked = EvaluationOptions(
-            "topic", epsilons=(0.1, 1.0, 6.0), seeds=2, space=space, mechanisms=("santext", "cmp")
+        asked = Question.of(
+            label="topic", epsilons=(0.1, 1.0, 6.0), seeds=2, space=space, mechanisms=("santext", "cmp")
         )
         return evaluate_release(matched, manifest_of(private), asked)
 
@@ -156,7 +149,7 @@ class TestMechanisms:
         assert [note.split()[0] for note in said] == list(names)
         for name, note in zip(names, said, strict=True):
             assert make(name, space).guarantee(6.0).metric in note
-        asked = EvaluationOptions(epsilons=(3.0,), seeds=2, space=space, mechanisms=("custext-per-word",))
+        asked = Question.of(epsilons=(3.0,), seeds=2, space=space, mechanisms=("custext-per-word",))
         without = evaluate_release(match([str(source)], [str(private)]), manifest_of(private), asked)
         assert "custext-per-word has no guarantee: The published claim is false" in " ".join(without.notes)
         assert ("promised for any two words, nats", "custext-per-word") not in {
@@ -189,7 +182,7 @@ class TestMechanisms:
         self, source: Path, private: Path, space: Space
     ) -> None:
         matched = match([str(source)], [str(private)])
-        asked = EvaluationOptions(epsilons=(1e-3,), seeds=2, space=space, mechanisms=("truncated-gumbel",))
+        asked = Question.of(epsilons=(1e-3,), seeds=2, space=space, mechanisms=("truncated-gumbel",))
         found = evaluate_release(matched, manifest_of(private), asked)
         assert "truncated-gumbel is left out at epsilon 0.001" in " ".join(found.counted)
         assert {one.mechanism for one in found.measures} == {"", "ring-geometric"}
@@ -203,7 +196,7 @@ class TestMechanisms:
     def test_of_a_documents_budget_not_even_that(self, source: Path, space: Space, tmp_path: Path) -> None:
         """The share of a word is computed from the texts' lengths."""
         made = privatize(source, space, tmp_path / "p", 12.0, "--per", "document")
-        asked = EvaluationOptions(epsilons=(12.0, 60.0), seeds=2, space=space)
+        asked = Question.of(epsilons=(12.0, 60.0), seeds=2, space=space)
         found = evaluate_release(match([str(source)], [str(made)]), manifest_of(made), asked)
         assert not found.publishable().measures
         told = point(make("ring-geometric", space), 1.0, Prior(np.arange(9), np.full(9, 1 / 9), 1.0))
@@ -213,15 +206,13 @@ class TestMechanisms:
 class TestFigures:
     def test_differences_are_paired_and_zero_for_unchanged_text(self, source: Path, private: Path) -> None:
         """By hand of two splits: the mean is that of the differences, and the interval t(.975, 1) wide."""
-        columns = ("topic", "trait")
-        same = evaluate_release(
-            match([str(source)], [str(source)], columns=columns), None, EvaluationOptions(*columns, seeds=2)
-        )
+        columns, asked = ("topic", "trait"), Question.of(label="topic", attribute="trait", seeds=2)
+        same = evaluate_release(match([str(source)], [str(source)], columns=columns), None, asked)
         for one in same.measures:
             if one.difference is not None:
                 assert (one.difference, one.low, one.high) == (0, 0, 0)
         matched = match([str(source)], [str(private)], columns=columns)
-        found = evaluate_release(matched, None, EvaluationOptions(*columns, seeds=2))
+        found = evaluate_release(matched, None, asked)
         for name in ("accuracy", "macro F1"):
             kept, whole = (found.at(f"{name}, {mode}") for mode in ("private to private", "original to original"))
             assert kept.difference == pytest.approx(kept.value - whole.value)
@@ -234,7 +225,7 @@ class TestFigures:
 
     def test_retention_to_distinct_outputs(self, source: Path, private: Path, space: Space) -> None:
         matched = match([str(source)], [str(private)])
-        found = evaluate_release(matched, manifest_of(private), EvaluationOptions(seeds=2, space=space))
+        found = evaluate_release(matched, manifest_of(private), Question.of(seeds=2, space=space))
         n_w, s_w = found.at("retention of a word (N_w)").value, found.at("distinct outputs of 100 (S_w)").value
         assert found.at("N_w : S_w").value == pytest.approx(100 * n_w / s_w)
 
@@ -259,7 +250,7 @@ class TestModels:
         """A model's folder, whose training is that of the built-in one, and a perplexity of 7."""
         (tmp_path / "small-model").mkdir()
         (tmp_path / "small-model" / "config.json").write_text("{}")
-        monkeypatch.setattr(fine_tuning.FineTuned, "fit", lambda _, train, seed: Tfidf().fit(train, seed))
+        monkeypatch.setattr(text_classifiers.FineTuned, "fit", lambda _, train, seed: Tfidf().fit(train, seed))
         monkeypatch.setattr(
             perplexity, "causal_perplexity", lambda some, _: CausalPerplexity(7.0, 6.0, len(some), 0, 0)
         )
@@ -270,7 +261,7 @@ class TestModels:
     ) -> None:
         matched = match([str(source)], [str(private)], columns=("topic",))
         models = ("tfidf", str(folder), "vectors")
-        asked = EvaluationOptions("topic", epsilons=(1.0,), seeds=2, space=space, models=models, causal=(str(folder),))
+        asked = Question.of(label="topic", epsilons=(1.0,), seeds=2, space=space, models=models, causal=(str(folder),))
         found = evaluate_release(matched, manifest_of(private), asked)
         rows = [one for one in found.measures if one.name == "accuracy, private to private"]
         assert [(one.model, one.epsilon) for one in rows] == [
@@ -298,7 +289,7 @@ class TestModels:
 
 class TestWordLists:
     def share(self, source: Path, **more: Any) -> Figure:
-        found = evaluate_release(match([str(source)], [str(source)]), None, EvaluationOptions(seeds=2, **more))
+        found = evaluate_release(match([str(source)], [str(source)]), None, Question.of(seeds=2, **more))
         return found.at("words of the list, original")
 
     def test_a_given_list_is_what_words_are_looked_up_in(self, tmp_path: Path) -> None:
@@ -311,7 +302,7 @@ class TestWordLists:
     def test_else_the_systems_then_the_spaces_and_without_any_there_is_no_figure(
         self, source: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(evaluation_options, "SYSTEM_WORDS", str(tmp_path / "words"))
+        monkeypatch.setattr(question, "SYSTEM_WORDS", str(tmp_path / "words"))
         assert "space" in self.share(source, space=space).model
         with pytest.raises(KeyError):
             self.share(source)
@@ -319,48 +310,6 @@ class TestWordLists:
         told = self.share(source, space=space)
         assert told.model.startswith("list words, ")
         assert 0 < told.value < 0.05
-
-
-class TestBadOptions:
-    @pytest.mark.parametrize(
-        ("more", "said"),
-        [
-            (("--leaked-key", "KEY"), "add it (space)"),
-            (("--mechanism", "santext"), "add epsilons (epsilon)"),
-            (
-                ("--mechanism", "nothing-like-it", "--epsilon", "1", "--space", "SPACE"),
-                "there is no mechanism of this name",
-            ),
-            (("--second", "nowhere"), "has no column 'nowhere'"),
-            (("--second", "text"), "the column with the text"),
-            (("--second", "topic", "--label", "topic"), "a column is named twice"),
-            (("--second-private", "SPACE"), "name their column with second"),
-            (("--model", "nowhere"), "the folder of a transformers model"),
-            (("--model", "vectors"), "add it (space)"),
-            (("--causal", "nowhere"), "there is no such folder"),
-            (("--words", "nowhere"), "nowhere"),
-            (("--words", "TWICE"), "this word is also in line 1"),
-        ],
-    )
-    def test_is_one_sentence(
-        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-        more: tuple[str, ...], said: str,
-    ) -> None:  # fmt: skip
-        Key.generate().save(tmp_path / "key")
-        (tmp_path / "twice").write_text("a\na\n")
-        named = {"KEY": str(tmp_path / "key"), "SPACE": str(space.url), "TWICE": str(tmp_path / "twice")}
-        assert evaluate(source, private, tmp_path / "r", *(named.get(word, word) for word in more)) == 2
-        (sentence,) = capsys.readouterr().err.splitlines()
-        assert sentence.startswith("corpusveil: ")
-        assert said in sentence
-        assert not (tmp_path / "r").exists()
-
-    def test_epsilons_need_a_manifest(
-        self, source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        options = ("--epsilon", "1", "--space", str(space.url))
-        assert evaluate(source, source, tmp_path / "r", *options) == 2
-        assert "these private texts have no manifest" in capsys.readouterr().err
 
 
 def test_a_chart_over_shares_is_drawn_from_0_to_1() -> None:
@@ -375,7 +324,7 @@ def test_the_demo_says_what_its_release_gives_away(
     key = Key.generate()
     key.save(tmp_path / "release.key")
     privatize(source, space, tmp_path / "private-local", 1.0, "--key", str(tmp_path / "release.key"))
-    asked = EvaluationOptions(epsilons=(1.0, 6.0), seeds=2, space=space, keys=(key,))
+    asked = Question.of(epsilons=(1.0, 6.0), seeds=2, space=space, keys=(key,))
     demonstration._evaluate([str(source)], tmp_path, asked, demonstration._Report())
     told = capsys.readouterr().out
     for name in ("words unchanged (of all words", "similarity of meaning: ", f"leaked key {key.fingerprint()}: 100.0%"):
@@ -462,7 +411,7 @@ class TestSimilarityOfMeaning:
 
         vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
         with pytest.raises(ConflictError):
-            EvaluationOptions(encoder=AveragedVectors(space), vectors=vectors)
+            Question.of(encoder=AveragedVectors(space), vectors=vectors)
 
 
 def test_what_is_promised_of_unchanged_words_is_seen(
@@ -479,7 +428,7 @@ def test_what_is_promised_of_unchanged_words_is_seen(
     promised = re.search(r"Expected share of known words .*: ([\d.]+)%", capsys.readouterr().out)
     assert promised is not None
     found = evaluate_release(
-        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), EvaluationOptions(seeds=2, space=space)
+        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), Question.of(seeds=2, space=space)
     )
     known, lacking = found.at("known words unchanged"), found.at("unknown words")
     expected = float(promised.group(1)) / 100

@@ -11,8 +11,8 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
 from corpusveil.evaluation.report.findings import Findings
+from corpusveil.evaluation.report.question import Question
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -45,8 +45,8 @@ def findings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     privatize_corpus(release, [str(folder / "in")], str(folder / "out"), Local())
     matched = match([str(folder / "in")], [str(folder / "out")], columns=("who",))
     manifest = json.loads((folder / "out" / "manifest.json").read_bytes())
-    asked = EvaluationOptions(attribute="who", seeds=3, space=space, counts=str(folder / "counts"))
-    blind = EvaluationOptions(attribute="who", seeds=3, space=space)
+    asked = Question.of(attribute="who", seeds=3, space=space, counts=str(folder / "counts"))
+    blind = Question.of(attribute="who", seeds=3, space=space)
     return evaluate_release(matched, manifest, asked), evaluate_release(matched, manifest, blind)
 
 

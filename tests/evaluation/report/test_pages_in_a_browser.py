@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.evaluation.attacks.risk_curve import at_equal_risk, curve
-from corpusveil.evaluation.report.curve_page import render_curve
+from corpusveil.evaluation.attacks.risk_curve import risk_curve
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
@@ -50,8 +49,7 @@ def pages(source: Path, private: Path, space: Space, tmp_path_factory: pytest.Te
     options += ("--epsilon", "0.3", "--epsilon", "6", "--mechanism", "santext")
     assert evaluate(source, private, folder / "private", *options) == 0
     assert evaluate(source, private, folder / "publishable", *options, "--publishable") == 0
-    points = curve([make(name, space) for name in ("ring-geometric", "santext")])
-    (folder / "curve.html").write_text(render_curve(points, at_equal_risk(points), "A note."))
+    risk_curve([make(name, space) for name in ("ring-geometric", "santext")]).save(str(folder))
     manifest = manifest_of(private)
     for name in ("ring-geometric", "cmp"):
         picture = illustrate(make(name, english()), Budget(2.0), TextPolicy())
@@ -134,7 +132,7 @@ def test_what_is_drawn_is_in_the_pages_colors_and_has_a_size(tab: Browser, pages
     strokes = []
     for dark in (False, True):
         tab.open(pages["private"], 1280, dark=dark)
-        assert tab.value("document.querySelectorAll('.chart svg').length") == 5
+        assert tab.value("document.querySelectorAll('.chart svg').length") == 4
         assert tab.value("Math.min(...[...document.querySelectorAll('.chart svg')].map(s => s.clientHeight))") > 200
         strokes.append(tab.value("getComputedStyle(document.querySelector('polyline')).stroke"))
         assert tab.value("document.querySelectorAll('mark').length") > 5

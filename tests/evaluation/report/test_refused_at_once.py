@@ -3,48 +3,113 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from corpusveil.errors import UserError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report import evaluate_release as evaluation
 from corpusveil.evaluation.report.classifier_figures import Version
 from corpusveil.evaluation.report.epsilon_sweep import sweep_epsilons
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.report.findings import Gathered
+from corpusveil.evaluation.report.question import Question
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.storage.inputs import lies_in_input
 from tests.engines.corpora import WORDS, write_shard
 from tests.evaluation.releases import evaluate, manifest_of, privatize
 
+WRONG = {
+    "--epsilon 1": "missing-setting",
+    "--epsilon 0": "wrong-value",
+    "--leaked-key KEY": "missing-setting",
+    "--mechanism santext": "conflicting-settings",
+    "--mechanism nothing-like-it --epsilon 1 --space SPACE": "unknown-name",
+    "--model nowhere": "wrong-value",
+    "--model vectors": "missing-setting",
+    "--seeds 1": "wrong-value",
+    "--documents 3": "wrong-value",
+    "--counts nowhere": "missing-artefact",
+    "--causal nowhere": "missing-file",
+    "--words nowhere": "missing-file",
+    "--second topic --label topic": "conflicting-settings",
+    "--second-private SPACE": "conflicting-settings",
+    "--encoder x --similarity-vectors y": "conflicting-settings",
+    "--output FILE": "output-in-use",
+    "--output FILE/below": "output-in-use",
+    "--output RELEASE": "overlapping-paths",
+    "--output RELEASE/report": "overlapping-paths",
+    "--output SECOND --second topic --second-private SECOND": "overlapping-paths",
+}
+"""Calls that are refused before a document is read, and their errors."""
+FOUND_WRONG = {
+    "--second nowhere": "unsuitable-data",
+    "--second text": "wrong-column",
+    "--label nowhere": "unsuitable-data",
+    "--text nowhere": "unsuitable-data",
+    "--label text": "wrong-column",
+    "--label url": "unsuitable-data",
+    "--words TWICE": "bad-row",
+}
+"""Calls that are refused on reading."""
 
-@pytest.mark.parametrize(
-    ("output", "more", "said"),
-    [
-        ("FILE", (), "a file has this name"),
-        ("FILE/below", (), "a file has this name"),
-        ("r", ("--counts", "nowhere"), "nowhere: there are no counts here"),
-        ("r", ("--words", "nowhere"), "nowhere: there is no such list"),
-    ],
-)
-def test_what_cannot_be_done_is_told_before_a_document_is_read(
-    source: Path, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    output: str, more: tuple[str, ...], said: str,
+
+def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
+    source: Path, private: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
+    Key.generate().save(tmp_path / "KEY")
+    (tmp_path / "FILE").write_text("x")
+    (tmp_path / "TWICE").write_text("a\na\n")
+    (tmp_path / "SECOND").mkdir()
+    named = {name: tmp_path / name for name in ("KEY", "FILE", "TWICE", "SECOND")}
+    named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
+    before = sorted(private.rglob("*"))
+
+    def refused(call: str, code: str) -> None:
+        words = [re.sub("^[A-Z]+", lambda name: str(named[name[0]]), word) for word in call.split()]
+        assert evaluate(source, private, tmp_path / "r", *words) == 2, call
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith("corpusveil: "), call
+        assert sentence.endswith(f"[{code}]"), call
+
+    for call, code in FOUND_WRONG.items():
+        refused(call, code)
+
     def read(*_: Any, **__: Any) -> None:
         raise AssertionError("documents were read before the call was looked at")
 
-    monkeypatch.setattr("corpusveil.evaluation.matching.match", read)
-    (tmp_path / "file").write_text("x")
-    assert evaluate(source, private, Path(str(tmp_path / output).replace("FILE", "file")), *more) == 2
-    (sentence,) = capsys.readouterr().err.splitlines()
-    assert said in sentence
+    monkeypatch.setattr("corpusveil.evaluation.report.beside_original.match", read)
+    for call, code in WRONG.items():
+        refused(call, code)
+    assert sorted(private.rglob("*")) == before
     assert not (tmp_path / "r").exists()
+
+
+def test_a_damaged_manifest_is_refused(
+    source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(private, tmp_path / "p")
+    address = tmp_path / "p" / "manifest.json"
+    fields = json.loads(address.read_text())
+    fields["configuration"]["mechanism"]["name"] = 1
+    for damage in ("[]", "{}", "x", '{"configuration": {}}', json.dumps(fields)):
+        address.write_text(damage)
+        assert evaluate(source, tmp_path / "p", tmp_path / "r", "--space", str(space.url)) == 2
+        assert "[damaged-record]" in capsys.readouterr().err, damage
+
+
+def test_epsilons_need_a_manifest(
+    source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate(source, source, tmp_path / "r", "--epsilon", "1", "--space", str(space.url)) == 2
+    assert "[missing-artefact]" in capsys.readouterr().err
 
 
 def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
@@ -53,7 +118,7 @@ def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     """The next call would read report.csv as a part of the corpus."""
     (tmp_path / "x.csv").write_text("text\na b\n")
     assert evaluate(Path(f"{tmp_path}/*.csv"), private, tmp_path) == 2
-    assert "which the report is not part of" in capsys.readouterr().err
+    assert "[overlapping-paths]" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
     assert not lies_in_input("/a/b", "/a/*.csv", ("report.csv",))
     assert not lies_in_input("/a", "/a/*.parquet", ("report.csv",))
@@ -70,10 +135,8 @@ def test_collocations_that_further_epsilons_take_are_told_before_anything_is_mea
     monkeypatch.setattr(evaluation, "count_words", measured)
     manifest = manifest_of(private)
     manifest["configuration"]["text"]["tokenizer"] = "gst"
-    with pytest.raises(UserError, match="collocations"):
-        evaluate_release(
-            match([str(source)], [str(private)]), manifest, EvaluationOptions(epsilons=(1.0,), space=space)
-        )
+    with pytest.raises(UserError):
+        evaluate_release(match([str(source)], [str(private)]), manifest, Question.of(epsilons=(1.0,), space=space))
 
 
 def test_the_releases_own_mechanism_is_left_out_where_it_is_not_defined(private: Path, space: Space) -> None:
@@ -81,9 +144,10 @@ def test_the_releases_own_mechanism_is_left_out_where_it_is_not_defined(private:
     manifest = manifest_of(private)
     manifest["configuration"]["mechanism"] = {"name": "truncated-gumbel"}
     texts = [" ".join(WORDS[:20]), " ".join(WORDS[5:25])]
-    asked = EvaluationOptions(epsilons=(1e-3,), seeds=2, space=space)
-    trials = sweep_epsilons(Version(texts), manifest, asked, {}, KneserNey.of_texts(texts))
-    (said,) = trials.left_out
+    asked = Question.of(epsilons=(1e-3,), seeds=2, space=space)
+    trials = Gathered()
+    sweep_epsilons(trials, Version(texts), manifest, asked, {}, KneserNey.of_texts(texts))
+    (said,) = trials.counted
     assert said.startswith("truncated-gumbel is left out at epsilon 0.001: ")
     assert trials.measures == []
 
@@ -93,9 +157,7 @@ def test_documents_of_one_word_have_no_other_words_that_are_known(space: Space, 
     write_shard(tmp_path / "in" / "x.jsonl", [{"text": word} for word in WORDS[:40]])
     made = privatize(tmp_path / "in", space, tmp_path / "out", 0.05)
     matched = match([str(tmp_path / "in")], [str(made)])
-    found = evaluate_release(
-        matched, manifest_of(made), EvaluationOptions(seeds=2, space=space, keys=(Key.for_tests(),))
-    )
+    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=space, keys=(Key.for_tests(),)))
     names = {one.name: one.value for one in found.measures}
     assert names["documents confirmed, whole guesses"] == 1
     assert "one unknown word recovered" not in names

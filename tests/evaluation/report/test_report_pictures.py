@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.evaluation.report.evaluation_options import EvaluationOptions
+from corpusveil.evaluation.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Mark, line_chart
 from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.report.line_charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Mark, line_chart
 from corpusveil.evaluation.report.manifest_release import picture_of
+from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import examples_of, marked, render
-from corpusveil.evaluation.statistics.figure import Figure
+from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.spaces import Space
 from tests.evaluation.releases import evaluate, manifest_of
@@ -45,7 +45,7 @@ def section(page: str, title: str) -> str:
 def test_texts_come_first_then_figures_then_what_is_guaranteed() -> None:
     page = page_of(UNCHANGED, GUESSED)
     places = [page.index(text) for text in ("Texts side by side", '<div class="tiles">', "What a reader can guess",
-                                            "What is guaranteed", "Equal risk", "All figures")]  # fmt: skip
+                                            "What is guaranteed", "All figures")]  # fmt: skip
     assert places == sorted(places)
     texts = section(page, "Texts side by side")
     assert texts.index("original") < texts.index("released") < texts.index("<details>") < texts.index("epsilon 9")
@@ -110,7 +110,7 @@ def test_the_release_is_marked_where_its_figures_say() -> None:
     expected = [pytest.approx(place(at, y), abs=0.06) for y in (0.42, 0.8)]
     assert places("Privacy and utility by epsilon") == expected
     assert places("Similarity of meaning, by what can be guessed") == [pytest.approx(place(0.66, 0.8), abs=0.06)]
-    assert page.count(">this release</text>") == 2  # the third chart has no figure of this release
+    assert page.count(">this release</text>") == 2
 
 
 def test_an_axis_reaches_a_release_beside_the_epsilons_that_were_tried() -> None:
@@ -157,7 +157,7 @@ def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
         assert told.count("<figure") == 3
         assert told.count("this release") == 1
         assert "picture" not in json.loads((folder / "report.json").read_text())
-    picture = picture_of(manifest_of(private), EvaluationOptions(space=space))
+    picture = picture_of(manifest_of(private), Question.of(space=space))
     assert picture is not None
     assert picture.own.guess is not None
     assert f"guesses about {picture.own.guess.share:.1%} of known words" in told

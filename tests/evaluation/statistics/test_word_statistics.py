@@ -14,8 +14,8 @@ from corpusveil.evaluation.statistics.changed_words import changed_share
 from corpusveil.evaluation.statistics.listed_words import english_share
 from corpusveil.evaluation.statistics.rare_words import surviving_rare
 from corpusveil.evaluation.statistics.shared_words import jaccard
-from corpusveil.evaluation.statistics.word_lists import WordList
 from corpusveil.evaluation.statistics.word_statistics import relative, word_statistics
+from corpusveil.evaluation.terms import WordList
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -105,12 +105,12 @@ class TestWordStatistics:
         for words, runs in ((np.array([60]), 5), (np.array([-1]), 5), (np.array([], int), 5), (np.array([1]), 0)):
             with pytest.raises(UserError):
                 word_statistics(mechanism, 1.0, words, runs, KEY)
-        with pytest.raises(UserError, match="epsilon"):
+        with pytest.raises(BadValueError):
             word_statistics(mechanism, -1.0, np.array([1]), 5, KEY)
 
     def test_relative_is_the_ratio(self) -> None:
         assert relative([32.1, 0.0], [5.1, 97.5]) == pytest.approx([32.1 / 5.1, 0.0])
-        with pytest.raises(BadValueError, match="s_w"):
+        with pytest.raises(BadValueError):
             relative(1.0, 0.0)
 
 
@@ -180,7 +180,7 @@ class TestSurvivingRare:
     def test_bad_calls_are_refused(self) -> None:
         with pytest.raises(DataError):
             surviving_rare(["12"], ["a"])
-        with pytest.raises(BadValueError, match="rarest"):
+        with pytest.raises(BadValueError):
             surviving_rare(["a"], ["a"], 0)
 
 

@@ -14,21 +14,19 @@ from scipy import stats
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier
 
-from corpusveil.errors import BadValueError, FormatError, MismatchError, ShapeError, UserError
-from corpusveil.evaluation.utility.fine_tuning import FineTuned
+from corpusveil.errors import BadValueError, DataError, FormatError, MismatchError, ShapeError, UnsetError
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import (
     WORD_PATTERN,
     Averaged,
+    FineTuned,
     Model,
     Predictor,
     Tfidf,
-    averages,
     model_of,
 )
 from corpusveil.evaluation.utility.training_modes import MODES, Mode, paired_difference, score, train_and_test, utility
 from corpusveil.spaces import Space
-from corpusveil.text.tokens import Tokenizer
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(60)
@@ -72,7 +70,6 @@ def test_scores_are_those_of_scikit_learn() -> None:
             found = rng.integers(0, classes, 15).astype(str).tolist()
             told = score(found, labels, trained)
             assert told.accuracy == pytest.approx(metrics.accuracy_score(labels, found))
-            assert told.micro_f1 == pytest.approx(metrics.f1_score(labels, found, average="micro"))
             assert told.macro_f1 == pytest.approx(metrics.f1_score(labels, found, average="macro", zero_division=0))
             constant = DummyClassifier(strategy="most_frequent").fit(np.zeros((60, 1)), trained)
             same = constant.predict(np.zeros((15, 1))).tolist()
@@ -99,14 +96,6 @@ def test_models_learn_what_is_there(space: Space, name: str, pairs: bool) -> Non
     assert without.accuracy < without.floor_accuracy + 0.08
 
 
-def test_averages_are_means_of_known_words(space: Space) -> None:
-    texts = [f"{WORDS[3]} Zzzzz, {WORDS[3].upper()} {WORDS[5]}!", "", "Zzzzz", WORDS[7]]
-    found = averages(space, Tokenizer.of_words(WORDS), texts)
-    vectors = space.vectors.astype(np.float64)
-    expected = [(2 * vectors[3] + vectors[5]) / 3, np.zeros(4), np.zeros(4), vectors[7]]
-    np.testing.assert_allclose(found, np.array(expected), rtol=1e-12)
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_unchanged_text_has_the_utility_of_the_original(mode: Mode) -> None:
     task = made(120)
@@ -116,7 +105,6 @@ def test_unchanged_text_has_the_utility_of_the_original(mode: Mode) -> None:
     assert found.mean > found.floor + 0.1
     assert found.seeds == (0, 1, 2, 3, 4)
     assert found.deviation == pytest.approx(np.std(found.values, ddof=1))
-    assert found.as_dict()["mean"] == found.mean
 
 
 def test_modes_train_and_test_on_what_they_say() -> None:
@@ -150,7 +138,7 @@ def test_noise_has_the_utility_of_the_floor() -> None:
     found = utility(task, [noise(task, seed) for seed in range(5)], "private-private", Tfidf(), measure="macro_f1")
     assert found.baseline > 0.9
     assert found.mean < found.floor + 0.15
-    assert paired_difference(found, found.baselines).high < -0.3
+    assert paired_difference(found.values, found.baselines).high < -0.3
 
 
 def test_second_texts_may_be_private_too() -> None:
@@ -167,50 +155,43 @@ def test_second_texts_may_be_private_too() -> None:
 def test_a_paired_interval_is_students() -> None:
     a, b = np.array([0.81, 0.79, 0.84, 0.80, 0.83]), np.array([0.80, 0.75, 0.80, 0.79, 0.77])
     found = paired_difference(a, b)
-    known = stats.ttest_rel(a, b)
-    low, high = known.confidence_interval(0.95)
-    assert (found.mean, found.low, found.high, found.p) == pytest.approx((np.mean(a - b), low, high, known.pvalue))
-    assert paired_difference([0.5, 0.5], [0.5, 0.5]).p == 1
-    assert paired_difference([0.75, 0.75], [0.5, 0.5]).p == 0
+    low, high = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert (found.mean, found.low, found.high) == pytest.approx((np.mean(a - b), low, high))
 
 
 def test_a_paired_interval_covers_as_often_as_it_says() -> None:
     rng = np.random.default_rng(4)
-    drawn = [paired_difference(rng.normal(0.1, 1, 5), np.zeros(5), 0.9) for _ in range(2000)]
-    assert np.mean([one.low < 0.1 < one.high for one in drawn]) == pytest.approx(0.9, abs=0.03)
+    drawn = [paired_difference(rng.normal(0.1, 1, 5), np.zeros(5)) for _ in range(2000)]
+    assert np.mean([one.low < 0.1 < one.high for one in drawn]) == pytest.approx(0.95, abs=0.02)
 
 
 def test_seeds_are_enough_and_paired() -> None:
     task = made(60)
-    for privates, seeds, said in [
-        ([task.texts] * 4, None, "at least 5"),
-        ([task.texts] * 5, [1, 2], "2 seeds for 5"),
-        ([task.texts] * 5, [1, 1, 2, 3, 4], "a different seed"),
-        ([task.texts[:-1]] * 5, None, "59 texts"),
+    for privates, seeds, error in [
+        ([task.texts] * 4, None, BadValueError),
+        ([task.texts] * 5, [1, 2], ShapeError),
+        ([task.texts] * 5, [1, 1, 2, 3, 4], ShapeError),
+        ([task.texts[:-1]] * 5, None, ShapeError),
     ]:
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(error):
             utility(task, privates, "private-private", Tfidf(), seeds)
-    with pytest.raises(BadValueError, match="mode"):
+    with pytest.raises(BadValueError):
         utility(task, [task.texts] * 5, "none", Tfidf())  # type: ignore[arg-type]
-    one = utility(task, [task.texts] * 5, "private-private", Tfidf())
-    other = utility(task, [task.texts] * 5, "private-private", Tfidf(), range(1, 6))
-    with pytest.raises(MismatchError):
-        paired_difference(one, other)
     with pytest.raises(ShapeError):
         paired_difference([1.0], [1.0])
 
 
 def test_models_say_what_they_lack(space: Space, tmp_path: Path) -> None:
     task = LabelledTexts(["a", "b"], ["x", "y"])
-    for call, said in [
-        (lambda: model_of("vectors"), "give a space"),
-        (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), "1 label among 2 rows"),
-        (lambda: model_of("bert"), "tfidf or vectors"),
-        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), "no word occurs in enough"),
-        (lambda: Tfidf().fit(task, 0)(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"])), "trained on texts"),
-        (lambda: FineTuned(str(tmp_path)).fit(task, 0), "config.json is missing"),
+    for call, error in [
+        (lambda: model_of("vectors"), UnsetError),
+        (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), DataError),
+        (lambda: model_of("bert"), BadValueError),
+        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), DataError),
+        (lambda: Tfidf().fit(task, 0)(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"])), MismatchError),
+        (lambda: FineTuned(str(tmp_path)).fit(task, 0), FormatError),
     ]:
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(error):
             call()
     model: Model = Averaged(space)
     assert model.fit(made(50), 0)(made(50))[0] in {"0", "1"}
@@ -226,7 +207,7 @@ import sys
 sys.modules[{package!r}] = None
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
-from corpusveil.evaluation.utility.fine_tuning import FineTuned
+from corpusveil.evaluation.utility.text_classifiers import FineTuned
 from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 model = Tfidf() if {package!r} == "sklearn" else FineTuned({str(tmp_path)!r})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from markupsafe import Markup
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 44
@@ -16,15 +18,6 @@ NEAR_TICKS = 0.075
 """The least distance of ticks as a share of the axis: nearer labels touch on a narrow screen."""
 COLORS = 6
 """The page defines the colors ``--series-0`` and so on."""
-_STYLE = (
-    ":root{color-scheme:light dark;--ink:#1d2329;--grid:#d5dae0;--series-0:#1f5fa8;--series-1:#b4471b;"
-    "--series-2:#2d7d46;--series-3:#7a3fa0;--series-4:#8a6d00;--series-5:#5a6570}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--grid:#3a434c;--series-0:#6fa8e8;--series-1:#f0915f;"
-    "--series-2:#74c98f;--series-3:#c08be0;--series-4:#dcc04a;--series-5:#a5b0bb}}"
-    "text{font:12px sans-serif;fill:var(--ink)}.grid{stroke:var(--grid)}.line{fill:none;stroke-width:2}"
-)
-"""The page's colors, for a chart outside a page."""
-
 Points = Sequence[tuple[float, float]]
 
 
@@ -46,7 +39,7 @@ def line_chart(
     spread: Mapping[str, Sequence[float]] | None = None,
     shares: bool = False,
     mark: Mark | None = None,
-) -> str:
+) -> Markup:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
     ``spread`` gives each point a bar of this length up and down. With ``shares``, x goes from 0 to 1 and is linear. The
@@ -80,53 +73,42 @@ def line_chart(
         wide = 6 if len(points) == 1 else 0  # a single point is a dash
         places = [(across(x) + aside, down(y)) for x, y in points for aside in ((-wide, wide) if wide else (0,))]
         drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
         title = f"<title>{escape(name)}</title>"
-        parts.append(f'<polyline class="line" style="{style}" points="{drawn}">{title}</polyline>')
+        parts.append(f'<polyline class="line" style="{line_style(number)}" points="{drawn}">{title}</polyline>')
         for (x, y), more in zip(points, (spread or {}).get(name, ()), strict=False):
             high_end, low_end = down(min(y + more, most)), down(max(y - more, 0.0))
             ends = f'x1="{across(x):.1f}" x2="{across(x):.1f}" y1="{high_end:.1f}" y2="{low_end:.1f}"'
             parts.append(f'<line class="line" style="stroke: var(--series-{number % COLORS})" {ends}/>')
     if mark is not None:
-        x = across(mark.x)
-        side, anchor = (-6, "end") if x > (LEFT + WIDTH - RIGHT) / 2 else (6, "start")
-        style, upright = "stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-        parts.append(f'<line class="line own" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>')
-        name = escape(mark.name)
-        label = f'class="own" x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}"'
-        parts.append(f"<text {label}>{name}</text>")
-        for y in mark.ys:
-            place = f'cx="{x:.1f}" cy="{down(min(max(y, 0.0), most)):.1f}"'
-            parts.append(f'<circle class="line own" {place} r="6"><title>{name}: {y:.3g}</title></circle>')
-    return "".join([*parts, "</svg>"])
+        parts += _marked(mark, across(mark.x), [down(min(max(y, 0.0), most)) for y in mark.ys])
+    return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - escaped above
 
 
-def legend(names: Sequence[str]) -> str:
+def _marked(mark: Mark, x: float, ys: Sequence[float]) -> Iterator[str]:
+    """Yield a mark at these places of the chart."""
+    side, anchor = (-6, "end") if x > (LEFT + WIDTH - RIGHT) / 2 else (6, "start")
+    style, upright = "stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
+    yield f'<line class="line own" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>'
+    name = escape(mark.name)
+    yield f'<text class="own" x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}">{name}</text>'
+    for y, value in zip(ys, mark.ys, strict=True):
+        title = f"<title>{name}: {value:.3g}</title>"
+        yield f'<circle class="line own" cx="{x:.1f}" cy="{y:.1f}" r="6">{title}</circle>'
+
+
+def line_style(number: int) -> str:
+    """Return the color and the dashes of a line, by its number in the chart."""
+    return f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
+
+
+def legend(names: Sequence[str]) -> Markup:
     """Return a legend: the names of the lines with a sample of each."""
     parts = []
     for number, name in enumerate(names):
-        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
+        style = line_style(number)
         line = f'<svg viewBox="0 0 28 10" class="key"><line x1="0" x2="28" y1="5" y2="5" style="{style}"/></svg>'
         parts.append(f"<li>{line} {escape(name)}</li>")
-    return f'<ul class="legend">{"".join(parts)}</ul>'
-
-
-def standalone(
-    series: Mapping[str, Points], x_label: str, y_label: str, *, top: float | None = None, shares: bool = False
-) -> str:
-    """Return a chart with its legend as a separate SVG file, light and dark, for pages that define no colors."""
-    chart = line_chart(series, x_label, y_label, top=top, shares=shares)
-    rows = -(-len(series) // 2)
-    names = []
-    for number, name in enumerate(series):
-        x, y = LEFT + (WIDTH - LEFT) / 2 * (number // rows), HEIGHT + 16 + 18 * (number % rows)
-        style = f"stroke: var(--series-{number % COLORS}); stroke-dasharray: {DASHES[number // COLORS % 4] or 'none'}"
-        names.append(f'<line class="line" x1="{x}" x2="{x + 28}" y1="{y - 4}" y2="{y - 4}" style="{style}"/>')
-        names.append(f'<text x="{x + 34}" y="{y}">{escape(name)}</text>')
-    opened = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}"'
-    whole = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 18 * rows + 16}"'
-    head, _, body = chart.replace(opened, whole, 1).partition(">")
-    return f"{head}><style>{_STYLE}</style>{body.removesuffix('</svg>')}{''.join(names)}</svg>\n"
+    return Markup(f'<ul class="legend">{"".join(parts)}</ul>')  # noqa: S704 - escaped above
 
 
 def _own_ticks(series: Mapping[str, Points], decades: float) -> list[float]:

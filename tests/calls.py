@@ -1,0 +1,64 @@
+"""Calls that a test makes, and how they are refused: by code and by what the sentence names, not by its wording."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from corpusveil import errors
+from corpusveil.cli.main import run
+from corpusveil.errors import CorpusveilError
+
+QUIET = ("--progress", "none")
+OF_CODE: dict[str, type[CorpusveilError]] = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and "code" in vars(kind)
+}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command line ended, and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+def command(*words: object) -> Ended:
+    """Run a command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run([str(word) for word in words])
+    return Ended(status, out.getvalue(), err.getvalue())
+
+
+def succeeds(*words: object) -> Ended:
+    """Run a command line that has to end well."""
+    ended = command(*words)
+    assert ended.status == 0, ended.err
+    return ended
+
+
+def fails(words: Sequence[object], code: str, *names: object) -> str:
+    """Run a command line that has to end with an error of this code; return its sentence, in which every name is."""
+    ended = command(*words)
+    sentence = ended.err.splitlines()[-1] if ended.err else ""
+    assert sentence.endswith(f" [{code}]"), ended
+    assert ended.status == OF_CODE[code].exit_status, ended
+    assert all(str(name) in sentence for name in names), (sentence, names)
+    assert "Traceback" not in ended.err
+    return sentence
+
+
+@contextlib.contextmanager
+def refused(code: str, *names: object) -> Iterator[pytest.ExceptionInfo[CorpusveilError]]:
+    """Expect an error of this code, whose sentence has every name."""
+    with pytest.raises(OF_CODE[code]) as caught:
+        yield caught
+    assert caught.value.code == code
+    sentence = str(caught.value)
+    assert all(str(name) in sentence for name in names), (sentence, names)
