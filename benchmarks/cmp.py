@@ -22,7 +22,7 @@ from benchmarks.job import held_to, peak_mb
 from benchmarks.report import Skipped, Table
 from corpusveil.mechanisms.on_vectors import BLOCK
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.spaces import nearest_words
+from corpusveil.spaces import nearest_words, slices
 
 KEY = DrawKey.derive(cv.Key.for_tests(), "00" * 32)  # the same draws in every run
 MANY, DIMENSIONS = 400_000, 300
@@ -173,7 +173,7 @@ def measure(space: str, epsilon: float, tokens: int) -> dict[str, Any]:
     points = np.empty((BLOCK, dimensions))
     part = Draws(KEY, draws.tags, draws.documents[:BLOCK], draws.positions[:BLOCK])
     fill = (ids[:BLOCK], np.full(BLOCK, epsilon), part, points)
-    noise = clocked(lambda: nearest_words.in_slices(BLOCK, mechanism._fill, *fill))  # noqa: SLF001
+    noise = clocked(lambda: slices.in_slices(BLOCK, mechanism._fill, *fill))  # noqa: SLF001
     _, compared = nearest_words.search_of(mechanism.space).search(points)
     left, tile = points.astype(np.float32), np.empty((BLOCK, nearest_words.TILE_COLUMNS), np.float32)
     starts = range(0, size, nearest_words.TILE_COLUMNS)

@@ -73,6 +73,7 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
         shares[name.strip()] = int(weight)
     if field not in shares:
         raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight; add it.")
+    # Fractions, since a quotient of floats may be rounded up.
     exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
     part = float(exact)
     return part if Fraction(part) <= exact else math.nextafter(part, 0.0)

@@ -183,6 +183,7 @@ def geometric_weights(epsilon: float) -> tuple[list[int], int]:
     powers = [exp_fixed(-exact * k) for k in range(size)]
     weights = [power * TOTAL // sum(powers) for power in powers]
     weights[0] += TOTAL - sum(weights)
+    # Rounded up, so that a further block is never rarer than epsilon allows.
     again = (exp_fixed(-exact * size) >> (PRECISION_BITS - 64)) + 1
     return weights, again
 
@@ -209,7 +210,7 @@ def two_sided(epsilon: float, draws: Draws) -> Int64:
     attempt = 0
     while (some := np.flatnonzero(going.any(axis=0))).size:
         attempt += 1
-        further = Draws(draws.key, draws.tags, draws.documents[some], draws.positions[some]).pair(LENGTH, attempt)
+        further = draws.of(some).pair(LENGTH, attempt)
         for side, lanes in enumerate(further):
             going[side, some] &= lanes < np.uint64(law.again)
             numbers[side, some] += law.size * going[side, some]

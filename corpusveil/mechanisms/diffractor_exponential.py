@@ -26,10 +26,8 @@ import numpy as np
 from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import called, compiled
-from corpusveil.mechanisms.base import check_fraction, check_whole
-from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.on_lists import Truncated, default_gamma
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.ring_geometric import default_gamma
 from corpusveil.sampling import weights
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -54,15 +52,16 @@ class PathTable:
 @functools.lru_cache(maxsize=512)
 def path_table(n: int, epsilon: float, gamma: int) -> PathTable:
     """Build the weights for a path of n words, 1 <= gamma <= n - 1."""
-    one = 1 << weights.PRECISION_BITS
+    unit = 1 << weights.PRECISION_BITS
     b = weights.exp_fixed(-epsilon / 2)
-    powers = [one]
+    powers = [unit]
     for _ in range(gamma):
         powers.append(powers[-1] * b >> weights.PRECISION_BITS)
+    # The middle row has the largest total, so it decides the scale.
     middle = n // 2
     sides = sum(powers[min(abs(middle - j), gamma)] for j in range(n) if j != middle)
     scale = weights.TOTAL - 1 - n * weights.FLOOR  # no row may total 2^64, which does not fit into 64 bits
-    cells = [scale * power // (one + sides) + weights.FLOOR for power in powers]
+    cells = [scale * power // (unit + sides) + weights.FLOOR for power in powers]
     inner = np.zeros(gamma, dtype=np.uint64)
     np.cumsum(np.array(cells[1:gamma], dtype=np.uint64), out=inner[1:])
     return PathTable(n, gamma, cells[0], cells[gamma], inner)
@@ -126,7 +125,7 @@ def _move(
 
 @register
 @dataclass(frozen=True, slots=True)
-class DiffractorExponential(OnLists):
+class DiffractorExponential(Truncated):
     """The published exponential 1-Diffractor; ``gamma`` None: by the rule. Raises UserError for bad values."""
 
     name: ClassVar[str] = "diffractor-exponential"
@@ -136,14 +135,8 @@ class DiffractorExponential(OnLists):
     claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
     ranged: ClassVar[bool] = True
 
-    gamma: int | None = None
-    beta: float = 0.001
-
-    def __post_init__(self) -> None:
-        OnLists.__post_init__(self)
-        check_fraction("beta", self.beta)
-        if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, self.sizes[-1] - 1)
+    def largest_gamma(self, n: int) -> int:
+        return n - 1
 
     def table(self, epsilon: float, n: int | None = None) -> PathTable:
         epsilon = weights.check_epsilon(epsilon)
@@ -171,9 +164,6 @@ class DiffractorExponential(OnLists):
         law[order] = np.array([high - low for low, high in itertools.pairwise(edges)], dtype=np.uint64)
         return law
 
-    def reach(self, epsilon: float) -> int:
-        return self.table(epsilon).gamma - 1
-
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the law to a relative 2^-20: a cell of the draw is rounded to an integer."""
         table = self.table(epsilon)
@@ -183,10 +173,6 @@ class DiffractorExponential(OnLists):
 
     def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
         return np.minimum(gaps, self.table(epsilon, n).gamma)
-
-    @property
-    def distance(self) -> str:
-        return self.on_lists("path")
 
     def _totals(self, table: PathTable) -> Float64:
         """Return the total weight of each row; float64 [n]."""
@@ -216,14 +202,11 @@ class DiffractorExponential(OnLists):
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return a bounded range, as for the exponential mechanisms on vectors: half of epsilon is in the exponent."""
-        most = max(self.table(epsilon, n).gamma for n in self.sizes)
+        most = max(self.gammas(epsilon).values())
         return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
-    def distance_at(self, epsilon: float) -> str:
-        return self.on_lists("path", {n: self.table(epsilon, n).gamma for n in self.sizes})
-
     def plain_ldp(self, epsilon: float) -> float:
-        return min(epsilon * max(self.table(epsilon, n).gamma for n in self.sizes), 44 * math.log(2))
+        return min(epsilon * max(self.gammas(epsilon).values()), 44 * math.log(2))
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
         warnings = [warning for n in self.sizes for warning in self._nearly_uniform(self.table(epsilon, n), epsilon)]

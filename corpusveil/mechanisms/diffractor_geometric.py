@@ -45,12 +45,12 @@ class StepTable:
 @functools.lru_cache(maxsize=512)
 def step_table(n: int, epsilon: float) -> StepTable:
     """Build the table of a path of n words."""
-    one = 1 << weights.PRECISION_BITS
+    unit = 1 << weights.PRECISION_BITS
     a = weights.exp_fixed(-epsilon)
     scale = weights.TOTAL - n * weights.FLOOR
     tails: list[int] = []
     power = a
-    while len(tails) < n - 1 and (tail := scale * power // (one + a)) > 0:
+    while len(tails) < n - 1 and (tail := scale * power // (unit + a)) > 0:
         tails.append(tail)
         power = power * a >> weights.PRECISION_BITS
     return StepTable(n, np.array(tails or [0], dtype=np.uint64))
@@ -140,10 +140,6 @@ class DiffractorGeometric(OnLists):
         gaps = np.minimum(np.abs(np.subtract(inputs, outputs, dtype=np.int64)), steps.size - 1)
         clamped = (np.equal(outputs, 0) * 1 + np.equal(outputs, table.n - 1)) * tails[gaps + 1].astype(np.float64)
         return np.asarray((steps[gaps].astype(np.float64) + clamped + weights.FLOOR) / weights.TOTAL)
-
-    @property
-    def distance(self) -> str:
-        return self.on_lists("path")
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of two words as many steps apart as the distance allows, on a path without ends.

@@ -35,7 +35,7 @@ from corpusveil.mechanisms import table_cache
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
+from corpusveil.spaces.slices import in_slices
 
 CACHE_BYTES = 1 << 30
 """The limit of a process's cached rows, over all epsilons; beyond it, the least recently used epsilon is dropped."""
@@ -70,10 +70,8 @@ def _weight(value: float, scale: float) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _build(
-    ids: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float, squared: bool, factors: Any, own: Any,
-    scales: Any, totals: Any, low: int, high: int,
-) -> None:  # fmt: skip
+def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, high: int) -> None:
+    vectors, chunks, per_block, s, gamma, squared, factors = law
     n = vectors.shape[0]
     count = chunks.shape[0]
     values = np.empty((TOGETHER, count * LANES))
@@ -89,6 +87,7 @@ def _build(
             for r in range(group):
                 part = values[r, k * LANES : (k + 1) * LANES]
                 _kernel(chunks[k], points[r], s, gamma, squared, factors[k], part)
+                # Chunk by chunk: this order of summation decides the integers.
                 inside = 0.0
                 for lane in range(LANES):
                     inside += part[lane]
@@ -103,13 +102,13 @@ def _build(
                         running += _weight(values[r, u], scale)
                 totals[word, k // per_block] = running
             scales[word] = scale
+            # What the others leave of 2^64, which is 0 in 64 bits.
             own[word] = np.uint64(0) - running
 
 
 @njit(nogil=True, cache=True)
-def _sums(
-    vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any, low: int, high: int
-) -> None:
+def _sums(law: Any, out: Any, low: int, high: int) -> None:
+    vectors, chunks, _, s, gamma, squared, factors = law
     values = np.empty(LANES)
     points = np.empty((TOGETHER, chunks.shape[1]))
     for start in range(low, high, TOGETHER):
@@ -132,7 +131,7 @@ def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors
     The order of summation is fixed, so the sums are equal on every machine.
     """
     out = np.empty(blocks.words)
-    in_slices(out.size, _sums, blocks.vectors, blocks.chunks, s, gamma, False, _padded(blocks, factors), out)
+    in_slices(out.size, _sums, law_of(blocks, s, gamma, False, _padded(blocks, factors)), out)
     return out
 
 
@@ -212,11 +211,9 @@ def _by_block(blocks: Any, count: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _scan(
-    order: Any, ids: Any, blocks: Any, rests: Any, vectors: Any, chunks: Any, per_block: int, s: float, gamma: float,
-    squared: bool, factors: Any, scales: Any, out: Any, low: int, high: int,
-) -> None:  # fmt: skip
+def _scan(order: Any, ids: Any, blocks: Any, rests: Any, law: Any, scales: Any, out: Any, low: int, high: int) -> None:
     """Write the outputs: walk through the weights of the block, computed again."""
+    vectors, chunks, per_block, s, gamma, squared, factors = law
     n = vectors.shape[0]
     values = np.empty(LANES)
     point = np.empty(chunks.shape[1])
@@ -239,36 +236,23 @@ def _scan(
 
 
 @njit(nogil=True, cache=True)
-def _row(
-    word: int,
-    vectors: Any,
-    chunks: Any,
-    s: float,
-    gamma: float,
-    squared: bool,
-    factors: Any,
-    own: Any,
-    scale: float,
-    out: Any,
-) -> None:
+def _rows(words: Any, law: Any, own: Any, scales: Any, out: Any, low: int, high: int) -> None:
+    vectors, chunks, _, s, gamma, squared, factors = law
     n = vectors.shape[0]
     values = np.empty(LANES)
     point = np.empty(chunks.shape[1])
-    _point(vectors, word, point)
-    for k in range(chunks.shape[0]):
-        _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
-        for u in range(k * LANES, min((k + 1) * LANES, n)):
-            out[u] = own if u == word else _weight(values[u - k * LANES], scale)
-
-
-@njit(nogil=True, cache=True)
-def _rows(
-    words: Any, vectors: Any, chunks: Any, s: float, gamma: float, squared: bool, factors: Any, own: Any, scales: Any,
-    out: Any, low: int, high: int,
-) -> None:  # fmt: skip
     for at in range(low, high):
         word = words[at]
-        _row(word, vectors, chunks, s, gamma, squared, factors, own[word], scales[word], out[at])
+        _point(vectors, word, point)
+        for k in range(chunks.shape[0]):
+            _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                out[at, u] = own[word] if u == word else _weight(values[u - k * LANES], scales[word])
+
+
+def law_of(blocks: VectorBlocks, s: float, gamma: float, squared: bool, factors: Float64) -> tuple[Any, ...]:
+    """Return what the compiled loops need of a law."""
+    return blocks.vectors, blocks.chunks, blocks.per_block, s, gamma, squared, factors
 
 
 class ExponentialRows:
@@ -291,6 +275,7 @@ class ExponentialRows:
         self.squared, self.key = squared, key
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
         self.factors = _padded(blocks, factors)
+        self.law = law_of(blocks, self.s, self.gamma, squared, self.factors)
         known = None if key is None else table_cache.read_table(key)
         if known is None:
             self.own = np.zeros(n, dtype=np.uint64)
@@ -318,10 +303,7 @@ class ExponentialRows:
             missing = np.unique(missing[~self.ready[missing]]).astype(np.int64)
             for first in range(0, missing.size, BUILD_ROWS):
                 some = missing[first : first + BUILD_ROWS]
-                in_slices(
-                    some.size, _build, some, self.blocks.vectors, self.blocks.chunks, self.blocks.per_block, self.s,
-                    self.gamma, self.squared, self.factors, self.own, self.scales, self.totals,
-                )  # fmt: skip
+                in_slices(some.size, _build, some, self.law, self.own, self.scales, self.totals)
                 self.ready[some] = True
 
     def keep(self) -> Path:
@@ -338,10 +320,7 @@ class ExponentialRows:
         outputs, rests = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.uint64)
         in_slices(ids.size, _find, ids, draws, self.own, self.totals, outputs, rests, out)
         order = _by_block(outputs, self.blocks.blocks)  # so that a block is read from memory once for all its tokens
-        in_slices(
-            order.size, _scan, order, ids, outputs, rests, self.blocks.vectors, self.blocks.chunks,
-            self.blocks.per_block, self.s, self.gamma, self.squared, self.factors, self.scales, out,
-        )  # fmt: skip
+        in_slices(order.size, _scan, order, ids, outputs, rests, self.law, self.scales, out)
         if out.size and out.min() < 0:
             message = "a draw is outside its block: the weights of a row were computed in two ways"
             raise RuntimeError(message)
@@ -349,22 +328,14 @@ class ExponentialRows:
 
     def row(self, word: int) -> UInt64:
         """Return the integer weights of a word's row; uint64 [V], total 2^64."""
-        self.build(np.array([word]))
-        out = np.empty(self.blocks.words, dtype=np.uint64)
-        _row(
-            word, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared, self.factors,
-            self.own[word], self.scales[word], out,
-        )  # fmt: skip
-        return out
+        row: UInt64 = self.several(np.array([word]))[0]
+        return row
 
     def several(self, words: npt.NDArray[Any]) -> UInt64:
         """Return the rows of several words; uint64 [N, V]."""
         self.build(words)
         out = np.empty((words.size, self.blocks.words), dtype=np.uint64)
-        in_slices(
-            words.size, _rows, words, self.blocks.vectors, self.blocks.chunks, self.s, self.gamma, self.squared,
-            self.factors, self.own, self.scales, out,
-        )  # fmt: skip
+        in_slices(words.size, _rows, words, self.law, self.own, self.scales, out)
         return out
 
     def own_shares(self, ids: npt.NDArray[Any]) -> Float64:

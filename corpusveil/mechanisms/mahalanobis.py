@@ -28,7 +28,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
+from corpusveil.spaces.slices import in_slices
 
 
 @register
@@ -126,6 +126,7 @@ def shape_of(space: Space, lam: float) -> Shape:
             f"lam = {lam:g}: the vectors have no extent in some direction of the space, and would get no noise "
             "there; use a smaller lam."
         )
+    # A little less, since LAPACK rounds: the bound in Euclidean terms divides by it.
     least = math.sqrt(max(float(np.linalg.eigvalsh(matrix)[0]), 0.0)) * (1 - 2.0**-20)
     if not least > 0:
         raise DataError(f"lam = {lam:g}: the least eigenvalue is 0 in float64; use a smaller lam.")

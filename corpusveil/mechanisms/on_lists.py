@@ -8,6 +8,8 @@ running all and releasing one at random. The mixture is private for the largest 
 from __future__ import annotations
 
 import abc
+import decimal
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ import numpy as np
 from corpusveil.arrays import Bool, Float64, Int32, Int64, Integers, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Mechanism, levels
+from corpusveil.mechanisms.base import Mechanism, check_fraction, check_whole, levels
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 
@@ -40,11 +42,17 @@ class OnLists(Mechanism):
     """
 
     loop: ClassVar[Callable[..., None]]
+    shape: ClassVar[str] = "path"
+    """What the distance is measured on: a path, or a ring."""
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         if len(self.space.lists) < 1:
             raise DataError(f"{self.name} needs a space with a list; build it with lists = 1 or more.")
+
+    @property
+    def distance(self) -> str:
+        return self.on_lists()
 
     @property
     def sizes(self) -> list[int]:
@@ -194,11 +202,11 @@ class OnLists(Mechanism):
         count = len(self.space.lists)
         return "" if count == 1 else f", the largest over {count} lists"
 
-    def on_lists(self, shape: str, gammas: dict[int, int] | None = None) -> str:
-        """Describe the metric: steps on a ring or path of this many words, truncated at gamma, over all lists."""
+    def on_lists(self, gammas: dict[int, int] | None = None) -> str:
+        """Describe the metric: steps on a list of this many words, truncated at gamma, over all lists."""
 
         def steps(n: int) -> str:
-            plain = f"steps on the {shape} of {n:,} words"
+            plain = f"steps on the {self.shape} of {n:,} words"
             return plain if gammas is None else f"min({plain}, {gammas[n]})"
 
         if self.space.places is None:
@@ -208,3 +216,45 @@ class OnLists(Mechanism):
             f"{each}{self.over_lists()}; each list has its own words, and a word that is not on a list takes the "
             "place of a near word there (two words with the same place on every list are at distance 0)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated(OnLists):
+    """A mechanism whose distance does not grow beyond ``gamma``; None: by the rule from ``beta``.
+
+    Raises UserError for bad values.
+    """
+
+    gamma: int | None = None
+    beta: float = 0.001
+
+    def __post_init__(self) -> None:
+        OnLists.__post_init__(self)
+        check_fraction("beta", self.beta)
+        if self.gamma is not None:
+            check_whole("gamma", self.gamma, 1, self.largest_gamma(self.sizes[-1]))
+
+    @abc.abstractmethod
+    def largest_gamma(self, n: int) -> int:
+        """Return the largest distance on a list of n words."""
+
+    def gammas(self, epsilon: float) -> dict[int, int]:
+        """Return gamma by the length of a list."""
+        return {n: self.table(epsilon, n).gamma for n in self.sizes}
+
+    def reach(self, epsilon: float) -> int:
+        return int(self.table(epsilon).gamma) - 1
+
+    def distance_at(self, epsilon: float) -> str:
+        return self.on_lists(self.gammas(epsilon))
+
+
+@functools.lru_cache(maxsize=512)
+def default_gamma(n: int, epsilon: float, beta: float, most: int) -> int:
+    """Return gamma by the rule, at most ``most``; in decimals, since logarithms of two machines may differ."""
+    b = decimal.Decimal(beta)
+    outside = weights.divide((1 - b) * (n - 1), b)
+    if outside <= 1:
+        return 1
+    gamma = weights.divide(weights.ln(outside), decimal.Decimal(epsilon))
+    return most if gamma >= most else max(1, math.ceil(gamma))

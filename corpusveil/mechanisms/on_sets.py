@@ -29,8 +29,8 @@ from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
+from corpusveil.spaces.slices import in_slices
 
 MOST = 256
 """The most candidates of a word."""
@@ -82,6 +82,7 @@ def _partition_of(blocks: VectorBlocks, size: int) -> Int32:
 def group_sets(space: Space, size: int) -> Sets:
     """Return each word with the others of its group, by id."""
     groups = partition(space, size)
+    # Stable, so that a group's words stay in the order of their ids.
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
     sizes = np.diff(starts)[groups]
@@ -188,6 +189,7 @@ def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, boun
             z += values[i]
         others = np.uint64(0)
         for i in range(1, size):
+            # The 1 keeps each candidate possible.
             others += np.uint64(np.int64(whole / z * values[i])) + np.uint64(1)
         running = room - others
         bounds[word, 0] = running

@@ -29,7 +29,8 @@ from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, in_slices, search_of
+from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, search_of
+from corpusveil.spaces.slices import in_slices
 
 BLOCK = TILE_ROWS
 """Tokens per block: 2.4 MiB of noise for each 300 dimensions."""
@@ -88,7 +89,7 @@ class OnVectors(OverVectors):
         points = np.empty((min(ids.size, BLOCK), self.space.dimensions))
         for first in range(0, ids.size, BLOCK):
             block = slice(first, min(first + BLOCK, ids.size))
-            some = part_of(draws, block)
+            some = draws.of(block)
             noisy = points[: block.stop - first]
             in_slices(len(noisy), self._fill, ids[block], values[block], some, noisy)
             out[block] = self.choose(noisy, ids[block], some)
@@ -101,7 +102,7 @@ class OnVectors(OverVectors):
 
     def _fill(self, ids: Any, epsilon: Any, draws: Draws, points: Any, low: int, high: int) -> None:
         part = slice(low, high)
-        points[part] = self.noise(part_of(draws, part), epsilon[part])
+        points[part] = self.noise(draws.of(part), epsilon[part])
         points[part] += self.space.vectors[ids[part]]
 
     def mixed(self, law: Float64) -> Float64:
@@ -156,10 +157,6 @@ class OnVectors(OverVectors):
     def plain_ldp(self, epsilon: float) -> float:
         """Return an upper bound on any log-ratio: epsilon times the diameter, never more than the floor allows."""
         return min(epsilon * self.diameter(), -math.log(LOWEST))
-
-
-def part_of(draws: Draws, part: slice) -> Draws:
-    return Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
 
 
 def ray_words(rng: np.random.Generator, size: int) -> Integers:

@@ -30,6 +30,7 @@ def register(cls: M) -> M:
 
 @functools.cache
 def _load_all() -> None:
+    # Importing a module registers its mechanisms.
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
 
@@ -67,13 +68,13 @@ def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
 def check(name: str, given: Iterable[str]) -> None:
     """Raise UserError for an unknown mechanism, and for parameters that it does not have."""
     known = parameters(name)
-    for one in given:
-        if one not in known:
-            near = difflib.get_close_matches(one, known, n=1)
+    for parameter in given:
+        if parameter not in known:
+            near = difflib.get_close_matches(parameter, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"its parameters are: {', '.join(known) or 'none'}."
-            raise UnknownError(f"{one}: {name} has no such parameter; {hint}")
+            raise UnknownError(f"{parameter}: {name} has no such parameter; {hint}")
 
 
 def parameters(name: str) -> list[str]:
     """Return the names of a mechanism's parameters."""
-    return [one.name for one in dataclasses.fields(find(name)) if one.name != "space"]
+    return [field.name for field in dataclasses.fields(find(name)) if field.name != "space"]

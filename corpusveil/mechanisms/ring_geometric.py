@@ -15,7 +15,6 @@ lists.
 
 from __future__ import annotations
 
-import decimal
 import functools
 import math
 from collections.abc import Callable
@@ -27,8 +26,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled, u
-from corpusveil.mechanisms.base import check_fraction, check_whole
-from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.on_lists import OnLists, Truncated, default_gamma
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
@@ -55,23 +53,11 @@ class RingTable:
 
 
 @functools.lru_cache(maxsize=512)
-def default_gamma(n: int, epsilon: float, beta: float, most: int | None = None) -> int:
-    """Return gamma by the rule, at most ``most`` (n // 2); in decimals, since logarithms of two machines may differ."""
-    most = n // 2 if most is None else most
-    b = decimal.Decimal(beta)
-    outside = weights.divide((1 - b) * (n - 1), b)
-    if outside <= 1:
-        return 1
-    gamma = weights.divide(weights.ln(outside), decimal.Decimal(epsilon))
-    return most if gamma >= most else max(1, math.ceil(gamma))
-
-
-@functools.lru_cache(maxsize=512)
 def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
     """Build the table of a ring of n >= 2 words, 1 <= gamma <= n // 2."""
-    one = 1 << weights.PRECISION_BITS
+    unit = 1 << weights.PRECISION_BITS
     a = weights.exp_fixed(-epsilon)
-    powers = [one]
+    powers = [unit]
     for _ in range(gamma):
         powers.append(powers[-1] * a >> weights.PRECISION_BITS)
     outside = n - 2 * gamma + 1
@@ -79,6 +65,7 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
     scale = weights.TOTAL - n * weights.FLOOR
     cells = [scale * power // total + weights.FLOOR for power in powers]
     near, far = cells[:gamma], cells[gamma]
+    # The word itself takes what rounding down leaves, so that the weights total 2^64.
     near[0] += weights.TOTAL - (near[0] + 2 * sum(near[1:]) + outside * far)
     starts = [0, near[0]]
     for weight in near[1:]:
@@ -102,7 +89,9 @@ def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any) -> A
             high = middle - 1
     rest = draw - bounds[u(low)]
     if low == gamma:
+        # All displacements from gamma to n - gamma have one weight, so a division finds theirs.
         return gamma + np.int64(rest // far)
+    # The cell of k holds +k and -k, at equal weight.
     half = (bounds[u(low + 1)] - bounds[u(low)]) >> np.uint64(1)
     return low if rest < half else -low
 
@@ -135,28 +124,23 @@ def _displace(
 
 @register
 @dataclass(frozen=True, slots=True)
-class RingGeometric(OnLists):
+class RingGeometric(Truncated):
     """The truncated geometric on rings; ``gamma`` None: by the rule from ``beta``. Raises UserError for bad values."""
 
     name: ClassVar[str] = "ring-geometric"
     paper: ClassVar[str] = "ours; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024)"
     summary: ClassVar[str] = "geometric on a closed, truncated list: exactly epsilon, bounded plain LDP"
     claim: ClassVar[str] = "exactly epsilon times the distance; epsilon times gamma for any two words"
+    shape: ClassVar[str] = "ring"
     loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
-    gamma: int | None = None
-    beta: float = 0.001
-
-    def __post_init__(self) -> None:
-        OnLists.__post_init__(self)
-        check_fraction("beta", self.beta)
-        if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, self.sizes[-1] // 2)
+    def largest_gamma(self, n: int) -> int:
+        return n // 2
 
     def table(self, epsilon: float, n: int | None = None) -> RingTable:
         epsilon = weights.check_epsilon(epsilon)
         n = n or self.sizes[0]
-        return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta))
+        return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta, n // 2))
 
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide
@@ -174,9 +158,6 @@ class RingGeometric(OnLists):
     def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
         return np.roll(self.ring_weights(epsilon, n), position)
 
-    def reach(self, epsilon: float) -> int:
-        return self.table(epsilon).gamma - 1
-
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
@@ -185,10 +166,6 @@ class RingGeometric(OnLists):
 
     def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
         return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
-
-    @property
-    def distance(self) -> str:
-        return self.on_lists("ring")
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of all pairs within the distance, from the integer weights that are sampled.
@@ -221,9 +198,6 @@ class RingGeometric(OnLists):
     def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
         table = self.table(epsilon, n)
         return table.far / weights.TOTAL, table.near[0] / weights.TOTAL
-
-    def distance_at(self, epsilon: float) -> str:
-        return self.on_lists("ring", {n: self.table(epsilon, n).gamma for n in self.sizes})
 
     def plain_ldp(self, epsilon: float) -> float:
         tables = [self.table(epsilon, n) for n in self.sizes]

@@ -82,6 +82,7 @@ def smoothed(counts: Float64, total: float | None = None, inputs: int | None = N
     """
     if inputs is not None and inputs < 2:
         raise BadValueError(f"inputs = {inputs}: give 2 or more.")
+    # Stable, so that of equally frequent words the lowest ids are inputs on every machine.
     words = np.sort(np.argsort(-counts, kind="stable")[:inputs])
     weights = counts[words] + SMOOTHING
     whole = counts.sum() if total is None else total

@@ -42,7 +42,7 @@ class Signed(Record):
     signature: str
 
 
-Arrays = tuple[UInt64, Float64, UInt64]
+RowArrays = tuple[UInt64, Float64, UInt64]
 
 
 def key_of(**what: Any) -> str:
@@ -54,7 +54,7 @@ def _folder(key: str) -> Path:
     return cache_path() / "tables" / key
 
 
-def read_table(key: str) -> Arrays | None:
+def read_table(key: str) -> RowArrays | None:
     """Return the arrays of a kept table, read-only and mapped; None if this user signed no such table.
 
     Raises UserError if others may write to it.
@@ -79,7 +79,7 @@ def read_table(key: str) -> Arrays | None:
     return own, scales, totals
 
 
-def save_table(key: str, arrays: Arrays) -> Path:
+def save_table(key: str, arrays: RowArrays) -> Path:
     """Keep a table, completely or not at all; return its address.
 
     Raises UserError if others may write to the cache, WorkError if it cannot be written.

@@ -33,8 +33,8 @@ from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distan
 from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import in_slices
 from corpusveil.spaces.nominations import squared_distance
+from corpusveil.spaces.slices import in_slices
 
 NEAR = 64
 """The number of nearest words that are kept; a larger K sorts the whole vocabulary."""
@@ -101,6 +101,7 @@ def counts_law(n: int) -> Float64:
 
 def _uniform(lanes: UInt64) -> Float64:
     """Return float64 above 0 and below 1."""
+    # The half keeps them from 0, whose logarithm is infinite.
     return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
@@ -186,7 +187,7 @@ class TruncatedGumbel(Refuted, OverVectors):
         out = np.empty(ids.size, dtype=np.int32)
         for count in np.unique(counts).tolist():
             for part in np.array_split(at := np.flatnonzero(counts == count), -(-at.size * count // (1 << 22))):
-                some = Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
+                some = draws.of(part)
                 uniform = _uniform(some.lanes(NOISE, -(-count // 2))[:, :count])
                 noise = truncated(uniform, each[part, None], extent(self.space)[1])
                 if count <= members.shape[1]:

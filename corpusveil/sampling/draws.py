@@ -124,6 +124,7 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
         # The 128-bit sum of the tag and (token << 64 | purpose << 32 | attempt), by hand: numba has no such integer.
         document = u(documents[u(t)])
         low = tags[document, u(0)] + offset
+        # Two halves of one 128-bit sum, modulo 2^128.
         carry = np.uint64(1) if low < offset else np.uint64(0)
         out[u(2 * t)] = low
         out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
@@ -162,6 +163,10 @@ class Draws:
         tags = key.tags("", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
         return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
 
+    def of(self, tokens: slice | Integers) -> Draws:
+        """Return the draws of some of the tokens."""
+        return Draws(self.key, self.tags, self.documents[tokens], self.positions[tokens])
+
     def uint64(self, purpose: int, attempt: int = 0) -> UInt64:
         """Return one uniform 64-bit integer a token; uint64 [T]. Same purpose and attempt, same numbers."""
         (first,) = self._halves(purpose, attempt, 1)
@@ -176,6 +181,7 @@ class Draws:
         """Return the first half of each block, or both; uint64 [T] each."""
         out = [np.empty(len(self), dtype=np.uint64) for _ in range(many)]
         counters = _scratch.array("counters", 2 * _AT_ONCE, np.uint64)
+        # One block more than is written, since update_into wants room beyond its output.
         blocks = _scratch.array("blocks", AES_BYTES * (_AT_ONCE + 1), np.uint8)
         offset = np.uint64((purpose << 32) | attempt)
         cipher = self._cipher()

@@ -32,6 +32,7 @@ _STEP = 2.0**-52
 
 @compiled
 def _uniform(lane: Any) -> float:
+    # The half keeps it from 0, whose logarithm is infinite.
     return (np.float64(lane >> _DROPPED) + 0.5) * _STEP
 
 
@@ -67,6 +68,7 @@ def gamma_noise(draws: Draws, dimensions: int, epsilon: Float64) -> Float64:
     Takes about 12 bytes of draws a dimension and token on the way: call it with blocks of tokens.
     """
     m = (dimensions + 1) // 2
+    # m pairs give the direction, and their exponentials a part of the length; the other lanes give its rest.
     lanes = draws.lanes(NOISE, m + (dimensions - m + 1) // 2)
     out = np.empty((len(draws), dimensions), dtype=np.float64)
     _fill(lanes, 1 / epsilon, out)

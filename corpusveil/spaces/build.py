@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -21,9 +20,9 @@ from corpusveil.errors import (
     ShapeError,
     UnsetError,
 )
-from corpusveil.spaces import vocabulary_maps
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
+from corpusveil.spaces.nearest_words import Search
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
@@ -47,7 +46,7 @@ def build_space(
 
     With several, the vocabulary is the words that all have, and every list contains all of them. With ``union`` it is
     every word of any embedding: a list then contains the words of its embedding, and other words take the place of a
-    near word (``vocabulary_maps.py``); choosing among the lists that contain a word would void the guarantee
+    near word; choosing among the lists that contain a word would void the guarantee
     (``mechanisms.md`` §4).
 
     Args:
@@ -85,9 +84,8 @@ def build_space(
             raise ConflictError(
                 "balance: public counts have only the words that all embeddings share; leave union or balance out."
             )
-        united = replace(_united(embeddings, public, lists, seed, chosen.order, cell, call), numbers=numbers)
-        united.info["made"] |= _note(balance, chosen) | _cells(embeddings, lists, cell)
-        return united
+        note = _note(balance, chosen) | _cells(embeddings, lists, cell)
+        return _united(embeddings, public, lists, seed, chosen.order, cell, note, call, numbers)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -100,22 +98,21 @@ def build_space(
     if chosen.weight:
         named = [Vectors(words, v, e.source) for e, v in zip(embeddings, restricted, strict=True)]
         try:
-            made = [balanced(one, vocabulary.counts, chosen.weight) for one in named]
+            weighted = [balanced(vectors, vocabulary.counts, chosen.weight) for vectors in named]
         except (UnsetError, DataError):
             if not chosen.alone:
                 raise
             chosen = settled(None, order, "all words have the same public count, or the same vector")
         else:
-            ordered, scales = [one.vectors for one, _ in made], [scale for _, scale in made]
+            ordered, scales = [longer.vectors for longer, _ in weighted], [scale for _, scale in weighted]
             restricted = restricted if chosen.alone else ordered
     orders = np.concatenate([ORDERS[chosen.order](v, s, cell) for v, s in zip(ordered, starts, strict=True)])
-    digest = content_digest(vocabulary, restricted[0], orders)
     names = [[words[start] for start in ids] for ids in starts]
-    info = _info(embeddings, names, chosen.order, seed, digest, restricted[0], orders, call, counted=public is not None)
+    made = _made(embeddings, names, chosen.order, seed)
     if scales is not None:
-        info["made"] |= {"balance": chosen.weight, "scales": scales}
-    info["made"] |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
-    return Space(vocabulary, restricted[0], orders, digest, None, info, numbers=numbers)
+        made |= {"balance": chosen.weight, "scales": scales}
+    made |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
+    return _space(vocabulary, restricted[0], orders, None, made, call, numbers)
 
 
 def call_of(
@@ -133,15 +130,8 @@ def call_of(
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
     chosen = _balance(embeddings, lists, _public_counts(embeddings[0], counts), order, union, balance)
-    decided: list[Any] = [
-        VERSION,
-        lists,
-        seed,
-        chosen.order,
-        union,
-        None if only is None else sorted(only),
-        *chosen.decides,
-    ]
+    words = None if only is None else sorted(only)
+    decided: list[Any] = [VERSION, lists, seed, chosen.order, union, words, *chosen.decides]
     if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
         decided.append({"cell": cell})
     for part in (decided, *(embedding.words for embedding in embeddings)):
@@ -184,43 +174,36 @@ def _cells(embeddings: Sequence[Vectors], lists: int, cell: int | None, words: i
     return {"cell": cell, "cell_note": why}
 
 
-def _info(
-    embeddings: Sequence[Vectors],
-    starts: Sequence[Sequence[str]],
-    order: str,
-    seed: int,
-    digest: str,
-    vectors: Float32,
-    lists: Int32,
-    call: str,
-    *,
-    counted: bool,
-    version: int = VERSION,
-) -> dict[str, Any]:
-    """Return the description of a space."""
-    made = {
+def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order: str, seed: int) -> dict[str, Any]:
+    """Return the description of how a space was made; ``starts`` are the first words of each embedding's lists."""
+    pairs = zip(embeddings, starts, strict=True)
+    return {
         "by": f"corpusveil {_package_version()}",
         "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
         "order": order,
         "seed": seed,
         **_hyphens(embeddings),
-        "lists": [
-            {"source": e.source, "start": start}
-            for e, chosen in zip(embeddings, starts, strict=True)
-            for start in chosen
-        ],
+        "lists": [{"source": e.source, "start": start} for e, chosen in pairs for start in chosen],
     }
-    return {
+
+
+def _space(
+    vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None, made: dict[str, Any], call: str,
+    numbers: Numbers | None,
+) -> Space:  # fmt: skip
+    digest = content_digest(vocabulary, vectors, lists, places)
+    info = {
         "kind": KIND,
-        "version": version,
+        "version": VERSION if places is None else PARTIAL_VERSION,
         "digest": digest,
         "words": len(vectors),
         "dimensions": int(vectors.shape[1]),
         "lists": len(lists),
-        "counts": counted,
+        "counts": vocabulary.counts is not None,
         "call": call,
         "made": made,
     }
+    return Space(vocabulary, vectors, lists, digest, None, info, places, numbers)
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
@@ -248,15 +231,8 @@ def _restricted(
                 "needed."
             )
         counted = None if embedding.counts is None else embedding.counts[rows]
-        made.append(
-            Vectors(
-                [embedding.words[row] for row in rows],
-                embedding.vectors[rows],
-                embedding.source,
-                counted,
-                embedding.hyphens,
-            )
-        )
+        words = [embedding.words[row] for row in rows]
+        made.append(Vectors(words, embedding.vectors[rows], embedding.source, counted, embedding.hyphens))
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts
@@ -264,16 +240,23 @@ def _restricted(
 
 def _united(
     embeddings: Sequence[Vectors], public: Int64 | None, lists: int, seed: int, order: str,
-    cell: int | None, call: str,
+    cell: int | None, note: dict[str, Any], call: str, numbers: Numbers | None,
 ) -> Space:  # fmt: skip
-    """Build a space of every word of any embedding."""
+    """Build a space of every word of any embedding.
+
+    A list over the words of one embedding contains only a part of the vocabulary. A missing word takes the place of a
+    near word: the nearest, by Euclidean distance in the first embedding that has the word, among the words that this
+    embedding and the list share; ties go to the lower id. The maps are computed from public vectors, so the list can be
+    chosen independently of the word, and the mixture is private for the largest of the lists' distances between the
+    mapped places (``mechanisms.md`` §4). Choosing among the lists that hold the word is not private.
+    """
     smallest = min(len(e) for e in embeddings)
     if not 1 <= lists <= smallest:
         raise BadValueError(
             f"lists={lists}: give 1 to {smallest}, since each list starts from another word of its embedding."
         )
-    words = vocabulary_maps.united_words(embeddings)
-    rows = [vocabulary_maps.rows_of(words, embedding) for embedding in embeddings]
+    words = _united_words(embeddings)
+    rows = [_rows_of(words, embedding) for embedding in embeddings]
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(e)) for e in embeddings]
     orders: list[Int32] = []
@@ -283,9 +266,9 @@ def _united(
         own = np.flatnonzero(rows[number] >= 0)
         ids[rows[number][own]] = own
         orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen, cell)]
-        standing += [vocabulary_maps.stand_ins(embeddings, rows, number)] * lists
-    table = vocabulary_maps.padded(orders, len(words))
-    places = vocabulary_maps.places(table, standing)
+        standing += [_stand_ins(embeddings, rows, number)] * lists
+    table = _padded(orders, len(words))
+    places = _places(table, standing)
     vectors = np.zeros((len(words), embeddings[0].vectors.shape[1]), np.float32)
     vectors[: len(embeddings[0])] = embeddings[0].vectors
     counts = None
@@ -293,21 +276,66 @@ def _united(
         counts = np.zeros(len(words), np.int64)
         counts[: len(public)] = public
     vocabulary = Vocabulary.from_words(words, counts)
-    digest = content_digest(vocabulary, vectors, table, places)
     names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
-    info = _info(
-        embeddings,
-        names,
-        order,
-        seed,
-        digest,
-        vectors,
-        table,
-        call,
-        counted=counts is not None,
-        version=PARTIAL_VERSION,
-    )
-    return Space(vocabulary, vectors, table, digest, None, info, places)
+    made = _made(embeddings, names, order, seed) | note
+    return _space(vocabulary, vectors, table, places, made, call, numbers)
+
+
+def _united_words(embeddings: Sequence[Vectors]) -> list[str]:
+    """Return every word of any embedding: those of the first in its order, then new words of the second, and so on."""
+    return list(dict.fromkeys(word for embedding in embeddings for word in embedding.words))
+
+
+def _rows_of(words: Sequence[str], embedding: Vectors) -> Int64:
+    """Return the row of each word in an embedding, -1 where it has none: int64 [V]."""
+    index = {word: row for row, word in enumerate(embedding.words)}
+    return np.array([index.get(word, -1) for word in words], dtype=np.int64)
+
+
+def _stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int) -> Int64:
+    """Return, for embedding ``number``, the id of the word whose place each word takes: itself if the embedding has it.
+
+    ``rows`` int64 [V] for each embedding. int64 [V]. Raises UserError if an embedding shares no word with another
+    embedding that has to define near words.
+    """
+    own = rows[number]
+    chosen = np.where(own >= 0, np.arange(len(own)), -1)
+    for other, embedding in enumerate(embeddings):
+        missing = np.flatnonzero((chosen < 0) & (rows[other] >= 0))
+        if other == number or not missing.size:
+            continue
+        shared = np.flatnonzero((own >= 0) & (rows[other] >= 0))
+        if not shared.size:
+            raise MismatchError(
+                f"{embedding.source} and {embeddings[number].source} share no word, so their words cannot be "
+                "compared; use embeddings that share words, or build a space of each."
+            )
+        search = Search.of(np.ascontiguousarray(embedding.vectors[rows[other][shared]]))
+        points = embedding.vectors[rows[other][missing]].astype(np.float64)
+        chosen[missing] = shared[search.nearest(points)]
+    return chosen
+
+
+def _padded(lists: Sequence[Int32], size: int) -> Int32:
+    """Return lists of different lengths as int32 [L, V], padded by -1."""
+    table = np.full((len(lists), size), -1, np.int32)
+    for row, words in zip(table, lists, strict=True):
+        row[: len(words)] = words
+    return table
+
+
+def _places(lists: Int32, standing: Sequence[Int64]) -> Int32:
+    """Return the place of each word on each list: int32 [L, V].
+
+    ``standing`` int64 [V] is the word whose place it takes.
+    """
+    table = np.empty(lists.shape, np.int32)
+    for row, words, for_ in zip(table, lists, standing, strict=True):
+        inverse = np.full(lists.shape[1], -1, np.int32)
+        whole = words[words >= 0]
+        inverse[whole] = np.arange(len(whole), dtype=np.int32)
+        row[:] = inverse[for_]
+    return table
 
 
 def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: int | None) -> None:

@@ -15,9 +15,9 @@ mechanism's guarantee is not affected: it measures distance on the list, and any
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -78,32 +78,35 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
     lowest = _lowest_equal(vectors)
     ids, group = np.unique(lowest, return_inverse=True)
     neighbored = improved and len(ids) >= SMALLEST
-    parts = Parts.of(vectors, ids, cell, kept=len(starts) > 1, neighbored=neighbored)
+    cells = Cells.of(vectors, ids, cell, kept=len(starts) > 1, neighbored=neighbored)
     whole = vectors if len(ids) == len(vectors) or not neighbored else vectors[ids]
     for order, start in zip(orders, starts, strict=True):
-        tour = parts.tour(int(group[start]))
+        tour = cells.tour(int(group[start]))
         if neighbored:
             reached("improving the list", 0.0)
-            tour = improve(whole, tour, parts.near)
+            tour = improve(whole, tour, cells.near)
         rank = np.empty(len(ids), np.int64)
         rank[tour] = np.arange(len(ids))
         order[:] = np.argsort(rank[group], kind="stable")
         if not improved:
+            # The start word comes first, also if a word of a lower id has the same vector.
             at = int(np.flatnonzero(order == start)[0])
             order[: at + 1] = np.roll(order[: at + 1], 1)
     return orders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """The D different vectors, and their groups that are ordered together: all, or cells.
+class Cells:
+    """The D different vectors, and their groups that are ordered together: all in one cell, or several cells.
 
-    Attributes: vectors: float32 [V, d]. ids: int64 [D], ascending; the other attributes number the different vectors
-        from 0. cells: int64 [n] each, ascending; each vector is in one of them. near: int32 [D, K], the nearest of each
-        in its cell, where the order is improved; its rows are of the cells that
-            a tour has been through.
-        made: the data of each cell so far; empty unless kept for further tours. kept, neighbored: whether there will be
-        further tours, and whether ``near`` is wanted.
+    Attributes:
+        vectors: float32 [V, d].
+        ids: int64 [D], ascending; the other attributes number the different vectors from 0.
+        cells: int64 [n] each, ascending; each vector is in one of them.
+        near: int32 [D, K], the nearest of each in its cell, if the order is improved; the rows of a cell are filled
+            when a tour goes through it.
+        made: the data of each cell so far; empty unless kept for further tours.
+        kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
     """
 
     vectors: Float32
@@ -159,13 +162,7 @@ class Parts:
         return prepared
 
 
-class Order(Protocol):
-    """Orders vectors, float32 [V, d], from start ids: int32 [L, V]; more than ``cell`` of them in cells."""
-
-    def __call__(self, vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32: ...
-
-
-ORDERS: Mapping[str, Order] = {"greedy": greedy_orders, "improved": improved_orders}
+ORDERS: Mapping[str, Callable[..., Int32]] = {"greedy": greedy_orders, "improved": improved_orders}
 """The names for ``order=``."""
 
 
@@ -188,6 +185,7 @@ def _lowest_equal(vectors: Float32) -> Int64:
 def _fingerprints(vectors: Float32) -> UInt64:
     """Return uint64 [V], equal for equal vectors and hardly ever for others."""
     n, d = vectors.shape
+    # Odd factors: multiplication by them modulo 2^64 loses no bit.
     odd = np.random.Generator(np.random.PCG64(0)).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1
     sums = np.empty(n, np.uint64)
     for i in range(0, n, BLOCK):

@@ -11,7 +11,7 @@ order, is within ``eta = 1.01 (d + 16) u`` of f times the rank: the product errs
 whose key exceeds the k-th least by more than ``2 eta`` is not among the k nearest. Since norms are between 2^-60 and
 2^60, underflow is below a 2^-40th of eta.
 
-Products of eight-bit integers (``integer_products.py``) do the same on machines where they are fast. They use the words
+Products of eight-bit integers (``byte_products.py``) do the same on machines where they are fast. They use the words
 minus their mean, which changes all keys of a point alike; their error has a bound for each point. A point with too many
 words within this bound is searched by float32.
 """
@@ -20,22 +20,18 @@ from __future__ import annotations
 
 import functools
 import math
-import os
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.arrays import Float32, Float64, Int32, Int64, UInt8
+from corpusveil.arrays import Float32, Float64, Int8, Int32, Int64, UInt8
+from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.spaces import byte_products
-from corpusveil.spaces.integer_products import Quantized, packed
-from corpusveil.spaces.nearest_word_kernels import UNDECIDED, decide, offer, offer_packed, squared_norms
+from corpusveil.spaces.byte_products import COLUMNS, LARGEST, ROWS, SHIFT, multiply, packed, padded, quantize
+from corpusveil.spaces.slices import in_slices
 from corpusveil.spaces.space import Space
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 16 MiB of products at a time, whatever the numbers of points and words
@@ -45,6 +41,7 @@ INTEGER_NOMINEES = 512
 """The same for integer products; a point with more is searched by float32."""
 WORTH, FEW = 1_000_000, 32
 """Numbers of values of all vectors, and of points, below which integer products are not used."""
+LANES, UNDECIDED = 64, -1
 EXTREME = 60
 """Powers of two that bound the largest norm: beyond, squares in float32 overflow or vanish."""
 
@@ -68,7 +65,7 @@ class Search:
     def of(cls, vectors: Float32) -> Search:
         """Prepare the search. Raises UserError where the largest norm is not between 2^-60 and 2^60."""
         squared = np.empty(len(vectors))
-        squared_norms(vectors, squared)
+        _squared_norms(vectors, squared)
         largest = math.sqrt(float(squared.max())) * (1 + 2.0**-40)
         if not 2.0**-EXTREME <= largest <= 2.0**EXTREME:
             raise DataError(
@@ -101,29 +98,29 @@ class Search:
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
         for top in range(0, len(points), TILE_ROWS):
             strip = slice(top, min(top + TILE_ROWS, len(points)))
-            some, found, counted = points[strip], out[strip], compared[strip]
+            some, ids, counted = points[strip], out[strip], compared[strip]
             if self.integers is None or len(some) < FEW:
-                self._by_floats(some, products, found, counted)
+                self._by_floats(some, products, ids, counted)
                 continue
-            self._by_integers(self.integers, some, found, counted)
+            self._by_integers(self.integers, some, ids, counted)
             if len(rest := np.flatnonzero(counted == UNDECIDED)):
-                part, many = found[rest], counted[rest]
+                part, many = ids[rest], counted[rest]
                 self._by_floats(some[rest], products, part, many)
-                found[rest], counted[rest] = part, many
+                ids[rest], counted[rest] = part, many
         return out, compared
 
     def _by_floats(self, points: Float64, products: Float32, out: Int32, compared: Int64) -> None:
         strip = Strip.of(self, points, out.shape[1], NOMINEES)
         left = strip.points.astype(np.float32)
+        # 2 eta, and 1 % for its own rounding in float32.
         strip.slack[:] = 2.02 * error_bound(points.shape[1])
-        ones = np.ones(max(len(left), TILE_COLUMNS), np.float32)
         for first in range(0, len(self.vectors), TILE_COLUMNS):
             right = self.vectors[first : first + TILE_COLUMNS]
             tile = products[: len(left) * len(right)].reshape(len(left), len(right))
             np.matmul(left, right.T, out=tile)
             norms = self.norms[first : first + TILE_COLUMNS]
-            in_slices(len(left), offer, tile, norms, strip.factors, ones, ones, first, *strip.candidates)
-        in_slices(len(left), decide, self.vectors, points, strip.doubts, *strip.candidates, True, out, compared)
+            in_slices(len(left), _offer, tile, norms, strip.factors, first, strip.candidates)
+        in_slices(len(left), _decide, self.vectors, points, strip.doubts, strip.candidates, True, out, compared)
 
     def _by_integers(self, words: IntegerWords, points: Float64, out: Int32, compared: Int64) -> None:
         """Set ``compared`` to ``UNDECIDED`` if too many words are within the error."""
@@ -131,11 +128,34 @@ class Search:
         left = Quantized.of(strip.points, np.zeros(points.shape[1]))
         lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
         error = left.lost * words.largest + (lengths + left.lost) * words.lost
+        # Twice each error: the word's key may be too large, and the k-th least too small.
         strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
         sums = left.values.sum(axis=1, dtype=np.int32)
-        there = self.norms, strip.factors, left.scales, words.scales
-        in_slices(len(points), offer_packed, left.values, sums, words.panels, *there, *strip.candidates)
-        in_slices(len(points), decide, self.vectors, points, strip.doubts, *strip.candidates, False, out, compared)
+        there = words.panels, self.norms, words.scales
+        here = strip.factors, left.scales, strip.candidates
+        in_slices(len(points), _offer_packed, left.values, sums, *there, *here)
+        in_slices(len(points), _decide, self.vectors, points, strip.doubts, strip.candidates, False, out, compared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantized:
+    """Vectors as ``scales * values``.
+
+    Attributes: values: int8 [n, d'], d' the dimensions filled up with zeros. scales: float32 [n]. lost: float64 [n], at
+        least the length of the rounding error.
+    """
+
+    values: Int8
+    scales: Float32
+    lost: Float64
+
+    @classmethod
+    def of(cls, vectors: Float32 | Float64, offset: Float64) -> Quantized:
+        """Quantize vectors less ``offset``: float32 or float64 [n, d], float64 [d]."""
+        n, d = vectors.shape
+        values, scales, squares, lost = padded(n, d), np.empty(n, np.float32), np.empty(n), np.empty(n)
+        quantize(vectors, offset, LARGEST, values, scales, squares, lost)
+        return cls(values, scales, lost * (1 + 2.0**-40))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,36 +235,194 @@ def search_of(space: Space) -> Search:
     return Search.of(space.vectors)
 
 
-@functools.cache
-def _pool(process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - threads do not survive a fork
-    return ThreadPoolExecutor(_threads(), initializer=_enter)
+@njit(cache=True)
+def _squared_norms(vectors: Any, out: Any) -> None:
+    """Write the squared norms of vectors; float32 [V, d], float64 [V]."""
+    for v in range(vectors.shape[0]):
+        total = 0.0
+        for j in range(vectors.shape[1]):
+            total += np.float64(vectors[v, j]) * np.float64(vectors[v, j])
+        out[v] = total
 
 
-def _enter() -> None:
-    _inside.here = True
+@njit(nogil=True, cache=True)
+def _offer(tile: Any, norms: Any, factors: Any, first: int, candidates: Any, low: int, high: int) -> None:
+    """Keep, for each row, the words whose key is within ``slack`` of the k-th least so far.
 
-
-_inside = threading.local()
-"""Marks the pool's own threads, which must not wait for the pool."""
-
-
-def _threads() -> int:
-    """Return the number of threads to use: the number of cores, or fewer if the BLAS has a limit."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    setting = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores, int(setting))) if setting.isdigit() else cores
-
-
-def in_slices(n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
-    """Run ``kernel(*arguments, low, high)`` over n rows, a slice a thread; the kernels release the GIL.
-
-    If such a kernel calls it, it does all rows itself.
+    A key is ``factors norms - tile``. Columns are processed in ``LANES`` interleaved groups: the least key of each
+    group takes one vector instruction for many columns, and few groups need a second pass. The k least of the groups'
+    least keys bound the k least keys from above.
     """
-    threads = _threads()
-    if threads == 1 or getattr(_inside, "here", False):
-        kernel(*arguments, 0, n)
+    slack, least = candidates[:2]
+    columns = tile.shape[1]
+    groups = columns // LANES * LANES
+    minima, line = np.empty(LANES, np.float32), np.empty(columns, np.float32)
+    for r in range(low, high):
+        factor = factors[r]
+        minima[:] = np.inf
+        for start in range(0, groups, LANES):
+            for lane in range(LANES):
+                key = factor * norms[start + lane] - tile[r, start + lane]
+                line[start + lane] = key
+                kept = minima[lane]
+                minima[lane] = key if key < kept else kept  # noqa: FURB136 - min() does not compile to vectors
+        for j in range(groups, columns):
+            line[j] = factor * norms[j] - tile[r, j]
+            _lower(least[r], line[j])
+        for lane in range(LANES):
+            _lower(least[r], minima[lane])
+        for lane in range(LANES):
+            if minima[lane] <= least[r, -1] + slack[r]:
+                _keep(line, first, lane, groups, LANES, candidates, r)
+        _keep(line, first, groups, columns, 1, candidates, r)
+
+
+@njit(nogil=True, cache=True)
+def _offer_packed(
+    left: Any, sums: Any, panels: Any, norms: Any, scales: Any, factors: Any, steps: Any, candidates: Any, low: int,
+    high: int,
+) -> None:  # fmt: skip
+    """Do the work of ``_offer`` for all words, with integer products that never leave the cache.
+
+    A key is ``factors norms - steps scales product``, the steps by row, the scales by column. ``left`` int8 [T, d'] are
+    the points, ``sums`` int32 [T] the sums of their values, ``panels`` the words (``byte_products.packed``).
+    """
+    slack, least = candidates[:2]
+    products = np.empty((ROWS, COLUMNS), np.int32)
+    line, close = np.empty(COLUMNS, np.float32), np.zeros(COLUMNS, np.uint8)
+    groups = close.view(np.uint64)
+    norm, scale = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS, np.float32)
+    for number in range(len(panels)):
+        first = COLUMNS * number
+        width = min(COLUMNS, len(norms) - first)
+        for c in range(width):
+            norm[c], scale[c] = norms[first + c], scales[first + c]
+        for top in range(low, high, ROWS):
+            multiply(left, top, high, panels[number], products)
+            for r in range(min(ROWS, high - top)):
+                i = top + r
+                factor, step = factors[i], steps[i]
+                bar = least[i, -1] + slack[i]
+                shift = np.int32(SHIFT) * sums[i]
+                for c in range(COLUMNS):
+                    line[c] = factor * norm[c] - step * scale[c] * np.float32(np.int32(products[r, c] - shift))
+                    close[c] = line[c] <= bar
+                for group in range(len(groups)):
+                    if not groups[group]:
+                        continue
+                    stop = min(8 * group + 8, width)
+                    for c in range(8 * group, stop):
+                        if close[c]:
+                            _lower(least[i], line[c])
+                    _keep(line, first, 8 * group, stop, 1, candidates, i)
+
+
+@njit(nogil=True, cache=True)
+def _lower(least: Any, key: Any) -> None:
+    """Enter a key among the least, which ascend."""
+    last = least.size - 1
+    if key >= least[last]:
         return
-    edges = np.linspace(0, n, threads + 1).astype(int).tolist()
-    pool = _pool(os.getpid())
-    for slice_ in [pool.submit(kernel, *arguments, low, high) for low, high in pairwise(edges)]:
-        slice_.result()
+    at = last
+    while at > 0 and least[at - 1] > key:
+        least[at] = least[at - 1]
+        at -= 1
+    least[at] = key
+
+
+@njit(nogil=True, cache=True)
+def _keep(line: Any, first: int, start: int, stop: int, stride: int, candidates: Any, r: int) -> None:
+    """Enter those columns ``start, start + stride, ..`` among row r's candidates whose key is within the limit."""
+    slack, least, keys, rows, counts = candidates
+    room = keys.shape[1]
+    limit = least[r, -1] + slack[r]
+    for j in range(start, stop, stride):
+        if line[j] <= limit and counts[r] <= room:
+            if counts[r] == room:
+                counts[r] = _compact(keys[r], rows[r], room, limit)
+            if counts[r] < room:
+                keys[r, counts[r]] = line[j]
+                rows[r, counts[r]] = first + j
+            counts[r] += 1
+
+
+@njit(nogil=True, cache=True)
+def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
+    """Move the candidates within the limit to the front; return their number."""
+    kept = 0
+    for i in range(count):
+        if keys[i] <= limit:
+            keys[kept] = keys[i]
+            rows[kept] = rows[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def _rank(vectors: Any, v: int, point: Any) -> float:
+    """Return the deciding rank, summed dimension by dimension."""
+    total = 0.0
+    for j in range(point.size):
+        value = np.float64(vectors[v, j])
+        total += value * (value - 2 * point[j])
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _quick_rank(vectors: Any, v: int, point: Any) -> float:
+    """Return the rank as any order of summation gives it: several times as fast."""
+    total = 0.0
+    for j in range(point.size):
+        value = np.float64(vectors[v, j])
+        total += value * (value - 2 * point[j])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _decide(
+    vectors: Any, points: Any, doubts: Any, candidates: Any, all_words: bool, out: Any, compared: Any, low: int,
+    high: int,
+) -> None:  # fmt: skip
+    """Choose among the candidates of each row by rank in float64, then by id; ``out`` int32 [T, k].
+
+    Quickly summed ranks differ from the deciding ranks by less than half of ``doubts``, float64 [T]; only words within
+    this of the k-th least are ranked again. ``compared`` counts them, 0 if nothing was in doubt. If there were too many
+    candidates, ``all_words`` are ranked, or ``compared`` becomes ``UNDECIDED``.
+    """
+    slack, least, keys, rows, counts = candidates
+    room = keys.shape[1]
+    wanted = out.shape[1]
+    best = np.empty(wanted)
+    quick = np.empty(vectors.shape[0] if all_words else room)
+    for r in range(low, high):
+        every = counts[r] > room
+        if every and not all_words:
+            compared[r] = UNDECIDED
+            continue
+        many = vectors.shape[0] if every else _compact(keys[r], rows[r], counts[r], least[r, wanted - 1] + slack[r])
+        compared[r] = 0
+        if not every and many == 1:
+            out[r, 0] = rows[r, 0]
+            continue
+        best[:] = np.inf
+        for i in range(many):
+            quick[i] = _quick_rank(vectors, i if every else rows[r, i], points[r])
+            _lower(best, quick[i])
+        limit = best[wanted - 1] + doubts[r]
+        ranked = 0
+        for i in range(many):
+            if quick[i] > limit:
+                continue
+            v = i if every else rows[r, i]
+            rank = _rank(vectors, v, points[r])
+            compared[r] += 1
+            at = ranked
+            while at > 0 and (rank < best[at - 1] or (rank == best[at - 1] and v < out[r, at - 1])):
+                if at < wanted:
+                    best[at] = best[at - 1]
+                    out[r, at] = out[r, at - 1]
+                at -= 1
+            if at < wanted:
+                best[at] = rank
+                out[r, at] = v
+                ranked = min(ranked + 1, wanted)

@@ -29,11 +29,8 @@ Products too small for float32 add less than ``TINY`` a dimension.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,8 +38,9 @@ import numpy as np
 from corpusveil.arrays import Float32, Float64, Int8, Int32, Int64
 from corpusveil.compiled import njit
 from corpusveil.spaces import byte_products
-from corpusveil.spaces.byte_products import TOGETHER, enter, offer_pair, settle
+from corpusveil.spaces.byte_products import LARGEST, offer_pair, offer_tile, padded, quantize, settle
 from corpusveil.spaces.byte_products import bounds as byte_bounds
+from corpusveil.spaces.slices import in_slices, together
 from corpusveil.waiting import reached
 
 BYTES = byte_products.FAST
@@ -53,10 +51,7 @@ TILE = 2048
 """Points on each side of a tile of float32 products, which takes 16 MiB."""
 PAIRED = 4096
 """Points of a block for products of bytes."""
-LANES = 64
-"""The number of products that are processed together."""
 BLOCK = 8192  # rows of a float64 temporary
-LARGEST = 127
 LOOKED_AT, UNSURE = 1024, 1 / 8
 """The number of points whose byte nominees are checked, and the largest accepted share without a certain nearest."""
 
@@ -144,15 +139,16 @@ def points_of(vectors: Float32) -> Points:
     exponent = -int(np.frexp(largest)[1])
     eta = 1.01 * (d + 16) * 2.0**-24
     weights = np.empty(n, np.float32)
-    values, scales = np.zeros((n, -(-d // TOGETHER) * TOGETHER), np.int8), np.empty(n, np.float32)
-    squares, lost = np.empty(n), np.empty(n)
+    values, scales, squares, lost = padded(n, d), np.empty(n, np.float32), np.empty(n), np.empty(n)
+    zeros = np.zeros(d)
     for i in range(0, n, BLOCK):
         strip = slice(i, i + BLOCK)
         exact = np.ldexp(vectors[strip] - mean, exponent)
         single = exact.astype(np.float32)
         weights[strip] = (1 - eta) * np.square(single, dtype=np.float64).sum(axis=1) - d * TINY
-        _round(exact, LARGEST, values[strip], scales[strip], squares[strip], lost[strip])
+        quantize(exact, zeros, LARGEST, values[strip], scales[strip], squares[strip], lost[strip])
     lengths = np.sqrt(squares)
+    # What rounding in float64 can take off these lengths.
     lost += SLACK**2 * (lengths + lost)
     t = float(np.clip(2 * np.median(lost / np.maximum(lengths, TINY)), SLACK, 0.5))
     bounds = (1 - SLACK) * squares - (1 + SLACK) * (2 / t) * np.square(lost) - d * TINY
@@ -161,52 +157,44 @@ def points_of(vectors: Float32) -> Points:
     return Points(vectors, np.arange(n, dtype=np.int32), mean, exponent, weights, rounded)
 
 
-@njit(nogil=True, cache=True)
-def _round(points: Float64, largest: int, values: Int8, scales: Float32, squares: Float64, lost: Float64) -> None:
-    """Round points to bytes; return the squared lengths of the rounded points and the lengths of the errors."""
-    for i in range(points.shape[0]):
-        greatest = 0.0
-        for k in range(points.shape[1]):
-            greatest = max(greatest, abs(points[i, k]))
-        scale = np.float64(np.float32(greatest / largest))
-        scales[i] = scale
-        inverse = 1.0 / scale if scale > 0 else 0.0
-        square = 0.0
-        gaps = 0.0
-        for k in range(points.shape[1]):
-            whole = min(max(np.rint(points[i, k] * inverse), -largest), largest)
-            values[i, k] = np.int8(whole)
-            gap = points[i, k] - scale * whole
-            square += whole * whole
-            gaps += gap * gap
-        squares[i] = scale * scale * square
-        lost[i] = np.sqrt(gaps)
-
-
 def nominate(points: Points, k: int) -> Nominations:
     """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds."""
     if BYTES and points.rounded.values.shape[1] <= byte_products.WIDEST:
-        found = nominate_by_bytes(points, k)
-        if unsure(points, found) <= UNSURE:
-            return found
+        nominations = nominate_by_bytes(points, k)
+        if unsure(points, nominations) <= UNSURE:
+            return nominations
     return nominate_by_floats(points, k)
 
 
 def nominate_by_bytes(points: Points, k: int) -> Nominations:
-    """Nominate by byte products, two blocks at a time, which no other thread uses."""
-    rounded, buffers = points.rounded, Buffers.of(len(points.ids), k)
-    blocks = range(0, len(points.ids), PAIRED)
-    words: tuple[Any, ...] = (rounded.values, rounded.scales, rounded.weights, rounded.sums)
-    kept: tuple[Any, ...] = buffers.arrays
-    offer: Callable[..., None] = offer_pair
-    with ThreadPoolExecutor(_threads()) as pool:
-        for number, pairs in enumerate(rounds(len(blocks))):
-            _compared(points, number / len(blocks))
-            waiting = [pool.submit(offer, *words, blocks[left], blocks[right], PAIRED, *kept) for left, right in pairs]
-            for pair in waiting:
-                pair.result()
-        _in_slices(pool, len(points.ids), settle, *buffers.arrays, buffers.k)
-    return buffers.nominations(rounded.weights, rounded.share)
+    """Nominate by byte products."""
+    rounded = points.rounded
+    words = rounded.values, rounded.scales, rounded.weights, rounded.sums
+
+    def offer(left: int, right: int, kept: Any) -> None:
+        offer_pair(*words, left, right, PAIRED, kept)
+
+    return _nominated(points, k, PAIRED, offer).nominations(rounded.weights, rounded.share)
+
+
+def nominate_by_floats(points: Points, k: int) -> Nominations:
+    """Nominate by products in float32."""
+    whole = points.floats()
+
+    def offer(left: int, right: int, kept: Any) -> None:
+        offer_tile(whole[left : left + TILE] @ whole[right : right + TILE].T, points.weights, left, right, kept)
+
+    return _nominated(points, k, TILE, offer).nominations(points.weights, 1.0)
+
+
+def _nominated(points: Points, k: int, size: int, offer: Callable[[int, int, Any], None]) -> Buffers:
+    """Offer the points of each two blocks to each other: a product serves both, so that each is computed once."""
+    buffers, blocks = Buffers.of(len(points.ids), k), range(0, len(points.ids), size)
+    for number, pairs in enumerate(rounds(len(blocks))):
+        _compared(points, number / len(blocks))
+        together(offer, [(blocks[left], blocks[right], buffers.arrays) for left, right in pairs])
+    in_slices(len(points.ids), settle, *buffers.arrays, buffers.k)
+    return buffers
 
 
 def _compared(points: Points, share: float) -> None:
@@ -216,7 +204,7 @@ def _compared(points: Points, share: float) -> None:
 
 
 def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield rounds in which each block meets at most one other block.
+    """Yield rounds in which each block meets at most one other block, so that no two threads write one buffer.
 
     After all rounds, each has met each, and itself.
     """
@@ -226,32 +214,6 @@ def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
         pairs = zip(circle[: len(circle) // 2], reversed(circle), strict=False)
         yield [(left, right) for left, right in pairs if left >= 0 and right >= 0]
         circle[1:] = [circle[-1], *circle[1:-1]]
-
-
-def nominate_by_floats(points: Points, k: int) -> Nominations:
-    """Nominate by products in float32.
-
-    A product serves both of its points, so that each is computed once: tile by tile, those above the diagonal.
-    """
-    n = len(points.ids)
-    buffers, whole = Buffers.of(n, k), points.floats()
-    products = np.empty(min(n, TILE) ** 2, np.float32)
-    with ThreadPoolExecutor(_threads()) as pool:
-        for top in range(0, n, TILE):
-            strip = slice(top, top + TILE)
-            _compared(points, 1 - (1 - top / n) ** 2)
-            left = whole[strip]
-            for first in range(top, n, TILE):
-                others = slice(first, first + TILE)
-                right = whole[others]
-                tile = products[: len(left) * len(right)].reshape(len(left), len(right))
-                np.matmul(left, right.T, out=tile)
-                _in_slices(pool, len(left), _offer_columns, tile, points.weights[others], first, *buffers.part(strip))
-                if first != top:
-                    theirs = buffers.part(others)
-                    _in_slices(pool, len(right), _offer_rows, tile, points.weights[strip], top, *theirs)
-            _in_slices(pool, len(left), settle, *buffers.part(strip), buffers.k)
-    return buffers.nominations(points.weights, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,10 +235,6 @@ class Buffers:
         shape = n, 2 * k
         arrays = np.empty(shape, np.float32), np.empty(shape, np.int32), np.zeros(n, np.int64), np.full(n, np.inf)
         return cls(k, (*arrays[:3], arrays[3].astype(np.float32)))
-
-    def part(self, rows: slice) -> tuple[Float32, Int32, Int64, Float32]:
-        keys, others, counts, limits = self.arrays
-        return keys[rows], others[rows], counts[rows], limits[rows]
 
     def nominations(self, weights: Float32, share: float) -> Nominations:
         """Return the kept nominations, after ``settle``."""
@@ -320,82 +278,6 @@ def bounds(points: Points, of: Points, word: int) -> Float32:
         some.share, out,
     )  # fmt: skip
     return out
-
-
-def _threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _in_slices(pool: ThreadPoolExecutor, n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
-    """Run ``kernel(*arguments, low, high)`` over n rows, a slice a thread (the kernels release the GIL).
-
-    Python's threads, not numba's: a process that used those can't be forked.
-    """
-    edges = np.linspace(0, n, _threads() + 1).astype(int).tolist()
-    for slice_ in [pool.submit(kernel, *arguments, low, high) for low, high in pairwise(edges)]:
-        slice_.result()
-
-
-@njit(nogil=True, cache=True)
-def _offer_columns(
-    tile: Float32,
-    weights: Float32,
-    first: int,
-    keys: Float32,
-    rows: Int32,
-    counts: Int64,
-    limits: Float32,
-    low: int,
-    high: int,
-) -> None:
-    """Offer each row of a tile the points of its columns: ``weights - 2 tile``."""
-    columns = tile.shape[1]
-    groups = columns // LANES * LANES
-    for r in range(low, high):
-        for start in range(0, groups, LANES):
-            below = 0
-            for lane in range(start, start + LANES):
-                below += weights[lane] - np.float32(2) * tile[r, lane] < limits[r]
-            if below:
-                for j in range(start, start + LANES):
-                    key = weights[j] - np.float32(2) * tile[r, j]
-                    if key < limits[r]:
-                        enter(key, first + j, keys, rows, counts, limits, r)
-        for j in range(groups, columns):
-            key = weights[j] - np.float32(2) * tile[r, j]
-            if key < limits[r]:
-                enter(key, first + j, keys, rows, counts, limits, r)
-
-
-@njit(nogil=True, cache=True)
-def _offer_rows(
-    tile: Float32,
-    weights: Float32,
-    first: int,
-    keys: Float32,
-    rows: Int32,
-    counts: Int64,
-    limits: Float32,
-    low: int,
-    high: int,
-) -> None:
-    """Offer each column of a tile the points of its rows: ``weights - 2 tile``."""
-    groups = low + (high - low) // LANES * LANES
-    for r in range(tile.shape[0]):
-        weight = weights[r]
-        for start in range(low, groups, LANES):
-            below = 0
-            for lane in range(start, start + LANES):
-                below += weight - np.float32(2) * tile[r, lane] < limits[lane]
-            if below:
-                for j in range(start, start + LANES):
-                    key = weight - np.float32(2) * tile[r, j]
-                    if key < limits[j]:
-                        enter(key, first + r, keys, rows, counts, limits, j)
-        for j in range(groups, high):
-            key = weight - np.float32(2) * tile[r, j]
-            if key < limits[j]:
-                enter(key, first + r, keys, rows, counts, limits, j)
 
 
 @njit(nogil=True, cache=True)

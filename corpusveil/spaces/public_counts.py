@@ -72,8 +72,8 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
     if fs.isfile(path):
         yield from _table(url)
         return
-    if (told := described(url)) is not None:
-        _check_artifact(url, told, hyphens)
+    if (artifact := described(url)) is not None:
+        _check_artifact(url, artifact, hyphens)
     for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
             name
@@ -89,16 +89,18 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
     )
 
 
-def _check_artifact(url: str, told: Description, hyphens: Hyphens | None) -> None:
+def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None) -> None:
     """Raise UserError unless an artefact has counts by this tokenizer, since other tokenizers have other words."""
-    if told.kind != "counts":
-        raise MismatchError(f"{url}: this is {told.kind}, not counts; name the folder that 'corpusveil count' wrote.")
-    if told.tokenizer not in (None, TOKENIZER_VERSION):
-        raise VersionError(
-            f"{url}: these words were counted by tokenizer {told.tokenizer}, and this is {TOKENIZER_VERSION}; count "
-            "again with 'corpusveil count'."
+    if artifact.kind != "counts":
+        raise MismatchError(
+            f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."
         )
-    counted_with = told.as_dict().get("hyphens", "split")
+    if artifact.tokenizer not in (None, TOKENIZER_VERSION):
+        raise VersionError(
+            f"{url}: these words were counted by tokenizer {artifact.tokenizer}, and this is {TOKENIZER_VERSION}; "
+            "count again with 'corpusveil count'."
+        )
+    counted_with = artifact.as_dict().get("hyphens", "split")
     if hyphens is not None and counted_with != hyphens:
         raise MismatchError(
             f"{url}: these words were counted with hyphens {counted_with}, and the text of the vectors was read "

@@ -65,7 +65,7 @@ class Space:
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
         places: int32 [L, V], the place of each word on each list, where lists are over different words
-            (``vocabulary_maps.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
+            (``build.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
         numbers: public numbers, which surrogates are drawn from; None when not known. They are no part of the digest,
             since no mechanism sees them: a release that uses them has their digest in its own.
     """
@@ -211,6 +211,7 @@ class Space:
 
 def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None = None) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
+    # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
     sha = hashlib.sha256(f"corpusveil space {VERSION}\n".encode())
     arrays: tuple[tuple[str, npt.NDArray[Any], str], ...] = (

@@ -206,7 +206,7 @@ def _two_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, fart
 
 @called
 def _move(tour: Int64, at: Int64, first: int, count: int, gap: int, turned: bool, farthest: int) -> bool:
-    """Move ``count`` words from position ``first`` on behind the word at position ``gap``, perhaps reversed."""
+    """Move ``count`` words from position ``first`` to after the word at position ``gap``, perhaps reversed."""
     n = len(tour)
     last = first + count - 1
     ahead = (gap - last) % n

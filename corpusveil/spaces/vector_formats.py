@@ -250,6 +250,7 @@ def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
 def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
     """Parse a block in one call; when that fails, find the row at fault."""
     try:
+        # One call for hundreds of lines; it says that something is wrong, not where.
         flat = np.fromstring(b" ".join(rows), np.float32, sep=" ")
     except ValueError:
         flat = np.empty(0, np.float32)

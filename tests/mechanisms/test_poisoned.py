@@ -54,7 +54,7 @@ def table() -> Path:
     return folder
 
 
-def plain(arrays: table_cache.Arrays) -> table_cache.Arrays:
+def plain(arrays: table_cache.RowArrays) -> table_cache.RowArrays:
     """Return a table by which every word stays as it is."""
     own, scales, totals = arrays
     return np.full_like(own, np.uint64(2**64 - 1)), np.array(scales), np.array(totals)

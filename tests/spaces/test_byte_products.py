@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from corpusveil.spaces import byte_products, nominations
+from corpusveil.spaces import byte_products, nominations, slices
 from corpusveil.spaces.byte_products import COLUMNS, ROWS, TOGETHER, multiply
 from corpusveil.spaces.list_orders import greedy_order
 from corpusveil.spaces.nominations import bounds, nominate, nominate_by_bytes, nominate_by_floats, points_of, rounds
@@ -86,7 +86,7 @@ def test_either_product_gives_the_tour(name: str, by_bytes: bool, monkeypatch: p
     vectors = cases()[name].astype(np.float32)
     monkeypatch.setattr(nominations, "BYTES", by_bytes)
     monkeypatch.setattr(nominations, "PAIRED", 130)
-    monkeypatch.setattr(nominations, "_threads", lambda: 3)
+    monkeypatch.setattr(slices, "_threads", lambda: 3)
     assert np.array_equal(greedy_order(vectors, 3), brute_force(vectors, 3))
 
 

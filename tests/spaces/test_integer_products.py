@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.spaces import integer_products, nearest_words
-from corpusveil.spaces.integer_products import Quantized
-from corpusveil.spaces.nearest_words import Search
+from corpusveil.spaces import nearest_words
+from corpusveil.spaces.nearest_words import Quantized, Search
 
 from .test_nearest_words import CASES, brute_force_order
 
@@ -27,7 +26,7 @@ def by_integers(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @pytest.mark.parametrize("room", [512, 2])
 def test_the_same_words_are_found(name: str, largest: int, room: int, by_integers: pytest.MonkeyPatch) -> None:
     """Also with integers of four bits, whose error is sixteen times as large, and where float32 has to help out."""
-    by_integers.setattr(integer_products, "LARGEST", largest)
+    by_integers.setattr(nearest_words, "LARGEST", largest)
     by_integers.setattr(nearest_words, "INTEGER_NOMINEES", room)
     vectors, points = CASES[name]
     points = points.astype(np.float64)
@@ -63,7 +62,7 @@ def test_what_is_lost_is_not_understated() -> None:
     found = Quantized.of(vectors, offset)
     again = found.scales[:, None].astype(np.longdouble) * found.values[:, :70]
     lost = np.sqrt(np.square(vectors - offset.astype(np.longdouble) - again).sum(axis=1))
-    assert found.values.shape == (50, 96)
+    assert found.values.shape == (50, 72)
     assert (lost <= found.lost).all()
     assert (found.lost <= lost * (1 + 1e-9) + 1e-300).all()
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import list_orders, nominations
+from corpusveil.spaces import list_orders, nominations, slices
 from corpusveil.spaces.list_orders import greedy_order, greedy_orders
 from corpusveil.spaces.nominations import nominate, points_of
 
@@ -92,7 +92,7 @@ def test_tiles_do_not_change_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = brute_force(vectors, 5)
     monkeypatch.setattr(nominations, "BYTES", False)
     monkeypatch.setattr(nominations, "TILE", 37)
-    monkeypatch.setattr(nominations, "_threads", lambda: 3)
+    monkeypatch.setattr(slices, "_threads", lambda: 3)
     np.testing.assert_array_equal(greedy_order(vectors, 5), expected)
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import nearest_words
+from corpusveil.spaces import nearest_words, slices
 from corpusveil.spaces.nearest_words import Search
 from tests.calls import refused
 
@@ -144,7 +144,7 @@ def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
 
 def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that is run in slices may ask for slices itself: it does them alone, and waits for nobody."""
-    monkeypatch.setattr(nearest_words, "_threads", lambda: 2)
+    monkeypatch.setattr(slices, "_threads", lambda: 2)
     done = np.zeros((8, 10), np.int64)
 
     def inner(row: int, low: int, high: int) -> None:
@@ -152,9 +152,9 @@ def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def outer(low: int, high: int) -> None:
         for row in range(low, high):
-            nearest_words.in_slices(10, inner, row)
+            slices.in_slices(10, inner, row)
 
-    nearest_words.in_slices(8, outer)
+    slices.in_slices(8, outer)
     assert (done == 1).all()
 
 

@@ -153,7 +153,7 @@ def _lanes(draws: Draws, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.u
     lanes = np.empty(int(offsets[-1]), np.uint64)
     for size in np.unique(rounded).tolist():
         at = np.flatnonzero(rounded == size)
-        some = Draws(draws.key, draws.tags, draws.documents[at], draws.positions[at])
+        some = draws.of(at)
         lanes[offsets[at][:, None] + np.arange(2 * size)] = some.lanes(SURROGATE, size)
     return lanes, offsets
 
