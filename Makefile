@@ -11,7 +11,7 @@ PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: help setup demo check test compiled docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -26,7 +26,8 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
-test: lint ## lint, then all tests of the package, and the smoke test of the studies
+test: setup ## lint, then all tests of the package, and the smoke test of the studies
+	@$(MAKE) --no-print-directory -j2 lint compiled
 	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)"
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
@@ -93,6 +94,9 @@ distributions: setup ## build what the index gets into dist/, a folder for each 
 workflows: ## check .github/workflows with actionlint, which go installs into .tools
 	[ -x .tools/actionlint ] || GOBIN=$(CURDIR)/.tools go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
 	.tools/actionlint
+
+compiled: setup ## compile the inner loops once, which each process of tests would do at the same time
+	@cd "$$(mktemp -d)" && $(CURDIR)/$(BIN)/python -c "from corpusveil.deployment import machine_code as m; m.do_a_little()"
 
 lint: setup ## style, types and the direction of imports; first write the stub of the package's names and the list of errors
 	$(BIN)/python scripts/public_names.py
