@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from corpusveil.evaluation.line_charts import HEIGHT, LEFT, WIDTH, Points, line_chart, line_style
+from corpusveil.evaluation.line_charts import HEIGHT, LEFT, WIDTH, Coordinates, line_chart, line_style
 
 FILE = Path(__file__).with_name("equal_risk.json")
 OURS = ("ring-geometric", "tight-exponential")
@@ -80,7 +80,7 @@ def read_equal_risk() -> EqualRisk:
     return EqualRisk(**{**fields, "points": tuple(EqualRiskPoint(**point) for point in fields["points"])})
 
 
-def standalone(series: Mapping[str, Points], x_label: str, y_label: str) -> str:
+def standalone(series: Mapping[str, Coordinates], x_label: str, y_label: str) -> str:
     """Return a chart of shares with its legend as a separate SVG file, light and dark."""
     chart = line_chart(series, x_label, y_label, shares=True, top=1.0)
     rows = -(-len(series) // 2)

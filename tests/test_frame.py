@@ -157,3 +157,17 @@ def test_a_local_has_the_name_of_what_it_is() -> None:
         or (isinstance(node, ast.arg) and node.arg in EMPTY_NAMES)
     }
     assert not bound, "these say nothing: name the thing"
+
+
+def test_a_type_means_one_thing() -> None:
+    """No two classes or aliases of the package share a name."""
+    places: dict[str, list[str]] = {}
+    for path in (ROOT / "corpusveil").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            named = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            is_alias = isinstance(named, ast.Name) and re.fullmatch("[A-Z][a-z][A-Za-z0-9]*", named.id)
+            name = named.id if is_alias else node.name if isinstance(node, ast.ClassDef) else "_"
+            if not name.startswith("_"):
+                places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert len(places) > 200, "types are found"
+    assert not {name: some for name, some in places.items() if len(some) > 1}

@@ -171,10 +171,10 @@ def prepared(given: Sequence[str]) -> Settings:
 def launch(given: Sequence[str]) -> int:
     """Run the template's launcher; return the exit status."""
     from corpusveil.cli.main import ended
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import run
 
-    return ended(lambda: run(prepared(given), Shown("none")) and None)
+    return ended(lambda: run(prepared(given), Terminal("none")) and None)
 
 
 def _image() -> str:

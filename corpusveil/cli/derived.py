@@ -48,7 +48,7 @@ def options_of(command: str) -> Mapping[str, Setting]:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CommandCall:
     """A call of a command, whose settings were options."""
 
     command: str
@@ -114,9 +114,9 @@ def of_flow(flow: Flow) -> Callable[..., None]:
     """Return the command of a flow that has no file here: its settings, and how progress is shown."""
 
     def run(settings: Settings, progress: ProgressOption = "auto") -> None:
-        from corpusveil.cli.progress import Shown
+        from corpusveil.cli.progress import Terminal
 
-        flow.do(settings, Shown(progress))
+        flow.do(settings, Terminal(progress))
 
     run.__doc__ = flow.help
     return derived(flow.name)(run)
@@ -147,7 +147,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
         sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
-    return validated(sections, Call(command))
+    return validated(sections, CommandCall(command))
 
 
 def _parameters(command: str) -> Iterator[inspect.Parameter]:
@@ -166,7 +166,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:
     kind = str if setting.place == "budget.weights" else setting.kind
-    help, metavar = setting.help(Call(command).name), setting.metavar
+    help, metavar = setting.help(CommandCall(command).name), setting.metavar
     more: dict[str, Any] = {}
     if setting.choices is not None:
         help, metavar = f"{help.removesuffix('.')}: {', '.join(setting.values)}.", metavar or "NAME"

@@ -24,10 +24,10 @@ def release(settings: Settings) -> None:
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --epsilon 1 --epsilon 5 --output evaluation
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.evaluation.report.beside_original import run
 
-    run(settings, Shown("none"))
+    run(settings, Terminal("none"))
 
 
 @app.command("study", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})

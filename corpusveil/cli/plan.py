@@ -21,7 +21,7 @@ def plan(
 
     Example: corpusveil plan release.toml
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import plan as forecast
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
@@ -32,4 +32,4 @@ def plan(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    forecast(document.settings, Shown("none"), duplicates=duplicates)
+    forecast(document.settings, Terminal("none"), duplicates=duplicates)

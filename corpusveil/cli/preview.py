@@ -57,7 +57,7 @@ def preview(
 
     Example: corpusveil preview reviews.csv --text review --epsilon 0.5 1 3
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.preview import preview as shown
     from corpusveil.pipelines.watch import tell_unknown
 
@@ -65,7 +65,7 @@ def preview(
     for value in epsilons:
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
-    watch = Shown(progress)
+    watch = Terminal(progress)
     made = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")

@@ -37,11 +37,11 @@ def privatize(
     Example: corpusveil privatize 'c4/c4-train.*.json.gz' --space spaces/glove --mechanism ring-geometric --epsilon 1
     --key release.key --output private/2026-11
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import plan as foresee
     from corpusveil.pipelines.privatize import run
 
     if plan or plan_duplicates:
-        foresee(settings, Shown(progress), duplicates=plan_duplicates)
+        foresee(settings, Terminal(progress), duplicates=plan_duplicates)
     else:
-        run(settings, Shown(progress), debug=context.obj["debug"], explain=explain)
+        run(settings, Terminal(progress), debug=context.obj["debug"], explain=explain)

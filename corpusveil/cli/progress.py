@@ -17,7 +17,7 @@ from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import events, files
-from corpusveil.storage.durable import Watch as StageWatch
+from corpusveil.storage.durable import StageWatch
 from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
@@ -211,7 +211,7 @@ def stage_watcher(how: Manner) -> StageWatch | None:
     return watch
 
 
-class Shown(Watch):
+class Terminal(Watch):
     """Prints the lines of a flow on standard output and error, and shows its progress in the manner ``how``."""
 
     def __init__(self, how: Manner) -> None:

@@ -32,7 +32,7 @@ def run(
 
     Example: corpusveil run release.toml
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.reference import schema_text
@@ -49,7 +49,7 @@ def run(
     if print_config:
         print(toml.written(document), end="")
         return
-    watch = Shown(progress)
+    watch = Terminal(progress)
     run_steps(document, watch, only=only)
 
 

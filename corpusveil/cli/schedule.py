@@ -48,7 +48,7 @@ def schedule(
 
     Example: corpusveil schedule release.toml --write systemd --at '0 3 * * *' --to /etc/systemd/system
     """
-    from corpusveil.cli.progress import Shown
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.settings.toml import read
 
@@ -65,7 +65,7 @@ def schedule(
         for line in scheduled.status(document):
             print(line)
     else:
-        watch = Shown(progress)
+        watch = Terminal(progress)
         if outcome := scheduled.start(document, watch):
             raise typer.Exit(outcome)
 

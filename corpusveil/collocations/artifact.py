@@ -74,7 +74,7 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     return fields
 
 
-class Reading(NamedTuple):
+class ReadingOptions(NamedTuple):
     """How text was read for an artefact.
 
     ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
@@ -87,7 +87,7 @@ class Reading(NamedTuple):
     over_hyphens: bool = False
 
     @classmethod
-    def by(cls, hyphens: Hyphens) -> Reading:
+    def by(cls, hyphens: Hyphens) -> ReadingOptions:
         """Return how this version reads text for counting."""
         return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split")
 
@@ -97,17 +97,17 @@ class Reading(NamedTuple):
         return fields if self.over_hyphens else {name: fields[name] for name in ("hyphens", "over_stops")}
 
 
-EARLIER = Reading()
+EARLIER = ReadingOptions()
 """How the first version read text, and every table that does not say otherwise."""
 
 
-def reading_of(url: str, fields: dict[str, Any]) -> Reading:
+def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
     """Return how text was read for an artefact."""
     hyphens = fields.get("hyphens", EARLIER.hyphens)
     over = [fields.get(name, False) for name in ("over_stops", "over_hyphens")]
     if hyphens not in HYPHENS or not all(isinstance(flag, bool) for flag in over):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
-    return Reading(hyphens, *over)
+    return ReadingOptions(hyphens, *over)
 
 
 def write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from corpusveil.storage.records import Record, Records
 STATE = "state.json"
 
 
-class State(Record):
+class TrainingState(Record):
     """``state.json``: the arrays of a model by their digests, and NumPy's random state; ``name`` is a part of paths."""
 
     mark: str
@@ -61,7 +61,7 @@ class Checkpoint:
             digests[part] = hashlib.sha256(array.tobytes()).hexdigest()
         kind, keys, position, has_gauss, cached = model.random.get_state()
         random = (kind, keys.tolist(), position, has_gauss, cached)
-        state = State(mark=self.mark, epoch=epoch, segment=segment, name=name, arrays=digests, random=random)
+        state = TrainingState(mark=self.mark, epoch=epoch, segment=segment, name=name, arrays=digests, random=random)
         self._records.write(STATE, state)
         if before is not None and before.name != name:
             self._remove(before)
@@ -109,16 +109,16 @@ class Checkpoint:
     def _records(self) -> Records:
         return Records(self.url, private=False)
 
-    def _state(self) -> State | None:
+    def _state(self) -> TrainingState | None:
         try:
-            return self._records.read(STATE, State)
+            return self._records.read(STATE, TrainingState)
         except BadRecordError:
             raise self._damaged() from None
 
     def _damaged(self) -> UserError:
         return BadRecordError(f"{self.url}: this state of a training is damaged; remove it and train again.")
 
-    def _remove(self, state: State) -> None:
+    def _remove(self, state: TrainingState) -> None:
         for part in state.arrays:
             files.remove(files.join(self.url, f"{state.name}.{part}.npy"))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import EARLIER, Reading, read_artifact, reading_of
+from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
 from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError, SizeError, UserError, replaced
@@ -76,7 +76,7 @@ class Collocations:
     keys: npt.NDArray[np.uint64] = field(repr=False)
     slots: npt.NDArray[np.int32] = field(repr=False)
     left_out: int = 0
-    reading: Reading = EARLIER
+    reading: ReadingOptions = EARLIER
     url: str | None = None
     _digest: str | None = field(default=None, init=False, repr=False)
 
@@ -97,7 +97,7 @@ class Collocations:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, table: pa.Table, reading: Reading = EARLIER) -> Collocations:
+    def of(cls, table: pa.Table, reading: ReadingOptions = EARLIER) -> Collocations:
         """Compile a table of ``ngram, n, count, score``. Raises UserError if it is invalid or empty."""
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]

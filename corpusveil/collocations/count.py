@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import (
     WORK,
-    Reading,
+    ReadingOptions,
     claimed,
     read_artifact,
     reading_of,
@@ -43,7 +43,7 @@ from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import ArtefactError, ConflictError, VersionError, below_least, not_a_choice
 from corpusveil.spaces.number_counts import ALLOWED, LONGEST, NUMBERS, Numbers, shapes_of, write_numbers
 from corpusveil.storage import files
-from corpusveil.storage.durable import PartTask, Watch, mark_of, run
+from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine, Measured, total
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
@@ -138,7 +138,7 @@ def count_corpus(
     *,
     add_to: str | None = None,
     rows_per_task: int | None = None,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Count the n-grams of a corpus into the artefact ``output``; return its description.
 
@@ -159,7 +159,7 @@ def count_corpus(
     options = options or CountOptions()
     if add_to is not None and before is not None:
         reading = reading_of(add_to, before)
-        if reading != Reading.by(reading.hyphens):
+        if reading != ReadingOptions.by(reading.hyphens):
             raise VersionError(
                 f"{add_to}: these counts were made by an earlier version, which ended n-grams at abbreviations or "
                 "hyphens; count everything again."
@@ -187,7 +187,7 @@ def _count(
     settings: list[Any],
     before: dict[str, Any] | None,
     add_to: str | None,
-    watch: Watch | None,
+    watch: StageWatch | None,
 ) -> dict[str, Any]:
     """Count in ``number`` parts, and describe the counts."""
     work, state = files.join(output, WORK), files.join(output, "state")
@@ -238,7 +238,7 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **Reading.by(options.hyphens).fields(),
+        **ReadingOptions.by(options.hyphens).fields(),
         **totals,
         "different_words": sum(record.different for record in added),
         "ngrams": kept + sum(record.kept for record in ended),

@@ -27,11 +27,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.arrays import Float64
 from corpusveil.choices import MEASURES, Measure
 from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
 from corpusveil.spaces.vocabulary import read_words
 
-Rule = Literal["strict", "edges"]
+ConnectorRule = Literal["strict", "edges"]
 """``strict``: no connector anywhere. ``edges``: no connector at the beginning or end ("chain of events" is kept)."""
 
 
@@ -46,7 +47,6 @@ def connector_words(url: str | None = None) -> frozenset[str]:
 
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])
 
-Floats = npt.NDArray[np.float64]
 
 DIGITS = 27
 """Binary digits of a score."""
@@ -60,7 +60,7 @@ class Scoring:
     threshold: float = 2.0
     min_count: int = 1
     connectors: frozenset[str] = frozenset()
-    rule: Rule = "strict"
+    rule: ConnectorRule = "strict"
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
@@ -121,7 +121,7 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     return table.filter(pa.array(keep))
 
 
-def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
+def score(counts: Any, single: Any, total: int, measure: Measure) -> Float64:
     """Return the scores of n-grams: ``counts`` int64 [G], ``single`` int64 [k, G] of their words; float64 [G].
 
     They have 27 binary digits (eight decimal ones), since processors differ in the last digits of logarithms.
@@ -130,7 +130,7 @@ def score(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, DIGITS)), exponent - DIGITS))
 
 
-def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
+def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Float64:
     c = np.asarray(counts, dtype=np.float64)
     words = np.asarray(single, dtype=np.float64)
     k = len(words)
@@ -148,7 +148,7 @@ def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
         return np.asarray((c - expected) / np.sqrt(c))
     sign = np.where(c < expected, -1.0, 1.0)
     more = c - expected
-    cells: tuple[Floats, ...] = (expected, total - expected)
+    cells: tuple[Float64, ...] = (expected, total - expected)
     if k == 2:
         first, second = words
         cells = (expected, total - first - second + expected, first - expected, second - expected)
@@ -158,12 +158,12 @@ def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Floats:
     return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, signs, strict=True)))
 
 
-def _inverse(cells: Floats) -> Floats:
+def _inverse(cells: Float64) -> Float64:
     """Return 1 / E, and 0 for a cell with expectation 0, which is then empty."""
     return np.divide(1.0, cells, out=np.zeros_like(cells), where=cells > 0)
 
 
-def _divergence(expected: Floats, more: Floats) -> Floats:
+def _divergence(expected: Float64, more: Float64) -> Float64:
     """Return O ln(O / E) - (O - E) for O = E + ``more``.
 
     The terms O - E add up to 0 over the cells, and these terms are never below 0, so nothing cancels. Otherwise cells

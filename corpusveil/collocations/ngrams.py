@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Int64, UInt64
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, SizeError
 from corpusveil.text.classes import PUNCTUATION, WORD
@@ -25,12 +26,9 @@ LARGEST_N = 5
 MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
-"""Keys collected before sorting: 64 MiB."""
+"""UInt64 collected before sorting: 64 MiB."""
 MOST_KEYS = 24 << 20
 """Different keys in memory before they are written: 384 MiB of keys and counts, twice that during merging."""
-
-Keys = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
 
 
 def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
@@ -171,7 +169,7 @@ def _merge(a: Any, ca: Any, b: Any, cb: Any, out: Any, cout: Any) -> int:
     return n
 
 
-def merge(first: tuple[Keys, Counts], second: tuple[Keys, Counts]) -> tuple[Keys, Counts]:
+def merge(first: tuple[UInt64, Int64], second: tuple[UInt64, Int64]) -> tuple[UInt64, Int64]:
     """Merge two runs of different sorted keys, adding the counts of equal ones."""
     size = first[0].size + second[0].size
     keys, counts = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
@@ -179,7 +177,7 @@ def merge(first: tuple[Keys, Counts], second: tuple[Keys, Counts]) -> tuple[Keys
     return keys[:used], counts[:used]
 
 
-def merge_all(runs: list[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
+def merge_all(runs: list[tuple[UInt64, Int64]]) -> tuple[UInt64, Int64]:
     """Merge runs, smallest first."""
     runs = sorted(runs, key=lambda run: -run[0].size)
     if not runs:
@@ -194,9 +192,9 @@ def merge_all(runs: list[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
 class Runs:
     """Runs that are merged as they arrive, with runs of about the same size."""
 
-    _runs: list[tuple[Keys, Counts]] = field(default_factory=list)
+    _runs: list[tuple[UInt64, Int64]] = field(default_factory=list)
 
-    def add(self, run: tuple[Keys, Counts]) -> None:
+    def add(self, run: tuple[UInt64, Int64]) -> None:
         """Take up a run."""
         while self._runs and self._runs[-1][0].size <= 2 * run[0].size:
             run = merge(self._runs.pop(), run)
@@ -205,7 +203,7 @@ class Runs:
     def __len__(self) -> int:
         return sum(run[0].size for run in self._runs)
 
-    def take(self) -> tuple[Keys, Counts]:
+    def take(self) -> tuple[UInt64, Int64]:
         """Return all runs merged, and start again."""
         runs, self._runs = self._runs, []
         return merge_all(runs)
@@ -213,7 +211,7 @@ class Runs:
 
 @dataclass(slots=True)
 class NgramCounter:
-    """Counts the n-grams of batches over a vocabulary of ``words`` words.
+    """Int64 the n-grams of batches over a vocabulary of ``words`` words.
 
     ``unigrams`` int64 [V] are complete; longer ones come out as sorted runs of (mixed key, count), in parts.
     """
@@ -222,8 +220,8 @@ class NgramCounter:
     max_n: int
     buffer_keys: int = BUFFER_KEYS
     most: int = MOST_KEYS
-    unigrams: Counts = field(init=False)
-    _buffer: Keys = field(init=False)
+    unigrams: Int64 = field(init=False)
+    _buffer: UInt64 = field(init=False)
     _used: int = field(default=0, init=False)
     _runs: Runs = field(default_factory=Runs, init=False)
 
@@ -241,7 +239,7 @@ class NgramCounter:
         """Bits of one word in a key."""
         return KEY_BITS // self.max_n
 
-    def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[Keys, Counts]]:
+    def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[UInt64, Int64]]:
         """Count a batch with ids of the vocabulary; yield runs that have to be written."""
         document, token = 0, 0
         while True:
@@ -264,14 +262,14 @@ class NgramCounter:
         self._runs.add((different, counts))
         self._used = 0
 
-    def finish(self) -> tuple[Keys, Counts]:
+    def finish(self) -> tuple[UInt64, Int64]:
         """Return the remaining runs."""
         if self._used:
             self._sort()
         return self._runs.take()
 
 
-def unpacked(keys: Keys, max_n: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
+def unpacked(keys: UInt64, max_n: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
     """Return the lengths int8 [K] and word ids int32 [K, max_n] (-1 behind the last word) of mixed keys."""
     bits = KEY_BITS // max_n
     plain = keys * np.uint64(_INVERSE)

@@ -15,7 +15,7 @@ from corpusveil.collocations.artifact import WORK, claimed, read_artifact, readi
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_parts
 from corpusveil.storage import files
-from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
+from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened, read_table
 
@@ -71,7 +71,7 @@ class ScorePart(Stage[Scored]):
 
 
 def score_counts(
-    counts: str, output: str, engine: Engine, scoring: Scoring | None = None, *, watch: Watch | None = None
+    counts: str, output: str, engine: Engine, scoring: Scoring | None = None, *, watch: StageWatch | None = None
 ) -> dict[str, Any]:
     """Score counts into the collocation table ``output/collocations.parquet``; return its description.
 
@@ -101,7 +101,7 @@ def score_counts(
 
 
 def _score(
-    stage: ScorePart, parts: int, counted: dict[str, Any], output: str, engine: Engine, watch: Watch | None
+    stage: ScorePart, parts: int, counted: dict[str, Any], output: str, engine: Engine, watch: StageWatch | None
 ) -> dict[str, Any]:
     """Score all parts of the counts of this description, and write the table and its description."""
     scoring = stage.scoring

@@ -22,7 +22,7 @@ from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, MismatchError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.compression import GzipBlocks
-from corpusveil.storage.durable import Watch, mark_of, run
+from corpusveil.storage.durable import StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
@@ -189,7 +189,7 @@ def tokenize_corpus(
     *,
     text: str = "text",
     hyphens: Hyphens | None = None,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Tokenize a corpus into the artefact ``output``; return its description.
 
@@ -229,7 +229,7 @@ def tokenize_corpus(
 
 
 def _tokenize(
-    stage: TokenizeShard, tasks: Sequence[ShardTask], collocations: str | None, engine: Engine, watch: Watch | None
+    stage: TokenizeShard, tasks: Sequence[ShardTask], collocations: str | None, engine: Engine, watch: StageWatch | None
 ) -> dict[str, Any]:
     """Tokenize all shards with the collocation table of this digest, and describe them."""
     output = stage.output

@@ -18,15 +18,15 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
+from corpusveil.collocations.word2vec import OnProgress as Progress
 from corpusveil.collocations.word2vec import Training, train
-from corpusveil.collocations.word2vec import Watch as Progress
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.durable import Done, Stage, Watch, mark_of, run
+from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import keyed_digest
@@ -160,7 +160,7 @@ def train_vectors(
     *,
     spool_bytes: int = SPOOL_BYTES,
     progress: Progress | None = None,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
 

@@ -33,7 +33,7 @@ from corpusveil.storage.forms import split
 
 CHUNK_BYTES = 4 << 20
 
-Watch = Callable[[float, float], None]
+OnProgress = Callable[[float, float], None]
 """Called with the finished share, 0 to 1, and the words per second."""
 
 
@@ -133,7 +133,7 @@ def segments(shards: Sequence[str], folder: str, spool_bytes: int) -> Iterator[S
 class _Progress(logging.Handler):
     """Forwards gensim's progress: its log records have the finished share of the epoch and the words per second."""
 
-    def __init__(self, watch: Watch, first: float, share: float) -> None:
+    def __init__(self, watch: OnProgress, first: float, share: float) -> None:
         super().__init__(logging.INFO)
         self._watch, self._first, self._share = watch, first, share
 
@@ -144,7 +144,7 @@ class _Progress(logging.Handler):
 
 
 @contextlib.contextmanager
-def _told(watch: Watch | None, first: float, share: float) -> Iterator[None]:
+def _told(watch: OnProgress | None, first: float, share: float) -> Iterator[None]:
     logger = logging.getLogger("gensim.models.word2vec")
     before = logger.level, logger.propagate
     handler = _Progress(watch or (lambda _share, _rate: None), first, share)
@@ -182,7 +182,7 @@ def train(
     *,
     counts: dict[str, int] | None = None,
     spool_bytes: int = SPOOL_BYTES,
-    watch: Watch | None = None,
+    watch: OnProgress | None = None,
 ) -> tuple[Vectors, dict[str, Any]]:
     """Train on LineSentence files (plain, ``.gz`` or ``.zst``) in their order.
 

@@ -18,7 +18,7 @@ NEAR_TICKS = 0.075
 """The least distance of ticks as a share of the axis: nearer labels touch on a narrow screen."""
 COLORS = 6
 """The page defines the colors ``--series-0`` and so on."""
-Points = Sequence[tuple[float, float]]
+Coordinates = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Mark:
 
 
 def line_chart(
-    series: Mapping[str, Points],
+    series: Mapping[str, Coordinates],
     x_label: str,
     y_label: str,
     *,
@@ -111,7 +111,7 @@ def legend(names: Sequence[str]) -> Markup:
     return Markup(f'<ul class="legend">{"".join(parts)}</ul>')  # noqa: S704 - escaped above
 
 
-def _own_ticks(series: Mapping[str, Points], decades: float) -> list[float]:
+def _own_ticks(series: Mapping[str, Coordinates], decades: float) -> list[float]:
     """Return the x of the lines' points; none if they are many, or so near that their labels would touch."""
     xs = sorted({x for points in series.values() for x, _ in points})
     near = any(math.log10(b / a) < NEAR_TICKS * decades for a, b in itertools.pairwise(xs))

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from corpusveil.arrays import Float64, Int32, Int64, UInt64
 
 LONGEST = 128
 """The most words of a run in a search; a longer run is cut."""
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-UInt64 = npt.NDArray[np.uint64]
 
 
 class Spoken(NamedTuple):

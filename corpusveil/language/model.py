@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.collocations.artifact import EARLIER, Reading, read_artifact, reading_of
+from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.language.fixed import LEAST, ONE
@@ -105,7 +105,7 @@ class LanguageModel:
     arrays: Arrays
     digest: str
     least: int = 1
-    reading: Reading = EARLIER
+    reading: ReadingOptions = EARLIER
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -171,7 +171,7 @@ class LanguageModel:
         return out / ONE
 
 
-def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: Reading) -> str:
+def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: ReadingOptions) -> str:
     """Return the SHA-256 of a model's content, hexadecimal; ``sums`` are those of its arrays (``sum_of``)."""
     digests = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
     if reading.over_hyphens:  # earlier models keep their digests

@@ -19,8 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from corpusveil.arrays import Int32, UInt64
 from corpusveil.collocations import parts
-from corpusveil.collocations.artifact import EARLIER, WORK, Reading, claimed, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import (
+    EARLIER,
+    WORK,
+    ReadingOptions,
+    claimed,
+    read_artifact,
+    reading_of,
+    write_artifact,
+)
 from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.language.fixed import ONE, to_fixed
@@ -36,8 +45,6 @@ from corpusveil.language.model import (
 from corpusveil.language.smoothing import (
     ORDER,
     Discounts,
-    Ids,
-    Keys,
     Level,
     Range,
     Sums,
@@ -48,7 +55,7 @@ from corpusveil.language.smoothing import (
 )
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
-from corpusveil.storage.durable import Done, PartTask, Stage, Watch, mark_of, run, stem
+from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import read_table, sound
 
@@ -80,7 +87,7 @@ class Pruning:
         return words, bigrams, trigrams
 
 
-class Gathered(Done):
+class GatheredPart(Done):
     """A part of the counts as sorted keys: their files, and how many trigrams occur once and twice."""
 
     made: list[str]
@@ -88,7 +95,7 @@ class Gathered(Done):
     twice: int
 
 
-class Smoothed(Gathered):
+class Smoothed(GatheredPart):
     """A range of keys, smoothed: its files and sizes, and how many bigrams follow one word and two."""
 
     bigrams: int
@@ -96,7 +103,7 @@ class Smoothed(Gathered):
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(Stage[Gathered]):
+class Gather(Stage[GatheredPart]):
     """Turn one part of the counts into sorted keys, in ``ranges`` ranges."""
 
     counts: str
@@ -120,7 +127,7 @@ class Gather(Stage[Gathered]):
         discounts = Discounts.of(counts3)
         return {"made": list(made.values()), "once": discounts.once, "twice": discounts.twice}
 
-    def _put(self, task: PartTask, kind: str, keys: Keys, counts: Any, words: Any = None) -> str:
+    def _put(self, task: PartTask, kind: str, keys: UInt64, counts: Any, words: Any = None) -> str:
         url = self.address("made", f"{stem(task)}-{kind}.parquet")
         order = np.argsort(keys, kind="stable")
         columns = {"key": keys[order], "count": counts[order]}
@@ -176,7 +183,7 @@ _SUMS = ("begin", "totals", "end", "ended")
 
 
 def build_model(
-    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, watch: Watch | None = None
+    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, watch: StageWatch | None = None
 ) -> dict[str, Any]:
     """Make a language model of counts in the folder ``output``; return its description.
 
@@ -191,7 +198,7 @@ def build_model(
 
 
 def _build(
-    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: Watch | None
+    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: StageWatch | None
 ) -> dict[str, Any]:
     work, mark = files.join(output, WORK), mark_of(VERSION, of["digest"], least)
     vocabulary = _vocabulary(counts, least[0])
@@ -263,7 +270,7 @@ def thirds_of(arrays: Arrays, made: Level, first: int = 0) -> npt.NDArray[np.uin
     return slots
 
 
-def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.NDArray[np.int64]) -> Range:
+def range_of(two: Int32, counts2: npt.NDArray[np.int64], three: Int32, counts3: npt.NDArray[np.int64]) -> Range:
     """Return bigrams int32 [B, 2] and trigrams int32 [T, 3], each once in any order, as one range."""
     keys, contexts = keys_of(two[:, 0], two[:, 1]), keys_of(three[:, 0], three[:, 1])
     suffixes = keys_of(three[:, 1], three[:, 2])
@@ -274,7 +281,7 @@ def range_of(two: Ids, counts2: npt.NDArray[np.int64], three: Ids, counts3: npt.
 
 
 def model_of(
-    vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: Reading = EARLIER
+    vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: ReadingOptions = EARLIER
 ) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 

@@ -22,25 +22,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.collocations.ngrams import KEY_BITS, MULTIPLIER, unpacked
 from corpusveil.errors import ArtefactError
 
 FALLBACK = 0.75
 ORDER = 3
 BITS = KEY_BITS // ORDER
-Ids = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
-def keys_of(first: Ids, second: Ids) -> Keys:
+def keys_of(first: Int32, second: Int32) -> UInt64:
     """Return the keys of bigrams, uint64."""
     packed = (first.astype(np.uint64) + np.uint64(1)) << np.uint64(BITS) | (second.astype(np.uint64) + np.uint64(1))
     return np.asarray(packed * np.uint64(MULTIPLIER))
 
 
-def words_of(keys: Keys) -> tuple[Ids, Ids]:
+def words_of(keys: UInt64) -> tuple[Int32, Int32]:
     """Return the two words of each key."""
     _, ids = unpacked(keys, ORDER)
     return ids[:, 0], ids[:, 1]
@@ -54,7 +51,7 @@ class Discounts:
     twice: int = 0
 
     @classmethod
-    def of(cls, counts: Counts) -> Discounts:
+    def of(cls, counts: Int64) -> Discounts:
         return cls(int((counts == 1).sum()), int((counts == 2).sum()))
 
     def __add__(self, other: Discounts) -> Discounts:
@@ -69,16 +66,16 @@ class Discounts:
 class Range:
     """The n-grams of one range of keys: B bigrams by key, and T trigrams by the key of their first two words, then id.
 
-    ``suffixes`` are S trigrams by the key of their last two words. Keys uint64, counts int64.
+    ``suffixes`` are S trigrams by the key of their last two words. UInt64 uint64, counts int64.
     """
 
-    bigrams: Keys
-    counts2: Counts
-    contexts: Keys
-    words: Ids
-    counts3: Counts
-    suffixes: Keys
-    suffix_counts: Counts
+    bigrams: UInt64
+    counts2: Int64
+    contexts: UInt64
+    words: Int32
+    counts3: Int64
+    suffixes: UInt64
+    suffix_counts: Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +86,12 @@ class Level:
     each begin; of T trigrams ``words`` int32 are their last words and ``shares`` float64 what the counts add.
     """
 
-    bigrams: Keys
-    before: Counts
-    left: Floats
-    starts: Counts
-    words: Ids
-    shares: Floats
+    bigrams: UInt64
+    before: Int64
+    left: Float64
+    starts: Int64
+    words: Int32
+    shares: Float64
 
 
 def level(counted: Range, discount: float, *, complete: bool) -> Level:
@@ -114,7 +111,7 @@ def level(counted: Range, discount: float, *, complete: bool) -> Level:
     return Level(counted.bigrams, before.astype(np.int64), left, starts.astype(np.int64), counted.words, shares)
 
 
-def _find(keys: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
+def _find(keys: UInt64, wanted: UInt64) -> npt.NDArray[np.int64]:
     places = np.searchsorted(keys, wanted)
     if wanted.size and (not keys.size or (keys[np.minimum(places, keys.size - 1)] != wanted).any()):
         raise ArtefactError(
@@ -127,13 +124,13 @@ def _find(keys: Keys, wanted: Keys) -> npt.NDArray[np.int64]:
 class Sums:
     """Of V words: how many different bigrams begin and end with each, their N(.vw) and their counts; int64 [V] each."""
 
-    begin: Counts
-    totals: Counts
-    end: Counts
-    ended: Counts
+    begin: Int64
+    totals: Int64
+    end: Int64
+    ended: Int64
 
     @classmethod
-    def of(cls, made: Level, counts2: Counts, size: int) -> Sums:
+    def of(cls, made: Level, counts2: Int64, size: int) -> Sums:
         first, second = words_of(made.bigrams)
         begin, end = np.bincount(first, minlength=size), np.bincount(second, minlength=size)
         totals, ended = np.bincount(first, made.before, size), np.bincount(second, counts2, size)
@@ -153,15 +150,15 @@ class Words:
     word, and one part of its frequency. ``first`` counts preceding words, so it is far too small for this.
     """
 
-    first: Floats
-    start: Floats
-    left: Floats
-    begin: Counts
-    totals: Counts
+    first: Float64
+    start: Float64
+    left: Float64
+    begin: Int64
+    totals: Int64
     discount: float
 
     @classmethod
-    def of(cls, sums: Sums, discount: float, unigrams: Counts, tokens: int) -> Words:
+    def of(cls, sums: Sums, discount: float, unigrams: Int64, tokens: int) -> Words:
         """Smooth words: ``unigrams`` int64 [V] are their counts, ``tokens`` those of all words, unknown ones too."""
         size = unigrams.size
         before = sums.end + (unigrams > sums.ended)
@@ -179,7 +176,7 @@ class Words:
         start[size] += unknown
         return cls(first, start, left, sums.begin, sums.totals, discount)
 
-    def bigrams(self, keys: Keys, before: Counts) -> Floats:
+    def bigrams(self, keys: UInt64, before: Int64) -> Float64:
         """Return P(w | v) of bigrams, float64."""
         first, second = words_of(keys)
         share = (before - self.discount) / self.totals[first]

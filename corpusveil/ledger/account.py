@@ -36,7 +36,7 @@ class Accounts(Protocol):
         """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings."""
 
 
-class Drops(Protocol):
+class DroppedRows(Protocol):
     """The rows that a run leaves out as copies of others."""
 
     @property
@@ -128,7 +128,7 @@ class AccountPass(Pass):
     account: Account = field(kw_only=True)
     corpus: str = field(kw_only=True)
     drawn: Columns = field(kw_only=True)
-    drops: Drops | None = None
+    drops: DroppedRows | None = None
 
     def aside(self, task: ShardTask) -> Aside:
         """Leave out only rows that drawing leaves out: a row that is bad in its unit alone would be drawn."""

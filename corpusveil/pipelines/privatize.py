@@ -38,7 +38,7 @@ EXAMPLE_LENGTHS = (10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRelease:
     """The release of the settings, before anything of the corpus is read."""
 
     release: Release
@@ -56,7 +56,9 @@ class Prepared:
         return Run(self.release, corpus.input, output.path, **(given | more))
 
 
-def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None) -> Prepared:
+def prepare(
+    settings: Settings, watch: Watch, *, make_key: bool = True, risk: EpsilonAtRisk | None = None
+) -> PreparedRelease:
     """Return the release of the settings, under its key.
 
     If the settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused. A
@@ -85,7 +87,7 @@ def prepare(settings: Settings, watch: Watch, *, make_key: bool = True, risk: Ep
     kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
     if kept != key:  # another start has made it in the meantime
         release = dataclasses.replace(release, key=kept)
-    return Prepared(release, columns, _spending(settings))
+    return PreparedRelease(release, columns, _spending(settings))
 
 
 def mechanism_of(settings: Settings) -> Mechanism:

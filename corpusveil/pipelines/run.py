@@ -45,7 +45,7 @@ def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowStep:
     """A part of a run for one document.
 
     ``digest`` covers everything that decides its artefact, including earlier steps.
@@ -61,7 +61,7 @@ class Step:
         return self.flow.name
 
 
-def steps(document: Document) -> Iterator[Step]:
+def steps(document: Document) -> Iterator[FlowStep]:
     """Yield the steps of a document, in order.
 
     The origin of an artefact is recorded with paths as in the file, so that the whole folder can be moved.
@@ -71,7 +71,7 @@ def steps(document: Document) -> Iterator[Step]:
         if flow.is_wanted(document.settings):
             origin = [before, flow.name, _asked(document.written, flow.name), _sizes(document, flow.reads)]
             before = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
-            yield Step(flow, document.settings.value(flow.artefact) if flow.artefact else None, before)
+            yield FlowStep(flow, document.settings.value(flow.artefact) if flow.artefact else None, before)
 
 
 def _asked(settings: Settings, command: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
             _do(step, document.settings, watch)
 
 
-def _do(step: Step, settings: Settings, watch: Watch) -> None:
+def _do(step: FlowStep, settings: Settings, watch: Watch) -> None:
     if step.artefact is not None and not _is_to_do(step, step.artefact):
         watch.warn(f"{step.name}: {step.artefact} already exists")
         return
@@ -108,7 +108,7 @@ def _do(step: Step, settings: Settings, watch: Watch) -> None:
         _note(step, step.artefact)
 
 
-def _is_to_do(step: Step, artefact: str) -> bool:
+def _is_to_do(step: FlowStep, artefact: str) -> bool:
     """Say whether a step must be done.
 
     If no run, or only a run of an earlier version, recorded the artefact, the step itself decides: it recognizes its
@@ -130,7 +130,7 @@ def _is_to_do(step: Step, artefact: str) -> bool:
     return not complete
 
 
-def _note(step: Step, artefact: str) -> None:
+def _note(step: FlowStep, artefact: str) -> None:
     records, note = Records(artefact, private=False), Note(version=NOTE_VERSION, step=step.name, settings=step.digest)
     if files.read_if_there(records.address(NOTE)) != note.data():
         records.write(NOTE, note)

@@ -31,7 +31,7 @@ from corpusveil.pipelines.schedule_state import (
     LeftOut,
     Metric,
     Planned,
-    Summary,
+    StartSummary,
     metrics_of,
     note,
 )
@@ -78,7 +78,7 @@ class Ahead:
 
     plan: Plan | None
     abandoned: tuple[tuple[Plan, str], ...]
-    summary: Summary
+    summary: StartSummary
     left_out: LeftOut | None = None
     waiting: int = 0
 
@@ -219,7 +219,7 @@ class Schedule:
         """Return the number of shards that are left out, as the metrics have it."""
         return len((self._sound(LEFT_OUT, LeftOut) or LeftOut()).shards)
 
-    def summary(self) -> Summary:
+    def summary(self) -> StartSummary:
         """Return the summary of all finished runs."""
         return self._summaries(self._numbers())[1]
 
@@ -262,18 +262,18 @@ class Schedule:
                 return []
             raise
 
-    def _summaries(self, numbers: Sequence[int]) -> tuple[Summary, Summary, list[int]]:
+    def _summaries(self, numbers: Sequence[int]) -> tuple[StartSummary, StartSummary, list[int]]:
         """Return the summary up to the first unfinished run, that of all finished runs, and the unfinished runs."""
-        kept = self._sound(SUMMARY, Summary) or Summary()
+        kept = self._sound(SUMMARY, StartSummary) or StartSummary()
         if kept.through > max(numbers, default=0):  # of runs that are no longer in the state
-            kept = Summary()
+            kept = StartSummary()
         runs = {number: self._done(number) for number in numbers if number > kept.through}
         unfinished = [number for number, done in runs.items() if done is None]
         first = min(unfinished, default=math.inf)
         finished = kept.after({number: done for number, done in runs.items() if number < first})
         return finished, kept.after(runs), unfinished
 
-    def _due(self, shards: Sequence[InputShard], number: int, summary: Summary) -> Ahead:
+    def _due(self, shards: Sequence[InputShard], number: int, summary: StartSummary) -> Ahead:
         """Return the run of new and changed shards, and the summary with new stamps of unchanged shards."""
         known, before_out, left_out = dict(summary.shards), self._left_out(), dict[str, Any]()
         unusable = self._kept()

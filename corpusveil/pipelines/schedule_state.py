@@ -39,7 +39,7 @@ class Finished(Record):
     shards: dict[str, tuple[int, str, str]]
 
 
-class Summary(Record):
+class StartSummary(Record):
     """``summary.json``: the runs through a number, so that a start does not read them one by one.
 
     It is made again from the runs if it is missing or damaged. ``shards`` has size, stamp and digest of each shard at
@@ -57,7 +57,7 @@ class Summary(Record):
     release: Line = ""
     shards: dict[str, tuple[int, str, str]] = Field(default_factory=dict)
 
-    def after(self, runs: Mapping[int, Finished | None]) -> Summary:
+    def after(self, runs: Mapping[int, Finished | None]) -> StartSummary:
         """Return the summary with later runs, in their order; unfinished ones are None, and count nothing."""
         done = {number: run for number, run in runs.items() if run is not None}
         made = {number: run for number, run in done.items() if not run.given_up}
@@ -69,7 +69,7 @@ class Summary(Record):
         if named:
             last = max(named)
             release = f"{named[last].release[:16]}-{named[last].key_fingerprint[:16]}"
-        return Summary(
+        return StartSummary(
             through=max(done, default=self.through), runs=self.runs + len(made),
             released=self.released + sum(len(run.shards) for run in made.values()),
             documents=self.documents + sum(run.documents for run in made.values()),
@@ -159,7 +159,7 @@ FAMILIES = {
 
 def prometheus(state: Records) -> str:
     """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
-    totals = state.read(SUMMARY, Summary) or Summary()
+    totals = state.read(SUMMARY, StartSummary) or StartSummary()
     left_out = state.read(LEFT_OUT, LeftOut) or LeftOut()
     values: dict[str, float] = {
         "left_out_shards": len(left_out.shards), "runs_total": totals.runs, "shards_total": totals.released,

@@ -22,7 +22,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
-from corpusveil.spaces.nearest_words import Search
+from corpusveil.spaces.nearest_words import NearestSearch
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
@@ -310,7 +310,7 @@ def _stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int
                 f"{embedding.source} and {embeddings[number].source} share no word, so their words cannot be "
                 "compared; use embeddings that share words, or build a space of each."
             )
-        search = Search.of(np.ascontiguousarray(embedding.vectors[rows[other][shared]]))
+        search = NearestSearch.of(np.ascontiguousarray(embedding.vectors[rows[other][shared]]))
         points = embedding.vectors[rows[other][missing]].astype(np.float64)
         chosen[missing] = shared[search.nearest(points)]
     return chosen

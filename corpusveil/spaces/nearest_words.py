@@ -47,7 +47,7 @@ EXTREME = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
+class NearestSearch:
     """The data of the search, including the vectors (float32 [V, d], not copied).
 
     Attributes: vectors: float32 [V, d]. norms: float32 [V], squared norms times ``2^(-2 exponent)``. largest: at least
@@ -62,7 +62,7 @@ class Search:
     integers: IntegerWords | None
 
     @classmethod
-    def of(cls, vectors: Float32) -> Search:
+    def of(cls, vectors: Float32) -> NearestSearch:
         """Prepare the search. Raises UserError where the largest norm is not between 2^-60 and 2^60."""
         squared = np.empty(len(vectors))
         _squared_norms(vectors, squared)
@@ -204,7 +204,7 @@ class Strip:
     counts: Int64
 
     @classmethod
-    def of(cls, search: Search, points: Float64, k: int, room: int) -> Strip:
+    def of(cls, search: NearestSearch, points: Float64, k: int, room: int) -> Strip:
         size = len(points)
         reach = search.largest * (search.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
         scales = -np.frexp(reach)[1]
@@ -230,9 +230,9 @@ def error_bound(dimensions: int) -> float:
 
 
 @functools.lru_cache(maxsize=4)
-def search_of(space: Space) -> Search:
+def search_of(space: Space) -> NearestSearch:
     """Return the search over a space's vectors; prepared once a process."""
-    return Search.of(space.vectors)
+    return NearestSearch.of(space.vectors)
 
 
 @njit(cache=True)

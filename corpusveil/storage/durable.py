@@ -27,7 +27,7 @@ from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.records import Failed, Record, Records
 
 R = TypeVar("R", bound=Record)
-Watch = Callable[[str, str, int], AbstractContextManager[Any]]
+StageWatch = Callable[[str, str, int], AbstractContextManager[Any]]
 """``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
 _NUMBERED = re.compile(r"part-(\d+)-of-")
 
@@ -122,7 +122,7 @@ class Work(abc.ABC, Generic[R]):
             raise UnfinishedError(f"{what}: {type(error).__name__}{why}.") from None
 
 
-def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: Watch | None = None) -> list[R]:
+def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
     """Run work to its end, and return the records of its tasks, in order.
 
     Raises BadShardsError for tasks with a faulty input, and WorkError if the engine fails.

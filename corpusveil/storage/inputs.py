@@ -22,7 +22,7 @@ from corpusveil.storage.remote import protocols
 
 Address: TypeAlias = str | os.PathLike[str]
 """A path or any fsspec URL, as Python callers give it."""
-Entry = dict[str, Any]
+Listed = dict[str, Any]
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
 """Stores that list everything below a folder in pages, instead of one folder after the other."""
 
@@ -63,7 +63,7 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Listed] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern)
@@ -96,12 +96,12 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     return sorted(shards, key=lambda shard: shard.relative)
 
 
-def _stamp(entry: Entry) -> str:
+def _stamp(entry: Listed) -> str:
     names = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
     return " ".join(str(entry[name]) for name in names if entry.get(name) is not None)
 
 
-def _modified(entry: Entry) -> float | None:
+def _modified(entry: Listed) -> float | None:
     names = ("mtime", "LastModified", "last_modified", "updated", "created")
     written = next((entry[name] for name in names if entry.get(name) is not None), None)
     if isinstance(written, str):  # Google's
@@ -153,11 +153,11 @@ def _path(url: str) -> str:
     return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
 
-def _expand(pattern: str) -> dict[str, Entry]:
+def _expand(pattern: str) -> dict[str, Listed]:
     fs, path = files.resolve(pattern)
     there = files.info(pattern)
     with failing(pattern, "listed"):
-        entries: list[Entry] = []
+        entries: list[Listed] = []
         if there is not None and there["type"] != "directory":
             entries = [there]
         elif there is not None:
@@ -169,7 +169,7 @@ def _expand(pattern: str) -> dict[str, Entry]:
     return {_address(pattern, fs, entry["name"]): entry for entry in entries}
 
 
-def _list(fs: Any, folder: str) -> list[Entry]:
+def _list(fs: Any, folder: str) -> list[Listed]:
     """Return the entries of a folder.
 
     None without a folder. fsspec's own ``glob`` and ``walk`` leave out a folder whose listing fails.
@@ -192,7 +192,7 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
             raise failures.missing_bucket(url) from None
 
 
-def _below(fs: Any, folder: str) -> Iterator[Entry]:
+def _below(fs: Any, folder: str) -> Iterator[Listed]:
     """Yield every file below a folder."""
     if protocols(fs) & _LISTED_WHOLE:
         entries = fs.find(
@@ -209,7 +209,7 @@ def _below(fs: Any, folder: str) -> Iterator[Entry]:
                 yield entry
 
 
-def _matching(fs: Any, pattern: str) -> list[Entry]:
+def _matching(fs: Any, pattern: str) -> list[Listed]:
     """Return the files that a glob matches; only folders that its parts match are listed, ``**`` means any depth."""
     parts = pattern.split("/")
     first = next(number for number, part in enumerate(parts) if glob.has_magic(part))
@@ -225,13 +225,13 @@ def _matching(fs: Any, pattern: str) -> list[Entry]:
     return [entry for folder in folders for entry in _list(fs, folder) if _is_file(entry) and _fits(entry, parts[-1])]
 
 
-def _fits(entry: Entry, part: str) -> bool:
+def _fits(entry: Listed, part: str) -> bool:
     """Say whether a name matches a part of a glob; as in a shell, a leading dot has to be explicit."""
     name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
     return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 
-def _is_file(entry: Entry) -> bool:
+def _is_file(entry: Listed) -> bool:
     """Say whether an entry of a listing is a file: not a folder, a broken link, or an object that marks a folder."""
     if entry.get("islink"):
         return os.path.isfile(entry["name"])

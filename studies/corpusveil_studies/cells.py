@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.errors import BadShardsError, UnfinishedError, UserError, WorkError
-from corpusveil.storage.durable import Done, Stage, Watch, mark_of, run
+from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 
 CELLS = "cells"
@@ -240,7 +240,7 @@ def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
     return [Cell(kind, one) for one in found]
 
 
-def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: Watch | None = None) -> Results:
+def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: StageWatch | None = None) -> Results:
     """Do the unfinished cells; return the results in order, and the failed cells.
 
     The cells are done in a nearly random order, so that the finished cells show at any time how long the rest will

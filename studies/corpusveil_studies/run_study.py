@@ -15,7 +15,7 @@ import numpy as np
 
 from corpusveil.errors import UnfinishedError
 from corpusveil.storage import files, lease
-from corpusveil.storage.durable import Watch, mark_of
+from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_studies.cells import CELLS, Cell, CellStage, Results, run_cells
 from corpusveil_studies.preflight import absolute, check_sets, check_sources, missing_sets
@@ -71,7 +71,7 @@ class PreparedStudy:
 
 
 def prepare_study(
-    study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: Watch | None = None
+    study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: StageWatch | None = None
 ) -> PreparedStudy:
     """Prepare a study in the folder ``output``: its shared artefacts, and the list of its cells.
 
@@ -122,7 +122,7 @@ def _make_folders(output: str, *, private: bool) -> None:
             os.chmod(folder, 0o700)
 
 
-def run_study(prepared: PreparedStudy, engine: Engine, watch: Watch | None = None) -> tuple[Account, str]:
+def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None = None) -> tuple[Account, str]:
     """Do the remaining cells, and write page, JSON and CSV; return the report and the page's address.
 
     Raises WorkError if cells failed, after writing the report of all others.

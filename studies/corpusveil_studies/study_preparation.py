@@ -21,7 +21,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.durable import Watch, mark_of
+from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_studies.study_data import Needs, StudyData, WordSpace, stamps
 
@@ -29,7 +29,7 @@ BUNDLED_SHARDS = 2
 MADE_OF = "made-of.sha256"
 
 
-def prepare_data(data: StudyData, engine: Engine, watch: Watch | None = None) -> None:
+def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = None) -> None:
     """Make missing artefacts. Raises UserError for vectors that are unreadable or too few."""
     needs, sources = data.needs, data.sources
     made = mark_of(dataclasses.asdict(sources), stamps(sources), needs.as_dict())
@@ -107,7 +107,7 @@ def reduced(vectors: Vectors, dimensions: int) -> Vectors:
     return dataclasses.replace(vectors, vectors=made, source=f"{vectors.source}, {dimensions} principal components")
 
 
-def _learn(data: StudyData, engine: Engine, watch: Watch | None, variants: int) -> None:
+def _learn(data: StudyData, engine: Engine, watch: StageWatch | None, variants: int) -> None:
     """Count, score, tokenize and train on the public corpus; each artefact is made once."""
     needs, sources = data.needs, data.sources
     inputs = list(sources.corpus) or _bundled_corpus(data)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.collocations.artifact import EARLIER, Reading
+from corpusveil.collocations.artifact import EARLIER, ReadingOptions
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import consecutive
@@ -70,7 +70,7 @@ class TestAbbreviations:
         """And not where it was not, so that releases by earlier tables stay what they were."""
         rows = pa.table({"ngram": ["mr kennedy", "u s army"], "n": [2, 3], "score": [3.0, 4.0]})
         for over, expected in ((False, []), (True, ["Mr. Kennedy", "U.S. Army"])):
-            table = Collocations.of(rows, Reading(over_stops=over))
+            table = Collocations.of(rows, ReadingOptions(over_stops=over))
             tokens = Tokenizer.of_words(table.words).tokenize([TEXT])
             segments, _ = units(tokens, tokens.ids, table, method)
             data = tokens.data.tobytes().decode()
@@ -135,7 +135,7 @@ class TestHyphens:
         rows = pa.table({"ngram": ["x ray", "in law"], "n": [2, 2], "score": [3.0, 4.0]})
         digests = set()
         for over, expected in ((False, ["x ray"]), (True, ["x-ray", "x ray", "in-law"])):
-            table = Collocations.of(rows, Reading(over_stops=True, over_hyphens=over))
+            table = Collocations.of(rows, ReadingOptions(over_stops=True, over_hyphens=over))
             digests.add(table.digest)
             tokens = Tokenizer.of_words(table.words).tokenize(["An x-ray, an x ray, my mother-in-law"])
             segments, _ = units(tokens, tokens.ids, table, method)

@@ -17,7 +17,7 @@ from corpusveil.sampling.draws import NOISE, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import Search
+from corpusveil.spaces.nearest_words import NearestSearch
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.statement import statement
@@ -92,7 +92,7 @@ def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
         assert fit_p_value(draw(PLANE, word, 1.2 * epsilon), law) < LEVEL
         sigma = (2 / epsilon) / math.sqrt(math.pi / 2)  # the mean length of a Gaussian in the plane is this sqrt(pi/2)
         noise = np.random.default_rng(1).normal(scale=sigma, size=(SAMPLES, 2))
-        assert fit_p_value(Search.of(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
+        assert fit_p_value(NearestSearch.of(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
 
 
 def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded() -> None:
@@ -149,7 +149,7 @@ def test_exits_are_where_another_word_becomes_the_nearest() -> None:
     words, rays = np.arange(103) % 103, sphere(103, 4)
     ends = walk(space, words, rays)
     starts = space.vectors[words].astype(np.float64)
-    search = Search.of(space.vectors)
+    search = NearestSearch.of(space.vectors)
     finite = np.isfinite(ends) & (ends > 0)
     assert finite.sum() > 60
     before = search.nearest(starts + 0.99 * np.where(finite, ends, 1e3)[:, None] * rays)

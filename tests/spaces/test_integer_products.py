@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.spaces import nearest_words
-from corpusveil.spaces.nearest_words import Quantized, Search
+from corpusveil.spaces.nearest_words import NearestSearch, Quantized
 
 from .test_nearest_words import CASES, brute_force_order
 
@@ -30,7 +30,7 @@ def test_the_same_words_are_found(name: str, largest: int, room: int, by_integer
     by_integers.setattr(nearest_words, "INTEGER_NOMINEES", room)
     vectors, points = CASES[name]
     points = points.astype(np.float64)
-    search = Search.of(vectors)
+    search = NearestSearch.of(vectors)
     assert search.integers is not None
     for k in (1, min(3, len(vectors))):
         assert np.array_equal(search.several(points, k), brute_force_order(vectors, points)[:, :k])
@@ -45,13 +45,13 @@ def test_integers_without_their_bound_would_be_wrong(by_integers: pytest.MonkeyP
 
     vectors, points = CASES["far away"]
     expected = brute_force_order(vectors, points)[:, 0]
-    assert np.array_equal(Search.of(vectors).nearest(points), expected)
+    assert np.array_equal(NearestSearch.of(vectors).nearest(points), expected)
 
     class Forgetful:
         of = staticmethod(forgetful)
 
     by_integers.setattr(nearest_words, "Quantized", Forgetful)
-    assert (Search.of(vectors).nearest(points) != expected).mean() > 0.01
+    assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
 
 
 def test_what_is_lost_is_not_understated() -> None:
@@ -70,6 +70,6 @@ def test_what_is_lost_is_not_understated() -> None:
 def test_without_the_instruction_float32_does_the_work(by_integers: pytest.MonkeyPatch) -> None:
     by_integers.setattr(nearest_words.byte_products, "FAST", False)
     vectors, points = CASES["far away"]
-    search = Search.of(vectors)
+    search = NearestSearch.of(vectors)
     assert search.integers is None
     assert np.array_equal(search.nearest(points), brute_force_order(vectors, points)[:, 0])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from corpusveil.spaces import nearest_words, slices
-from corpusveil.spaces.nearest_words import Search
+from corpusveil.spaces.nearest_words import NearestSearch
 from tests.calls import refused
 
 Floats = npt.NDArray[np.float64]
@@ -74,7 +74,7 @@ def test_nearest_is_the_brute_force_nearest(name: str, shape: tuple[int, int], m
     monkeypatch.setattr(nearest_words, "TILE_COLUMNS", shape[1])
     vectors, points = CASES[name]
     expected = brute_force(vectors, points.astype(np.float64))
-    found = Search.of(vectors).nearest(points.astype(np.float64))
+    found = NearestSearch.of(vectors).nearest(points.astype(np.float64))
     assert found.dtype == np.int32
     assert np.array_equal(found, expected)
 
@@ -91,21 +91,21 @@ def test_several_are_the_brute_force_nearest(
     vectors, points = CASES[name]
     k = min(k, len(vectors))
     points = points.astype(np.float64)
-    found = Search.of(vectors).several(points, k)
+    found = NearestSearch.of(vectors).several(points, k)
     assert found.shape == (len(points), k)
     assert np.array_equal(found, brute_force_order(vectors, points)[:, :k])
-    assert np.array_equal(found[:, 0], Search.of(vectors).nearest(points))
+    assert np.array_equal(found[:, 0], NearestSearch.of(vectors).nearest(points))
 
 
 def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the slack for rounding the search is wrong, and the cases above notice."""
     vectors, points = CASES["far from the origin, more nominees than kept"]
     expected = brute_force(vectors, points)
-    found, compared = Search.of(vectors).search(points)
+    found, compared = NearestSearch.of(vectors).search(points)
     assert np.array_equal(found, expected)
     assert (compared > 0).mean() > 0.9
     monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
-    assert (Search.of(vectors).nearest(points) != expected).mean() > 0.01
+    assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
 
 
 def test_error_bound_holds_and_few_words_are_compared() -> None:
@@ -114,7 +114,7 @@ def test_error_bound_holds_and_few_words_are_compared() -> None:
     vectors = rng.normal(size=(3_000, 200)).astype(np.float32)
     points = vectors[:500] + 20 * rng.normal(size=(500, 200))
     points[::50] = (vectors[:10].astype(np.float64) + vectors[10:20]) / 2
-    found, compared = Search.of(vectors).search(points)
+    found, compared = NearestSearch.of(vectors).search(points)
     assert np.array_equal(found, brute_force(vectors, points))
     assert (compared[::50] >= 2).all()
     assert (compared > 0).mean() < 0.1
@@ -136,7 +136,7 @@ def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
         vectors = vectors + np.int8(1)
     points = np.random.default_rng(seed).integers(-6, 7, (30, vectors.shape[1])) / 2
     squared = ((2 * points[:, None] - 2 * vectors[None].astype(np.int64)) ** 2).sum(axis=2)
-    finder = Search.of(vectors.astype(np.float32))
+    finder = NearestSearch.of(vectors.astype(np.float32))
     assert np.array_equal(finder.nearest(points), squared.argmin(axis=1))
     k = min(3, len(vectors))
     assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
@@ -161,7 +161,7 @@ def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_point_alone_finds_what_it_finds_among_others() -> None:
     """The batch does not matter: one by one, in parts and in another order."""
     vectors, points = CASES["a little beside"]
-    finder = Search.of(vectors)
+    finder = NearestSearch.of(vectors)
     whole = finder.nearest(points)
     assert [int(finder.nearest(points[t : t + 1])[0]) for t in range(40)] == whole[:40].tolist()
     order = np.random.default_rng(0).permutation(len(points))
@@ -171,11 +171,11 @@ def test_a_point_alone_finds_what_it_finds_among_others() -> None:
 
 PROGRAM = """
 import hashlib, numpy as np
-from corpusveil.spaces.nearest_words import Search
+from corpusveil.spaces.nearest_words import NearestSearch
 rng = np.random.default_rng(8)
 vectors = (rng.normal(size=(5000, 64)) + 50).astype(np.float32)
 points = vectors[:700] + 3 * rng.normal(size=(700, 64))
-print(hashlib.sha256(Search.of(vectors).nearest(points).tobytes()).hexdigest())
+print(hashlib.sha256(NearestSearch.of(vectors).nearest(points).tobytes()).hexdigest())
 """
 
 
@@ -195,14 +195,14 @@ def test_threads_of_the_blas_do_not_matter() -> None:
 def test_norms_out_of_range_are_refused(factor: float) -> None:
     """Where squares would overflow or vanish in float32 the vectors are refused with a sentence."""
     with refused("unsuitable-data", "norm"):
-        Search.of(np.full((3, 2), factor, np.float32))
+        NearestSearch.of(np.full((3, 2), factor, np.float32))
 
 
 def test_memory_is_a_tile_and_not_all_products() -> None:
     """400 MB of products are never held: 64 MiB are enough, whatever the numbers of points and words."""
     rng = np.random.default_rng(0)
     vectors, points = rng.normal(size=(20_000, 4)).astype(np.float32), rng.normal(size=(5_000, 4))
-    finder = Search.of(vectors)
+    finder = NearestSearch.of(vectors)
     finder.nearest(points[:10])
     tracemalloc.start()
     try:

@@ -17,7 +17,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget import Budget
-from corpusveil.cli.progress import Shown
+from corpusveil.cli.progress import Terminal
 from corpusveil.errors import BadValueError
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import make, names
@@ -254,7 +254,7 @@ def test_python_says_what_the_manifest_and_the_command_line_say(
     drafted = draft(one, Columns())
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
-    announce(one, Shown("none"), explain=True)
+    announce(one, Terminal("none"), explain=True)
     lines = capsys.readouterr().out.splitlines()
     assert [line[2:] for line in lines if line.startswith("- ")] == list(guarantee.notes)
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in lines

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
@@ -35,7 +34,6 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
 from corpusveil.transforms.release.release import Release
 
-Floats = npt.NDArray[np.float64]
 LOOKED_AT = 64
 """The number of words among which a pair is chosen, by a fixed public seed."""
 TOKENS, FEWEST, MOST = 1 << 16, 64, 1 << 13

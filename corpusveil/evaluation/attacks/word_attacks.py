@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.arrays import Integers
 from corpusveil.errors import DataError, NoClosedForm, ShapeError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
@@ -39,8 +40,6 @@ from corpusveil.text.word_table import WordTable
 
 THOROUGH = Search(candidates=64, width=40)
 """An attacker has time: more candidates than the default of ``denoise``."""
-
-Ids = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class ContextAttacker:
         """The word that a blind reader guesses."""
         return int(self._candidates.shares.argmax())
 
-    def guesses(self, released: Sequence[Ids]) -> list[npt.NDArray[np.int32]]:
+    def guesses(self, released: Sequence[Integers]) -> list[npt.NDArray[np.int32]]:
         """Return the likeliest originals of each sentence, int32, as many as released words.
 
         A sentence is ids, -1 for a word that was not replaced by the mechanism; it stays, and is not used as context.
@@ -116,7 +115,7 @@ class ContextAttacker:
         whole, ends = _joined(released)
         return _split(self._guessed(whole, ends, alone=False), ends)
 
-    def attack(self, originals: Sequence[Ids], released: Sequence[Ids]) -> Recovery:
+    def attack(self, originals: Sequence[Integers], released: Sequence[Integers]) -> Recovery:
         """Attack sentences, and count recovered words over the places where both are words of the space."""
         if [len(original) for original in originals] != [len(sentence) for sentence in released]:
             raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
@@ -163,7 +162,7 @@ class ContextAttacker:
         return out
 
 
-def _joined(sentences: Sequence[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _joined(sentences: Sequence[Integers]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """Return the ids of all sentences, int32 [T], and where each ends, int64 [D]."""
     whole = [np.asarray(sentence, dtype=np.int32) for sentence in sentences]
     return np.concatenate([np.empty(0, np.int32), *whole]), np.cumsum(
@@ -176,7 +175,7 @@ def _split(whole: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]) -> list[np
 
 
 def released_words(
-    mechanism: Mechanism, epsilon: float, originals: Sequence[Ids], key: Key
+    mechanism: Mechanism, epsilon: float, originals: Sequence[Integers], key: Key
 ) -> list[npt.NDArray[np.int32]]:
     """Replace the words of sentences as a release would, for an attack on them; ids of -1 stay."""
     whole, ends = _joined(originals)
@@ -186,7 +185,7 @@ def released_words(
     return _split(whole, ends)
 
 
-def sentence_ids(space: Space, texts: Sequence[str]) -> list[Ids]:
+def sentence_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
     """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space lacks.
 
     Numbers, punctuation, and sentences without a word are left out.

@@ -68,7 +68,8 @@ class KneserNey:
         if not len(vocabulary):
             raise DataError(f"No word occurs {min_count} times, so there is nothing to predict; give more text.")
         return cls(
-            model_of(vocabulary, range_of(*two, *three), min_count, tokens, artifact.Reading.by("split")), tokenizer
+            model_of(vocabulary, range_of(*two, *three), min_count, tokens, artifact.ReadingOptions.by("split")),
+            tokenizer,
         )
 
     @classmethod

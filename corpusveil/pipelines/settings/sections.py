@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from corpusveil.storage.engine import Engine
     from corpusveil.text.policy import TextPolicy
 
-Tokenizer = Literal["word", "gst", "mst", "optimal"]
+TokenizerName = Literal["word", "gst", "mst", "optimal"]
 
 WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
 """A column or another plain name, as a parameter of a template."""
@@ -97,7 +97,7 @@ class CollocationsSettings(Section):
     connectors_rule: Literal["strict", "edges"] = key(
         "Whether a collocation has no connector word at all (strict), or none at its ends (edges).", "strict",
         commands=("score",))
-    tokenizer: Tokenizer = key(
+    tokenizer: TokenizerName = key(
         "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
 
 
@@ -309,7 +309,7 @@ class TextSettings(Section):
     GROUP: ClassVar[Group] = "Text"
     COMMANDS = SHOWING
 
-    tokenizer: Tokenizer = key("Single words, or the method that joins words to collocations.", "word")
+    tokenizer: TokenizerName = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
         "The collocation table, made by 'corpusveil score'; required for any tokenizer but word.", None, path=True,
         metavar="URL")

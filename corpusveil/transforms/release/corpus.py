@@ -130,7 +130,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunInput:
     """What a run reads: its shards, their columns by name, the corpus that they are of, and the output's suffix.
 
     ``suffix`` is None for that of the input.
@@ -175,16 +175,16 @@ class Run:
     begun: Callable[[], Any] | None = None
     look: Callable[[pa.Array], Any] | None = None
 
-    def source(self) -> Source:
+    def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
         suffix = formats.suffix_of(self.format)
         shards = find_shards(self.inputs, self.root)
         columns = settled(self.columns or Columns(), shards, suffix)
         if self.spending is not None:
             refuse_denoised(shards)
-        return Source(shards, columns, name_of_corpus(self.corpus, shards), suffix)
+        return RunInput(shards, columns, name_of_corpus(self.corpus, shards), suffix)
 
-    def job(self, source: Source, output: str, records: Records) -> ShardJob:
+    def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
         release = self.release
         return ShardJob(
@@ -233,7 +233,7 @@ class Run:
             outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
         return outcome
 
-    def _check(self, source: Source, output: str, records: Records) -> None:
+    def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
         form = formats.find(formats.form_of(source.shards[0].url))
         written = formats.find(source.suffix) if source.suffix else form

@@ -61,7 +61,7 @@ class _Here:
         return 1
 
 
-class Call(Record):
+class DenoiseClaim(Record):
     """``call.json``: the digest of the denoised release to which a folder of records belongs."""
 
     denoise: str
@@ -233,8 +233,8 @@ def _source(release: str) -> dict[str, Any]:
 def _claim(job: ShardJob, digest: str) -> None:
     """Refuse files of other calls; remove records of earlier failures."""
     there = files.listing(files.join(job.output, "data")) if files.exists(job.output) else []
-    mine = Call(denoise=digest)
-    theirs = job.records.read("call.json", Call)
+    mine = DenoiseClaim(denoise=digest)
+    theirs = job.records.read("call.json", DenoiseClaim)
     if theirs is None:
         if there:
             raise InUseError(f"{job.output}: this folder already has other contents; choose another output.")

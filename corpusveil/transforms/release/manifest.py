@@ -24,7 +24,7 @@ VERSION = 1
 """Increased when readers of this version would misread a manifest."""
 
 
-class Versioned(Record):
+class AnyVersion(Record):
     """The fields that identify a manifest of any version."""
 
     kind: Literal["release"]
@@ -75,14 +75,14 @@ class GuaranteeOf(Record):
     disclosed: list[str]
 
 
-class Spends(Record):
+class SpendsField(Record):
     """The name and metric of a release in a ledger."""
 
     name: Line
     metric: Line
 
 
-class Manifest(Versioned):
+class Manifest(AnyVersion):
     """The part of a manifest that is read again."""
 
     release: Line
@@ -94,14 +94,14 @@ class Manifest(Versioned):
     configuration: Configuration
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
-    spends: Spends
+    spends: SpendsField
 
 
 def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
     address = files.join(output, MANIFEST)
     data = files.read_bytes(address)
-    if (header := Versioned.of(data)) is not None and header.version > VERSION:
+    if (header := AnyVersion.of(data)) is not None and header.version > VERSION:
         raise VersionError(
             f"{address}: this manifest has version {header.version}, and this corpusveil reads version {VERSION}; "
             "install a later corpusveil."
