@@ -99,8 +99,8 @@ def _vectors(space: Space) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floa
         vectors = cv.read_vectors(path)
         row = {word: at for at, word in enumerate(vectors.words)}
         at = np.array([row.get(word, -1) for word in space.vocabulary.words])
-        centred = vectors.vectors - vectors.vectors.mean(axis=0)
-        some = np.where(at[:, None] >= 0, centred[at], 0.0)
+        centered = vectors.vectors - vectors.vectors.mean(axis=0)
+        some = np.where(at[:, None] >= 0, centered[at], 0.0)
         made.append((some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-12)).astype(np.float32))
         there = at >= 0
     return made[0], made[1], there

@@ -185,11 +185,11 @@ def of_strategies(shared: Path, models: Path, neutral: Space) -> list[Table]:
     spaces["gst-scaled"] = scaled(spaces["gst"], nearest(spaces["word"]) / nearest(spaces["gst"]))
     joined = load_collocations(f"{models}/table")
     encoders = {
-        "corpus words": AveragedVectors(spaces["word"], centred=True),
-        "minilm": AveragedVectors(neutral, centred=True),
+        "corpus words": AveragedVectors(spaces["word"], centered=True),
+        "minilm": AveragedVectors(neutral, centered=True),
     }
     similar = Table(
-        "Similarity of meaning at E = ε_base × A a document: averaged vectors, centred",
+        "Similarity of meaning at E = ε_base × A a document: averaged vectors, centered",
         ("mechanism", "task", "vectors", "ε_base", *STRATEGIES),
     )
     useful = Table(
@@ -268,7 +268,7 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
     """Ring-geometric compared with 1-Diffractor and CMP, at equal risk and at equal plain LDP."""
     task = subset(shared, "sst2", RISK_SIZES)
     known = baselines(task, MODEL, range(FEWER_SEEDS))
-    encoder = AveragedVectors(space, centred=True)
+    encoder = AveragedVectors(space, centered=True)
     prior = prior_by(space, counted)
     ring, diffractor, cmp = (cv.mechanism(name, space) for name in ("ring-geometric", "diffractor-geometric", "cmp"))
     points: list[Point] = [point(one, epsilon, prior) for one in (ring, diffractor) for epsilon in TRIED]

@@ -233,7 +233,7 @@ def independent(weighted: bool) -> AveragedVectors:
         share = counts / counts.sum()
         values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
     space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
-    return AveragedVectors(space, centred=not weighted, of=SIMILAR_BY)
+    return AveragedVectors(space, centered=not weighted, of=SIMILAR_BY)
 
 
 @functools.cache

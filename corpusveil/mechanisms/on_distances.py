@@ -159,13 +159,13 @@ def guessed(rows: ExponentialRows, words: Int64, shares: Float64) -> tuple[float
     size, s = rows.blocks.words, rows.s
     factors = rows.factors.reshape(-1)[:size]
     room = 1.0 - size * _FLOOR
-    normalisers = _normalisers(_Squares(rows.blocks.vectors, np.arange(size)), rows, factors)
+    normalizers = _normalizers(_Squares(rows.blocks.vectors, np.arange(size)), rows, factors)
     logs = np.full(size, -np.inf)
-    logs[words] = np.log(shares * room / normalisers[words])
+    logs[words] = np.log(shares * room / normalizers[words])
     order = np.argsort(-logs, kind="stable")
     best = _best(_Squares(rows.blocks.vectors, order), logs[order], s, rows.gamma, rows.squared)
     share = math.fsum((factors[order] * np.exp(best)).tolist()) + size * _FLOOR * float(shares.max())
-    unchanged = math.fsum((shares * (factors[words] * room / normalisers[words] + _FLOOR)).tolist())
+    unchanged = math.fsum((shares * (factors[words] * room / normalizers[words] + _FLOOR)).tolist())
     return share, unchanged
 
 
@@ -173,7 +173,7 @@ def _tiles(size: int) -> list[slice]:
     return [slice(first, min(first + TILE, size)) for first in range(0, size, TILE)]
 
 
-def _normalisers(squares: _Squares, rows: ExponentialRows, factors: Float64) -> Float64:
+def _normalizers(squares: _Squares, rows: ExponentialRows, factors: Float64) -> Float64:
     """Return Z of every word, float64 [V]."""
     out = np.zeros(factors.size)
     for here in _tiles(factors.size):

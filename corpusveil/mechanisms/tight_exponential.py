@@ -63,7 +63,7 @@ def _dot(a: Any, b: Any) -> float:
 
 
 def solve(blocks: VectorBlocks, epsilon: float) -> Float64 | None:
-    """Return weights c with all normalisers within ``RESIDUAL`` of 1; None where none above 0 are found."""
+    """Return weights c with all normalizers within ``RESIDUAL`` of 1; None where none above 0 are found."""
     ones = np.ones(blocks.words)
     first = kernel_sums(blocks, epsilon)
     guess = ones / float(first.max())
@@ -89,7 +89,7 @@ def solve(blocks: VectorBlocks, epsilon: float) -> Float64 | None:
 
 
 def realised(blocks: VectorBlocks, s: float) -> float:
-    """Return the epsilon that the plain exponential of exponent s realises: exact, from its normalisers."""
+    """Return the epsilon that the plain exponential of exponent s realises: exact, from its normalizers."""
     return s + steepest(blocks, np.log(kernel_sums(blocks, s)), SLACK)
 
 

@@ -53,12 +53,12 @@ def blocks_of(space: Space, *, unit: bool = False) -> VectorBlocks:
 def unit_vectors(vectors: Float32) -> Float32:
     """Return the vectors at length 1, in one order of summation; float32 [V, d]. None of them may be 0."""
     out = np.empty_like(vectors)
-    _normalise(vectors, out)
+    _normalize(vectors, out)
     return out
 
 
 @njit(nogil=True, cache=True)
-def _normalise(vectors: Any, out: Any) -> None:
+def _normalize(vectors: Any, out: Any) -> None:
     for v in range(vectors.shape[0]):
         largest = 0.0
         for j in range(vectors.shape[1]):

@@ -67,6 +67,11 @@ class Plan:
         """Return the number of shards with one reason."""
         return sum(reason == why for reason in self.why.values())
 
+    def batch(self) -> str:
+        """Return how many shards are new, and how many have changed."""
+        counts = ((self.count(why), f"{why} shard") for why in ("new", "changed"))
+        return " and ".join(several(count, what) for count, what in counts if count)
+
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
@@ -380,8 +385,8 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
 
     try:
         while (plan := schedule.next()) is not None:
-            run, by_reason = plan.number, Counter(plan.why.values())
-            tell(f"{plan.name}: {by_reason['new']:,} new and {several(by_reason['changed'], 'changed shard')}")
+            run = plan.number
+            tell(f"{plan.name}: {plan.batch()}")
             try:
                 if not schedule.is_released(plan):
                     privatize(plan)
@@ -393,7 +398,7 @@ def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[
                     tell(f"corpusveil: {sentence} The shard is left out until it changes.")
                 continue
             done = schedule.finish(plan)
-            measured.update(by_reason, documents=done["documents"], tokens=done["tokens"])
+            measured.update(Counter(plan.why.values()), documents=done["documents"], tokens=done["tokens"])
     except (Exception, KeyboardInterrupt) as error:
         failed = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 1)
         with contextlib.suppress(CorpusveilError):  # if the state cannot be written, the first error is shown

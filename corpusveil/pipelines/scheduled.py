@@ -215,4 +215,4 @@ def status(document: Document) -> Iterator[str]:
         yield "nothing is due"
     else:
         plan = ahead.plan
-        yield f"{plan.name} is due: {plan.count('new'):,} new and {several(plan.count('changed'), 'changed shard')}"
+        yield f"{plan.name} is due: {plan.batch()}"

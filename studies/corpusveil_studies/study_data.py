@@ -198,7 +198,7 @@ class StudyData:
         """The encoder for similarity of meaning: the given sentence encoder, or averaged vectors."""
         if self.sources.encoder is not None:
             return SentenceEncoder(self.sources.encoder)
-        return AveragedVectors(self.space(), centred=True)
+        return AveragedVectors(self.space(), centered=True)
 
     @functools.cached_property
     def model(self) -> Model:

@@ -101,9 +101,9 @@ def reduced(vectors: Vectors, dimensions: int) -> Vectors:
     Raises UserError for more dimensions than the vectors have.
     """
     _require_dimensions(vectors, dimensions)
-    centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(axis=0, dtype=np.float64)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    made = (centred @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
+    centered = vectors.vectors.astype(np.float64) - vectors.vectors.mean(axis=0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    made = (centered @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
     return dataclasses.replace(vectors, vectors=made, source=f"{vectors.source}, {dimensions} principal components")
 
 

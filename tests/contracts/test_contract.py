@@ -80,7 +80,7 @@ class NoFloor(Broken):
 
 @dataclass(frozen=True, slots=True)
 class Renormalized(Broken):
-    """A truncated law, renormalised by word: the classic slip on a path."""
+    """A truncated law, renormalized by word: the classic slip on a path."""
 
     def distribution(self, word: int, epsilon: float) -> npt.NDArray[np.float64]:
         at = self.space.positions[0]

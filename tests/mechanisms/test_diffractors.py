@@ -73,7 +73,7 @@ class TestDiffractorGeometric(MechanismContract):
             assert np.allclose(law, expected, rtol=1e-5, atol=30 * 2.0**-43)
 
     def test_renormalising_instead_of_clamping_would_realise_more_than_epsilon(self) -> None:
-        """The control: a truncated, renormalised geometric breaks the bound that ours keeps."""
+        """The control: a truncated, renormalized geometric breaks the bound that ours keeps."""
         a = math.exp(-1.0)
         law = a ** np.abs(np.arange(30.0)[:, None] - np.arange(30.0))
         law /= law.sum(axis=1, keepdims=True)

@@ -61,21 +61,21 @@ class TestInFiveDimensions(ContractWithoutLaw):
         return [case("five dimensions", space_of(normal(20, 5) * [3, 1, 1, 0.5, 0.1]), 0.2)]
 
 
-def rays_of(lam: float, count: int, *, renormalised: bool = False) -> Floats:
+def rays_of(lam: float, count: int, *, renormalized: bool = False) -> Floats:
     """Return what the direction of the noise is multiplied by its length along; float64 [R, 2]."""
     rays = angles(count) @ np.linalg.cholesky(matrix_of(STRETCHED, lam)).T
-    return rays / np.linalg.norm(rays, axis=1, keepdims=True) if renormalised else rays
+    return rays / np.linalg.norm(rays, axis=1, keepdims=True) if renormalized else rays
 
 
-def law_of(word: int, epsilon: float, lam: float, count: int = 20_000, *, renormalised: bool = False) -> Floats:
-    rays = rays_of(lam, count, renormalised=renormalised)
+def law_of(word: int, epsilon: float, lam: float, count: int = 20_000, *, renormalized: bool = False) -> Floats:
+    rays = rays_of(lam, count, renormalized=renormalized)
     return np.asarray(masses(STRETCHED.vectors.astype(np.float64), word, epsilon, rays).mean(axis=0))
 
 
-def realised(epsilon: float, lam: float, apart: Floats, *, renormalised: bool = False) -> float:
+def realised(epsilon: float, lam: float, apart: Floats, *, renormalized: bool = False) -> float:
     """Return the largest log-ratio by distance of the exact laws in the plane."""
     size = len(STRETCHED)
-    logs = np.log([law_of(word, epsilon, lam, 40_000, renormalised=renormalised) for word in range(size)])
+    logs = np.log([law_of(word, epsilon, lam, 40_000, renormalized=renormalized) for word in range(size)])
     return float(((logs[:, None] - logs[None]).max(axis=2) / (apart + np.eye(size))).max())
 
 
@@ -155,7 +155,7 @@ class TestTheGuarantee:
 
         The sampled audit agrees with the exact laws that ours does not.
         """
-        assert realised(0.5, 1.0, norms(STRETCHED, 1.0), renormalised=True) > 1.3 * 0.5
+        assert realised(0.5, 1.0, norms(STRETCHED, 1.0), renormalized=True) > 1.3 * 0.5
         apart = norms(STRETCHED, 1.0) + 10 * np.eye(8)
         w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
         mechanism = Mahalanobis(STRETCHED, 1.0)

@@ -117,7 +117,7 @@ def test_the_full_epsilon_without_weights_is_refuted() -> None:
 
 
 def test_clipped_weights_are_refuted() -> None:
-    """Planted defect: negative weights set to a little above 0, and rows renormalised, break the promise."""
+    """Planted defect: negative weights set to a little above 0, and rows renormalized, break the promise."""
     space = space_of(normal(33, 5) / 4)
     apart = distances(space)
     clipped = np.maximum(np.linalg.solve(np.exp(-apart), np.ones(33)), 1e-3)

@@ -124,7 +124,7 @@ class Question:
             return self.encoder
         if self.vectors is not None:
             return _averaged(self.vectors, self.space)
-        return None if self.space is None else AveragedVectors(self.space, centred=True, moved_in=True)
+        return None if self.space is None else AveragedVectors(self.space, centered=True, moved_in=True)
 
     def word_list(self) -> WordList | None:
         """Return the list in which words are looked up, or None."""
@@ -162,4 +162,4 @@ def _averaged(vectors: Vectors, space: Space | None) -> AveragedVectors:
     """Return the encoder of given vectors; its label says if a release's space is made from them."""
     moved_in = space is not None and made_of(space, vectors)
     own_space = build_space(vectors, lists=0)
-    return AveragedVectors(own_space, centred=True, of=f"vectors of {vectors.source}", moved_in=moved_in)
+    return AveragedVectors(own_space, centered=True, of=f"vectors of {vectors.source}", moved_in=moved_in)

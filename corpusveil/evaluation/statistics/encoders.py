@@ -49,12 +49,12 @@ class AveragedVectors:
 
     Words that the space lacks, and its collocations, are ignored. It needs no model, and favors mechanisms that measure
     distance on the same vectors; ``of`` names the vectors in the label, and ``moved_in`` says that a mechanism moved
-    words in them. Vectors that share a direction, as in small corpora, make all cosines close to 1: ``centred`` first
+    words in them. Vectors that share a direction, as in small corpora, make all cosines close to 1: ``centered`` first
     subtracts the mean of all vectors of the space.
     """
 
     space: Space
-    centred: bool = False
+    centered: bool = False
     of: str = "space vectors"
     moved_in: bool = False
     _tokenizer: Tokenizer = field(init=False, repr=False)
@@ -62,22 +62,22 @@ class AveragedVectors:
 
     def __post_init__(self) -> None:
         self.space.require_vectors(self.label)
-        origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centred
+        origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centered
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
         object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split"))
 
     @property
     def label(self) -> str:
-        return f"averaged {self.of}{', centred' if self.centred else ''}{FLATTERS if self.moved_in else ''}"
+        return f"averaged {self.of}{', centered' if self.centered else ''}{FLATTERS if self.moved_in else ''}"
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         words = terms_of(check_texts(texts), self._tokenizer).words()
         share = np.repeat(1 / np.maximum(np.diff(words.offsets), 1), np.diff(words.offsets))
         means = sparse.csr_matrix((share, words.ids, words.offsets), shape=(len(words), len(self.space)))
-        centred = means @ self.space.vectors - self._origin
-        centred[np.diff(words.offsets) == 0] = 0
-        return np.asarray(centred, dtype=np.float32)
+        centered = means @ self.space.vectors - self._origin
+        centered[np.diff(words.offsets) == 0] = 0
+        return np.asarray(centered, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)

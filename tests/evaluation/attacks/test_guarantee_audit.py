@@ -177,9 +177,9 @@ class TestDefects:
     def test_renormalised_mahalanobis(self) -> None:
         """Directions made unit vectors: sampled, at lam = 1 in a stretched plane."""
 
-        class Renormalised(Mahalanobis):
+        class Renormalized(Mahalanobis):
             __slots__ = ()
-            name: ClassVar[str] = "renormalised"
+            name: ClassVar[str] = "renormalized"
 
             def noise(self, draws: Draws, epsilon: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
                 plain = gamma_noise(draws, self.space.dimensions, epsilon)
@@ -189,7 +189,7 @@ class TestDefects:
 
         points = np.array([*normal(30, 2), [0.0, 0.0], [0.0, 0.05]]) @ np.array([[1.0, 0.0], [0.0, 0.12]])
         space = space_of(points, 0)
-        assert audit(Renormalised(space, 1.0), 0.5, key=KEY, draws=300_000, pairs=4).refuted
+        assert audit(Renormalized(space, 1.0), 0.5, key=KEY, draws=300_000, pairs=4).refuted
         assert not audit(Mahalanobis(space, 1.0), 0.5, key=KEY, draws=300_000, pairs=4).refuted
 
     def test_own_candidates_a_word(self) -> None:
@@ -218,7 +218,7 @@ class TestDefects:
         assert told.refuted
         assert "exceeds epsilon times the distance" in told.reasons[0]
 
-    def test_full_epsilon_without_half_for_the_normalisers(self) -> None:
+    def test_full_epsilon_without_half_for_the_normalizers(self) -> None:
         assert found(Planted(CLUSTERS, functools.partial(kernel, CLUSTERS, share=1.0))).refuted
 
     def test_a_fixed_seed(self) -> None:

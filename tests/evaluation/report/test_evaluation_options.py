@@ -383,7 +383,7 @@ class TestSimilarityOfMeaning:
         figure, tiles = self.told(
             source, private, tmp_path / "b", space, "--similarity-vectors", str(tmp_path / "others.npz")
         )
-        assert figure.model == "averaged vectors of others.npz, centred"
+        assert figure.model == "averaged vectors of others.npz, centered"
         assert self.FLATTERS not in tiles
         assert figure.value < own.value
         again, tiles = self.told(

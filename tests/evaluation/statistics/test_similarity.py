@@ -40,8 +40,8 @@ class TestAveragedVectors:
 
     def test_centred_by_hand(self, space: Space) -> None:
         """The mean of the four vectors is (1/2, 1/2); what has no words stays without a direction."""
-        encoder = AveragedVectors(space, centred=True)
-        assert encoder.label == "averaged space vectors, centred"
+        encoder = AveragedVectors(space, centered=True)
+        assert encoder.label == "averaged space vectors, centered"
         assert encoder.encode(["east", "", "east north"]) == pytest.approx(np.array([[0.5, -0.5], [0, 0], [0, 0]]))
         assert cosine(["east"], ["north"], encoder) == pytest.approx([-1.0])
 
