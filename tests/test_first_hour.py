@@ -139,6 +139,14 @@ class TestTheDemoSpace:
         assert run(["mechanisms", "ring-geometric", "--space", "demo"]) == 0
         assert "in this space (14,424 words)" in capsys.readouterr().out
 
+    def test_serves_what_looks_at_a_release(self, tmp_path: Path) -> None:
+        (tmp_path / "in.txt").write_text("the river was cold\nthe house by the sea\n")
+        space = "--space", "demo", "--mechanism", "ring-geometric", "--epsilon", 5
+        succeeds("privatize", tmp_path / "in.txt", "--output", tmp_path / "out", *space, "--test-key")
+        succeeds("audit", *space)
+        given = "--space", "demo", "--output", tmp_path / "report"
+        succeeds("evaluate", "release", tmp_path / "in.txt", tmp_path / "out", *given)
+
     def test_serves_a_command_that_nobody_has_written_yet(self, capsys: pytest.CaptureFixture[str]) -> None:
         """The option resolves the name: a command opens what it is given."""
 

@@ -71,7 +71,9 @@ def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConn
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
     with duckdb.connect(":memory:", config=config) as connection:
-        connection.execute("SET enable_progress_bar = false")
+        # In a notebook without ipywidgets DuckDB has turned the bar off itself, and refuses to be told so again.
+        with contextlib.suppress(duckdb.InvalidInputException):
+            connection.execute("SET enable_progress_bar = false")
         try:
             connection.execute(f"SET memory_limit = {_quoted(memory)}")
         except duckdb.Error:

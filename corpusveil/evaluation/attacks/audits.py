@@ -13,6 +13,7 @@ from corpusveil.evaluation.attacks.guarantee_audit import Audit, audit
 from corpusveil.evaluation.attacks.risk_curve import EPSILONS, RiskCurve, risk_curve
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
+from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
@@ -72,7 +73,7 @@ def _mechanisms(settings: Settings) -> Sequence[Mechanism]:
         raise UnknownError(
             f"parameter {unknown[0]}: none of these mechanisms has this parameter; correct it or leave it out."
         )
-    opened = load_space(space.path)
+    opened = load_space(located(space.path, "space"))
     return [
         make(name, opened, **{key: value for key, value in given.items() if key in parameters(name)}) for name in names
     ]
