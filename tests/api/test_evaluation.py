@@ -15,6 +15,8 @@ from datasets import Dataset
 
 import corpusveil as cv
 from corpusveil.errors import UnsetError
+from corpusveil.evaluation.report.beside_original import Asked
+from corpusveil.pipelines.settings.sections import EvaluateSettings
 from tests.api.conftest import WORDS
 
 DRAWS = 20_000
@@ -108,3 +110,8 @@ class TestEvaluateRelease:
         named = {"label": "label"} if "label" in more else {}
         with pytest.raises(cv.UserError, match=said):
             cv.evaluate_release(original, private, **named)
+
+    def test_editors_know_every_key(self) -> None:
+        """All but those that name what a call is given opened, or where a command reads and writes."""
+        opened = {"original", "private", "path", "collocations", "leaked_keys", "encoder", "vectors", "publishable"}
+        assert Asked.__annotations__.keys() == EvaluateSettings.model_fields.keys() - opened

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
+from corpusveil.choices import Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
     BadRowError,
@@ -33,7 +34,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.inputs import lies_in_input
+from corpusveil.storage.inputs import Address, lies_in_input
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
@@ -66,6 +67,28 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     return findings
 
 
+class Asked(TypedDict, total=False):
+    """The keys of ``[evaluate]`` that Python calls take, for editors and type checkers; the settings check them."""
+
+    text: str
+    private_text: str | None
+    id: str | None
+    label: str | None
+    attribute: str | None
+    second: str | None
+    second_private: Address | None
+    epsilons: Sequence[float]
+    mechanisms: Sequence[str]
+    models: Sequence[str]
+    seeds: int
+    documents: int
+    corpus: str | None
+    counts: Address | None
+    causal: Sequence[Address]
+    words: Address | None
+    separator: Separator
+
+
 def evaluate_release(
     original: Any,
     private: Any,
@@ -76,7 +99,7 @@ def evaluate_release(
     encoder: Encoder | None = None,
     vectors: Vectors | None = None,
     keys: Sequence[Key] = (),
-    **asked: Any,
+    **asked: Unpack[Asked],
 ) -> Findings:
     """Compare a release with its original: return what it discloses, and how useful it still is.
 
