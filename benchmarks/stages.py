@@ -26,7 +26,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "draws (AES)": [(Draws, "uint64"), (Draws, "pair")],
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],
     "write text": [(kernel, "write_text"), (kernel, "output_bound"), (kernel, "enter")],
-    "serialise JSON, SHA-256": [(jsonlines.JsonLines, "render"), (forms.ByteWriter, "write")],
+    "serialise JSON, SHA-256": [(forms.ByteWriter, "write")],
     "gzip": [(compression.GzipBlocks, "write"), (compression.GzipBlocks, "end")],
     "file digests (BLAKE2b)": [(tasks.KeyedReader, "read"), (tasks.CountingFile, "write")],
     REST: [(job.ShardJob, "__call__")],
