@@ -41,7 +41,7 @@ OPTIONS = {
     "beam": ("--engine", "beam"),
     "beam-2": ("--engine", "beam", "--workers", 2),
 }
-COUNTED = ("--unit", "content", "--cap", 1e6, "--corpus", "c", "--rows-per-task", 8192)
+COUNTED = ("--unit", "content", "--cap", 1e9, "--corpus", "c", "--rows-per-task", 8192)
 """Caps that refuse nothing: a run looks at the ledger before and after it enters its spending."""
 
 
