@@ -187,10 +187,11 @@ class Mechanism(abc.ABC):
         epsilon: float,  # noqa: ARG002
         words: Int64,  # noqa: ARG002
         shares: Float64,  # noqa: ARG002
-    ) -> tuple[float, float] | None:
-        """Return how often the best guess of a word is right, and how often the word stays unchanged.
+    ) -> tuple[Float64, Float64] | None:
+        """Return how often the best guess from each output is right, float64 [m, V], and how often each input stays.
 
-        ``words`` int64 [W] occur with ``shares`` float64 [W]. None, the default: ``word_risk`` takes the law of each.
+        ``words`` int64 [W] are the inputs, and ``shares`` float64 [m, W] how much each counts for each of m readers.
+        None, the default: ``word_risk`` takes the law of each.
         """
         return None
 

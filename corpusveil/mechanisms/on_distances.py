@@ -95,7 +95,7 @@ class OnDistances(OverVectors):
             return Mechanism.privacy_loss(self, epsilon, distance)
         return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
-    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[float, float]:
+    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[Float64, Float64]:
         """Return both shares without the rows of all words, which are too many to build."""
         return guessed(self.rows(epsilon), words, shares)
 
@@ -151,22 +151,25 @@ class _Squares:
         return out
 
 
-def guessed(rows: ExponentialRows, words: Int64, shares: Float64) -> tuple[float, float]:
-    """Return how often the best guess from an output is right, and how often the output itself is right, by ``rows``.
+def guessed(rows: ExponentialRows, words: Int64, shares: Float64) -> tuple[Float64, Float64]:
+    """Return how often the best guess from each output is right, and how often each input stays, by ``rows``.
 
-    ``words`` int64 [N] are the possible inputs, ``shares`` float64 [N] their public probabilities.
+    ``words`` int64 [N] are the possible inputs, and ``shares`` float64 [m, N] their public probabilities or weights,
+    for each of m readers; the results are float64 [m, V] and [N].
     """
     size, s = rows.blocks.words, rows.s
     factors = rows.factors.reshape(-1)[:size]
     room = 1.0 - size * _FLOOR
     normalizers = _normalizers(_Squares(rows.blocks.vectors, np.arange(size)), rows, factors)
-    logs = np.full(size, -np.inf)
-    logs[words] = np.log(shares * room / normalizers[words])
-    order = np.argsort(-logs, kind="stable")
-    best = _best(_Squares(rows.blocks.vectors, order), logs[order], s, rows.gamma, rows.squared)
-    share = math.fsum((factors[order] * np.exp(best)).tolist()) + size * _FLOOR * float(shares.max())
-    unchanged = math.fsum((shares * (factors[words] * room / normalizers[words] + _FLOOR)).tolist())
-    return share, unchanged
+    right = np.empty((len(shares), size))
+    for reader, own in enumerate(shares):
+        some = own > 0
+        logs = np.full(size, -np.inf)
+        logs[words[some]] = np.log(own[some] * room / normalizers[words[some]])
+        order = np.argsort(-logs, kind="stable")
+        best = _best(_Squares(rows.blocks.vectors, order), logs[order], s, rows.gamma, rows.squared)
+        right[reader, order] = factors[order] * np.exp(best) + _FLOOR * own.max()
+    return right, factors[words] * room / normalizers[words] + _FLOOR
 
 
 def _tiles(size: int) -> list[slice]:

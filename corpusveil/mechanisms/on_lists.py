@@ -75,6 +75,16 @@ class OnLists(Mechanism):
         All farther inputs are equally likely.
         """
 
+    @property
+    def rings(self) -> tuple[Int32, Int32]:
+        """The place of each word on each list, int32 [L, V], and the word of each place, int32 [L, R]."""
+        return self.space.positions, self.space.lists
+
+    @property
+    def widths(self) -> Float64:
+        """How many times as probable each word is as a word of one cell, out of reach; float64 [V]."""
+        return np.ones(len(self.space))
+
     @abc.abstractmethod
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the probability of output positions for input positions on a list of all words; broadcast."""
@@ -84,8 +94,8 @@ class OnLists(Mechanism):
         """Return the mean probability that a word of a list of n words stays unchanged on it."""
 
     @abc.abstractmethod
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
-        """Return a lower and an upper bound of the probabilities on a list of n words."""
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float] | tuple[Float64, Float64]:
+        """Return a lower and an upper bound of the probabilities on a list of n words, of all or of each output."""
 
     @abc.abstractmethod
     def arguments(self, table: Any) -> tuple[Any, ...]:
@@ -96,7 +106,7 @@ class OnLists(Mechanism):
         out = np.empty(ids.size, dtype=np.int32)
         space = self.space
         if space.places is None:
-            self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
+            self.loop(ids, *self.rings, chosen, draws, *self.arguments(self.table(epsilon)), out)
             return out
         lengths = space.lengths[chosen] if chosen.size else np.full(ids.size, self.sizes[0])
         for n in self.sizes:  # lists over different words: those of one length at a time
@@ -139,7 +149,7 @@ class OnLists(Mechanism):
         return np.asarray(total / len(self.space.lists))
 
     def outside(self, epsilon: float) -> Float64:
-        """Return the probability that each word gives one particular word out of reach; float64 [V]."""
+        """Return the probability that each word gives one particular cell out of reach; float64 [V]."""
         size = len(self.space)
         total = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
         return np.asarray(total / len(self.space.lists))
@@ -156,12 +166,17 @@ class OnLists(Mechanism):
 
     def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
         """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
-        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
         inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
-        for place in self.space.positions[:lists]:
-            gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
-            inside |= np.minimum(gaps, size - gaps) <= reach
+        for number in range(len(self.space.lists))[:lists]:
+            inside |= self.reaches(number, inputs, outputs, epsilon)
         return inside
+
+    def reaches(self, number: int, inputs: Integers, outputs: Integers, epsilon: float) -> Bool:
+        """Say which words are within reach of outputs on one list; broadcast."""
+        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
+        place = self.space.positions[number]
+        gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
+        return np.asarray(np.minimum(gaps, size - gaps) <= reach)
 
     def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:  # noqa: ARG002 - where it is truncated
         """Return the distance of positions that are ``gaps`` apart on a list of n words. Here: on a path."""
@@ -171,7 +186,7 @@ class OnLists(Mechanism):
         """Return the largest over the lists of the distance of positions; float64 [V]."""
         word = self.check_id(word)
         out = np.zeros(len(self.space))
-        for position, n in zip(self.space.positions, self.space.lengths.tolist(), strict=True):
+        for position, n in zip(self.rings[0], self.space.lengths.tolist(), strict=True):
             gaps = np.abs(position.astype(np.float64) - float(position[word]))
             np.maximum(out, self.apart(gaps, epsilon, n), out=out)
         return out
@@ -187,8 +202,10 @@ class OnLists(Mechanism):
         A word may be on one list only, which is chosen with probability one over the number of lists.
         """
         bounds = [self.extremes(epsilon, n) for n in self.sizes]
-        least = min(low for low, _ in bounds) / self._lists_without_a_word()
-        return float(max(np.log(public.max() / least), np.log(max(high for _, high in bounds) / public.min())))
+        ratios = [
+            max((public / (low / self._lists_without_a_word())).max(), (high / public).max()) for low, high in bounds
+        ]
+        return float(np.log(max(ratios)))
 
     def unknown_bound_at_most(self, public: Float64) -> float:
         return Mechanism.unknown_bound_at_most(self, public) + math.log(self._lists_without_a_word())
@@ -196,6 +213,10 @@ class OnLists(Mechanism):
     def _lists_without_a_word(self) -> int:
         """Return in how many draws at most a list that holds a certain word is chosen once."""
         return 1 if self.space.places is None else len(self.space.lists)
+
+    def steps_on(self, n: int) -> str:
+        """Say what is counted between two words of a list of n words."""
+        return f"steps on the {self.shape} of {n:,} words"
 
     def over_lists(self) -> str:
         """Say over how many lists the metric is the maximum; nothing for one list."""
@@ -206,7 +227,7 @@ class OnLists(Mechanism):
         """Describe the metric: steps on a list of this many words, truncated at gamma, over all lists."""
 
         def steps(n: int) -> str:
-            plain = f"steps on the {self.shape} of {n:,} words"
+            plain = self.steps_on(n)
             return plain if gammas is None else f"min({plain}, {gammas[n]})"
 
         if self.space.places is None:

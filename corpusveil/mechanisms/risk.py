@@ -7,11 +7,13 @@ proportional to ``pi(w) P[w, u]``. Attackers and denoisers start from this. The 
     V = sum_u max_w pi(w) P[w, u]
 
 The maximum is over all words, so V is never below the share of words that stay unchanged (guess u itself), nor below
-the share of the most frequent word (always guess it). Everything is computed from public data.
+the share of the most frequent word (always guess it). With pi(w) times a weight, it is the share that a reader guesses
+who cares for some words alone: content words (``content.py``). Everything is computed from public data.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable
@@ -24,12 +26,14 @@ from corpusveil.arrays import Float64, Int64, Integers
 from corpusveil.choices import RiskOf
 from corpusveil.errors import BadValueError, DataError, NoClosedForm, UserError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
+from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.space import Space
+from corpusveil.text.policy import DEFAULT, TextPolicy
 
 SMOOTHING = 0.5
 """Added to every count (Krichevsky, Trofimov 1981), since a word that public text lacks may still be an input."""
@@ -48,7 +52,9 @@ CELLS = 1 << 22
 LOWEST, HIGHEST = -8 * 8, 8 * 10
 """Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
 _DOUBLE = 8
-READERS: dict[RiskOf, str] = {"word": "one by one", "context": "from context"}
+READERS: dict[RiskOf, str] = {
+    "word": "one by one", "context": "from context", "content": "one by one", "content-context": "from context"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,8 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
     frequent = frequent[shares[frequent] > 0]
     own = mechanism.chances(outputs, outputs, epsilon)
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
-    evidence = np.full(outputs.size, outside.sum())
+    widths = mechanism.widths[outputs]
+    evidence = widths * outside.sum()
     width = len(mechanism.space.lists) * min(2 * mechanism.reach(epsilon) + 1, size) + top
     for first in range(0, outputs.size, max(1, CELLS // width)):
         some = slice(first, first + max(1, CELLS // width))
@@ -134,7 +141,8 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
         others = np.where(mechanism.in_reach(frequent, outputs[some, None], epsilon), -1, frequent)
         inputs = np.concatenate([near, others], axis=1)
         weights = mechanism.chances(inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
-        evidence[some] += (weights - outside[inputs] * (inputs >= 0))[:, : near.shape[1]].sum(axis=1)
+        beyond = outside[inputs] * widths[some, None] * (inputs >= 0)
+        evidence[some] += (weights - beyond)[:, : near.shape[1]].sum(axis=1)
         words[some], joint[some] = _best(inputs, weights, top)
     return Explained(words, joint, evidence, own)
 
@@ -184,9 +192,21 @@ def _best(inputs: Int64, weights: Float64, top: int) -> tuple[Int64, Float64]:
     return words, joint
 
 
+@functools.lru_cache(maxsize=1)
+def _pairs(mechanism: Mechanism, epsilon: float, each: bytes) -> tuple[Int64, Int64]:
+    """Draw the samples of each word, int64 [V]; return the pairs ``u V + w`` of output and word, and how often each."""
+    size = len(mechanism.space)
+    inputs = np.repeat(np.arange(size), np.frombuffer(each, np.int64)).astype(np.int32)
+    draws = Draws.of_tokens(DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), "33" * 32), inputs.size)
+    drawn = mechanism.privatize(inputs, epsilon, draws).astype(np.int64)
+    pairs, counts = np.unique(drawn * size + inputs, return_counts=True)
+    return pairs, counts
+
+
 def explain_sampled(
-    mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, outputs: Any, top: int
-) -> Explained:
+    mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, outputs: Any, top: int,
+    counted: Float64 | None = None,
+) -> Explained:  # fmt: skip
     """Return an estimate of what ``explain`` returns, from replacements drawn under a published key.
 
     For mechanisms without an exact law. Every word is drawn ``LEAST_SAMPLES`` times, and further ``SAMPLES`` are
@@ -198,14 +218,13 @@ def explain_sampled(
     with R = V REPLACED, r the share of all samples that are unchanged, and q how often each word replaces another.
     Otherwise one sample in eight of a rare word would count as an eighth, and a guess would be right less often than
     the released word.
+
+    ``counted`` float64 [N] takes the place of the shares in the joint weights, but not in the estimate of the law.
     """
     size = len(mechanism.space)
     each = np.zeros(size, np.int64)
     each[words] = LEAST_SAMPLES + np.floor(SAMPLES * shares).astype(np.int64)
-    inputs = np.repeat(np.arange(size), each).astype(np.int32)
-    draws = Draws.of_tokens(DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), "33" * 32), inputs.size)
-    drawn = mechanism.privatize(inputs, epsilon, draws).astype(np.int64)
-    pairs, counts = np.unique(drawn * size + inputs, return_counts=True)
+    pairs, counts = _pairs(mechanism, epsilon, each.tobytes())
     prior = np.zeros(size)
     prior[words] = shares
     output, word = pairs // size, pairs % size
@@ -217,6 +236,7 @@ def explain_sampled(
     others = np.bincount(output[~same], counts[~same] * share[word[~same]], size) + 1e-6 / size
     others /= others.sum()
     pooled = REPLACED * size
+    prior[words] = shares if counted is None else counted
     scale = (1.0 - own) / (each - stayed + pooled)
     unseen = prior * scale * pooled  # times ``others``: the joint share of a word that was not seen to become it
     frequent = np.argsort(-unseen, kind="stable")[:top]
@@ -241,50 +261,84 @@ def explain_sampled(
 
 
 @dataclass(frozen=True, slots=True)
-class WordRisk:
-    """What a reader of single words guesses, as shares of the words of public text.
+class WordShares:
+    """Shares of words of public text: what the best guess recovers, what stays unchanged, and what a blind guess gets.
 
-    ``share`` is the share that the best guess recovers, ``unchanged`` the share that stays unchanged, and ``blind`` the
-    share that a guess without the release gets right. If ``exact`` is False, the law has no closed form and public
-    samples estimate the figures. The best guesses are then chosen and counted on the same samples, so ``share`` errs
-    upwards.
+    The blind guess is that of a reader who does not see the release.
     """
 
     share: float
     unchanged: float
     blind: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordRisk(WordShares):
+    """What a reader of single words guesses of all words, and of ``content`` words who cares for these alone.
+
+    If ``exact`` is False, the law has no closed form and public samples estimate the figures. The best guesses are then
+    chosen and counted on the same samples, so ``share`` errs upwards.
+    """
+
     exact: bool
+    content: WordShares
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        return reader_guesses(self.share, blind=self.blind)
+        return reader_guesses(self.content.share, "content", self.share, self.content.blind)
 
 
-def word_risk(mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, estimate: bool = True) -> WordRisk:
+def word_risk(
+    mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, policy: TextPolicy = DEFAULT,
+    content: Float64 | None = None, estimate: bool = True,
+) -> WordRisk:  # fmt: skip
     """Return how often the best guess of a word is right, by the public counts of the space.
 
-    ``prior`` gives other word frequencies. Without a prior and without counts, all words are equally frequent. A
-    mechanism without an exact law is sampled, unless ``estimate`` is False: then it raises NoClosedForm.
+    ``prior`` gives other word frequencies. Without a prior and without counts, all words are equally frequent.
+    ``policy`` says what a reader sees of stop words: kept ones are known, unless a replacement is likelier; of masked
+    and resampled ones the reader guesses the most frequent, and dropped ones are not guessed. ``content`` float64 [V]
+    is how much each word counts; ``content_weights`` by default. A mechanism without an exact law is sampled, unless
+    ``estimate`` is False: then it raises NoClosedForm.
     """
     if not isinstance(mechanism, Mechanism):
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
-    prior = prior_of(mechanism.space) if prior is None else prior
-    exact = True
-    shares = mechanism.best_guess(check_epsilon(epsilon), prior.words, prior.shares)
+    space = mechanism.space
+    prior = prior_of(space) if prior is None else prior
+    content = content_weights(space) if content is None else content
+    counted = prior.shares * np.stack([np.ones(prior.words.size), content[prior.words]])
+    stops = stop_words_of(space)[prior.words] & policy.parts_stop_words()
+    best, stays, exact = _best_guesses(mechanism, check_epsilon(epsilon), prior, counted * ~stops, estimate=estimate)
+    stopped, hidden = counted * stops, np.zeros(2)
+    if policy.stop_words == "keep":
+        best[:, prior.words] = np.maximum(best[:, prior.words], stopped)
+    elif policy.stop_words != "drop":
+        hidden = stopped.max(axis=1)
+    stays = np.where(stops, policy.stop_words == "keep", stays)
+    figures = []
+    for reader, whole in enumerate((1.0, float(counted[1].sum()) or 1.0)):
+        unchanged, blind = math.fsum((stays * counted[reader]).tolist()) / whole, float(counted[reader].max()) / whole
+        share = math.fsum([*best[reader].tolist(), hidden[reader]]) / whole  # the same sum on every machine
+        figures.append(WordShares(min(1.0, max(share, unchanged, blind)), min(1.0, unchanged), blind))
+    every, some = figures
+    return WordRisk(every.share, every.unchanged, every.blind, exact, some)
+
+
+def _best_guesses(
+    mechanism: Mechanism, epsilon: float, prior: Prior, counted: Float64, *, estimate: bool
+) -> tuple[Float64, Float64, bool]:
+    """Return the largest weight times law of each output, float64 [m, V], how often each input stays, and if exact."""
+    shares = mechanism.best_guess(epsilon, prior.words, counted)
     if shares is not None:
-        share, unchanged = shares
-    else:
-        every = np.arange(len(mechanism.space))
-        try:
-            explained = explain(mechanism, epsilon, prior.words, prior.shares, every, 1)
-        except NoClosedForm:
-            if not estimate:
-                raise
-            explained = explain_sampled(mechanism, epsilon, prior.words, prior.shares, every, 1)
-            exact = False
-        share = math.fsum(explained.joint[:, 0].tolist())  # the same sum on every machine
-        unchanged = math.fsum((explained.own[prior.words] * prior.shares).tolist())
-    return WordRisk(min(1.0, max(share, unchanged, prior.guess)), min(1.0, unchanged), prior.guess, exact)
+        return *shares, True
+    every, exact = np.arange(len(mechanism.space)), True
+    try:
+        explained = [explain(mechanism, epsilon, prior.words, some, every, 1) for some in counted]
+    except NoClosedForm:
+        if not estimate:
+            raise
+        explained = [explain_sampled(mechanism, epsilon, prior.words, prior.shares, every, 1, some) for some in counted]
+        exact = False
+    return np.stack([laws.joint[:, 0] for laws in explained]), explained[0].own[prior.words], exact
 
 
 def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
@@ -335,7 +389,15 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
     return grid_value(low)
 
 
-def reader_guesses(share: float, of: RiskOf = "word", blind: float | None = None) -> str:
-    """Say what a reader guesses, everywhere in the same words: *about*, for the text is not the public text."""
-    without = "" if blind is None else f", {blind:.1%} without looking"
-    return f"an informed reader guesses about {share:.1%} of known words {READERS[of]}{without}"
+def reader_guesses(share: float, of: RiskOf, beside: float | None = None, blind: float | None = None) -> str:
+    """Say what a reader guesses, everywhere in the same words: *about*, for the text is not the public text.
+
+    ``beside`` is the share of the other words: of all, if ``of`` counts content words, and the reverse. ``blind`` is
+    what ``share`` is without the release.
+    """
+    some, others = "known content words", "all known words"
+    if not of.startswith("content"):
+        some, others = "known words" if beside is None else others, some
+    without = "" if blind is None else f" ({blind:.1%} without looking)"
+    more = "" if beside is None else f", and {beside:.1%} of {others},"
+    return f"an informed reader guesses about {share:.1%} of {some}{without}{more} {READERS[of]}"

@@ -149,13 +149,14 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
     """The guide and the binary search change nothing: each bound, the draw before it, 0 and 2^64 - 1."""
     for gamma in {1, max(1, size // 4), size // 2}:
         table = ring_table(size, epsilon, gamma)
-        law = [int(w) for w in RingGeometric(small_space(size), gamma=gamma).ring_weights(epsilon)]
+        mechanism = RingGeometric(small_space(size), gamma=gamma)
+        law = [int(w) for w in mechanism.ring_weights(epsilon)]
         bounds = [int(b) for b in table.bounds]
         halves = [(a + b) // 2 for a, b in itertools.pairwise(bounds[1:])]
         far = [bounds[-1] + k * table.far for k in range(size - 2 * gamma + 2)]
         edges = {d for b in (*bounds, *halves, *far) for d in (b - 1, b, b + 1)} | {k << 54 for k in range(1 << 10)}
         for draw in sorted(d for d in edges | {0, TOTAL - 1} if 0 <= d < TOTAL):
-            got = _displacement(np.uint64(draw), gamma, np.uint64(table.far), table.bounds, table.guide)
+            got = _displacement(np.uint64(draw), *mechanism.arguments(table))
             assert got % size == naive_displacement(draw, law, gamma)
 
 

@@ -219,8 +219,8 @@ def test_counts_changed_behind_the_digest_are_noticed(tmp_path: Path, space: Spa
 def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Space) -> None:
     space.save(str(tmp_path / "s"))
     artifact = tmp_path / "s" / "_artifact.json"
-    artifact.write_text(json.dumps({**space.info, "version": 3}))
-    with refused("other-version", "version 3"):
+    artifact.write_text(json.dumps({**space.info, "version": 4}))
+    with refused("other-version", "version 4"):
         load_space(str(tmp_path / "s"))
     artifact.write_text(json.dumps({**space.info, "kind": "release"}))
     with pytest.raises(MismatchError):
