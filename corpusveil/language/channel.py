@@ -28,20 +28,23 @@ SMOOTHING = 0.5
 
 RARE = 2e-5
 """The share of public text up to which a word is rare, and the whole margin protects it; about the 4,500th word."""
+_HARDLY = 1e-12
+"""What the share of a kept word is multiplied by, so that it takes no candidate's place."""
 ALL = np.empty(0)
 """Every word is changed that has a likelier one: without a margin."""
 
 
-def public_shares(space: Space, model: LanguageModel) -> tuple[npt.NDArray[np.float64], float]:
+def public_shares(space: Space, model: LanguageModel | None) -> tuple[npt.NDArray[np.float64], float]:
     """Return the public probabilities of a space's words, float64 [V], and the share of public text that they cover.
 
     Counts are those of the model. Words of several parts, and words without a count in the model, have the space's own
-    count, if it has one.
+    count, if it has one; without a model, all words do.
     """
     counts = np.zeros(len(space)) if space.counts is None else space.counts.astype(np.float64)
-    known = model.vocabulary.counts
-    whole = float(model.info.get("tokens", 0)) or (0.0 if known is None else float(known.sum()))
-    if known is not None:
+    known = None if model is None else model.vocabulary.counts
+    whole = float(model.info.get("tokens", 0)) if model is not None else 0.0
+    whole = whole or (0.0 if known is None else float(known.sum()))
+    if model is not None and known is not None:
         ids = model.ids(space.vocabulary.words)
         counts = np.where(ids < len(model), np.append(known, 0)[ids], counts)
     weights = counts + SMOOTHING
@@ -99,19 +102,23 @@ def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64
 class Candidates:
     """The ``count`` likeliest originals of released words, computed on demand.
 
-    Words whose share is below ``cut`` of the largest share are left out, except the released word.
+    Words whose share is below ``cut`` of the largest share are left out, except the released word. Of ``kept`` words,
+    bool [V], which a release does not replace, only the released word itself is a candidate, with law 1.
 
     ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
-    and epsilon. ``odds`` float64 [R] is the share of the released word relative to the likeliest.
+    and epsilon. ``odds`` float64 [R] is the share of the released word relative to the likeliest. ``exact`` becomes
+    False when public samples estimate the law.
     """
 
     mechanism: Mechanism
     shares: npt.NDArray[np.float64]
     count: int
     cut: float = 0.0
+    kept: npt.NDArray[np.bool_] | None = None
     words: npt.NDArray[np.int32] = field(init=False)
     emissions: npt.NDArray[np.float64] = field(init=False)
     odds: npt.NDArray[np.float64] = field(init=False)
+    exact: bool = field(default=True, init=False)
     _used: int = field(default=0, init=False)
     _rows: dict[float, npt.NDArray[np.int64]] = field(default_factory=dict, init=False)
 
@@ -136,19 +143,30 @@ class Candidates:
         self._find(epsilon, new, rows)
         return rows[released]
 
+    def guesses(self, rows: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        """Return the best guess of words by their rows alone, int64 [T] -> int32 [T]; a right one counts its weight."""
+        each, at = np.unique(rows, return_inverse=True)
+        words = self.words[each]
+        best = (self.shares[words] * self.emissions[each] * (words >= 0) * weights[words]).argmax(axis=1)
+        return np.asarray(words[np.arange(each.size), best][at])
+
     def _find(self, epsilon: float, new: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
         every = np.arange(len(self.shares))
+        shares = self.shares if self.kept is None else self.shares * np.where(self.kept, _HARDLY, 1.0)
         try:
-            laws = explain(self.mechanism, epsilon, every, self.shares, new, self.count)
+            laws = explain(self.mechanism, epsilon, every, shares, new, self.count)
         except NoClosedForm:
-            laws = explain_sampled(self.mechanism, epsilon, every, self.shares, new, self.count)
+            self.exact = False
+            laws = explain_sampled(self.mechanism, epsilon, every, shares, new, self.count)
         words = np.full((new.size, self.count), -1, np.int64)
         words[:, : laws.words.shape[1]] = laws.words
         missing = ((words != new[:, None]).all(axis=1)) & (laws.own > 0)
         words[missing, -1] = new[missing]
         emissions = np.zeros(words.shape)
-        emissions[:, : laws.words.shape[1]] = laws.joint / self.shares[laws.words]
+        emissions[:, : laws.words.shape[1]] = laws.joint / shares[laws.words]
         emissions[missing, -1] = laws.own[missing]
+        if self.kept is not None:
+            emissions = np.where(self.kept[words], words == new[:, None], emissions)
         if self._used + new.size > len(self.words):
             room = max(2 * len(self.words), self._used + new.size)
             words_before, emissions_before = self.words[: self._used], self.emissions[: self._used]

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from corpusveil.budget import Budget
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import DataError
-from corpusveil.language.channel import ALL
-from corpusveil.language.denoise import LEAST, Denoiser, Reader, reader_of
+from corpusveil.language.channel import ALL, Candidates
+from corpusveil.language.denoise import CUT, LEAST, THOROUGH, Denoiser, Reader, reader_of
 from corpusveil.language.fixed import linear, tables
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lookup import (
@@ -37,12 +37,13 @@ from corpusveil.language.lookup import (
 )
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.risk import Prior, prior_of, word_risk
 from corpusveil.sampling.draws import RESAMPLE, TERM, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-from corpusveil.text.policy import TextPolicy
+from corpusveil.text.policy import DEFAULT, TextPolicy
 
 
 @called
@@ -127,12 +128,13 @@ _PUBLIC = b"corpusveil: text that a language model says, to measure what its rea
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRisk:
+class ContextShares:
     """Shares of the ``words`` that each reader guesses.
 
     ``by_search`` is for a reader of the whole sentence, ``by_law`` for a reader of single words who knows the law and
     word frequencies, and ``unchanged`` for a reader who takes the released word for the original. ``alone`` is the
-    share of single words over the whole vocabulary, by ``word_risk``.
+    share of single words over the whole vocabulary, by ``word_risk``. ``error`` is the standard error of the search's
+    share, as if words were independent.
     """
 
     by_search: float
@@ -140,83 +142,124 @@ class ContextRisk:
     unchanged: float
     alone: float
     words: int
+    error: float
 
     @property
     def share(self) -> float:
         """The share that the best of these readers guesses; never less than that of a simpler reader."""
         return max(self.by_search, self.by_law, self.unchanged, self.alone)
 
-    @property
-    def error(self) -> float:
-        """The standard error of the search's share, as if words were independent."""
-        return math.sqrt(self.by_search * (1.0 - self.by_search) / self.words)
+
+@dataclass(frozen=True, slots=True)
+class ContextRisk(ContextShares):
+    """What readers guess of all words, and of ``content`` words who care for these alone."""
+
+    content: ContextShares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PublicText:
-    """Words that a model generates: ids of the space, int32 [T], -1 for other words, and replacements of those."""
+class PublicText:
+    """Words that a model generates, int32 [T]: its ids, the space's, -1 for other words, and words drawn for these."""
 
+    said: npt.NDArray[np.int32]
     truth: npt.NDArray[np.int32]
     drawn: npt.NDArray[np.int32]
     key: DrawKey
     reader: Reader
+    law: Candidates
     prior: Prior
 
 
-def context_risk(mechanism: Mechanism, epsilon: float, model: LanguageModel) -> ContextRisk:
+def context_risk(
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, *, policy: TextPolicy = DEFAULT,
+    content: npt.NDArray[np.float64] | None = None,
+) -> ContextRisk:  # fmt: skip
     """Return how often readers guess the words of text that a model generates. Public, and the same on every machine.
 
+    ``policy`` says what readers see of stop words: with ``keep`` a stop word in the release is one in the clear, or a
+    replacement of another word. ``content`` float64 [V] is how much each word counts; ``content_weights`` by default.
     Raises UserError if hardly any word of the text is in the space.
     """
-    text = _public_text(mechanism, model)
+    space = mechanism.space
+    weights = content_weights(space) if content is None else content
+    text = public_text(mechanism, model, keep=policy.stop_words == "keep")
+    reader, law = text.reader, text.law
     known = np.flatnonzero(text.truth >= 0)
     released = text.drawn.copy()
     draws = Draws.of_tokens(text.key, known.size)
     released[known] = mechanism.privatize(text.truth[known], epsilon, draws)
-    guesses = np.empty_like(released)
-    reader = text.reader
+    stops = np.append(stop_words_of(space) & policy.parts_stop_words(), False)[text.truth]
+    shown, offsets = _shown(stops, policy)
+    released = np.where(stops, text.truth if policy.stop_words == "keep" else text.drawn, released)[shown]
+    guesses = np.empty((4, released.size), np.int32)  # from context and alone, of all words and by weight
     with reader.lock:
-        rows = reader.candidates.rows(epsilon, released)
-        offsets = np.arange(0, released.size + 1, WORDS)
+        rows = law.rows(epsilon, released)
+        memory = 0.0  # a model of three words repeats no subject, so other runs tell nothing of a word
         search_runs(
-            released, rows, offsets, reader.candidates.words, reader.candidates.emissions, reader.unknown, reader.rho,
-            LEAST, False, ALL, reader.said, model.arrays, reader.room, guesses,
+            released, rows, offsets, np.array([0, offsets.size - 1]), law.words, law.emissions, reader.unknown,
+            reader.rho, LEAST, False, ALL, reader.shares, memory, reader.said, model.arrays, reader.room, guesses[0],
+            weights, guesses[2],
         )  # fmt: skip
-        alone = reader.candidates.words[rows, 0]
-    truth = text.truth[known]
-    by_search, by_law, unchanged = (float((guess[known] == truth).mean()) for guess in (guesses, alone, released))
-    single = word_risk(mechanism, epsilon, text.prior).share
-    return ContextRisk(by_search, by_law, unchanged, single, known.size)
+        guesses[1], guesses[3] = law.guesses(rows, np.ones(len(space))), law.guesses(rows, weights)
+    guesses[2] = np.where(guesses[2] < 0, guesses[3], guesses[2])
+    place = np.full(text.truth.size, -1)
+    place[shown] = np.arange(shown.size)
+    single = word_risk(mechanism, epsilon, text.prior, policy=policy, content=weights)
+    figures = []
+    for counts, read_by, simple in ((np.ones(len(space)), guesses[:2], single), (weights, guesses[2:], single.content)):
+        weight = counts[text.truth[known]]
+        right = (np.stack([*read_by, released])[:, place[known]] == text.truth[known]) & (place[known] >= 0)
+        whole = float(weight.sum()) or 1.0
+        by_search, by_law, unchanged = (float((hits * weight).sum()) / whole for hits in right)
+        error = math.sqrt(float((weight**2 * (right[0] - by_search) ** 2).sum())) / whole
+        figures.append(ContextShares(by_search, by_law, unchanged, simple.share, int((weight > 0).sum()), error))
+    every, some = figures
+    return ContextRisk(every.by_search, every.by_law, every.unchanged, every.alone, every.words, every.error, some)
+
+
+def _shown(stops: npt.NDArray[np.bool_], policy: TextPolicy) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places that a release shows as words, int64 [P], and where their runs begin and end in these.
+
+    A mask ends a run; what stands before and after a dropped word are neighbors.
+    """
+    run = np.arange(stops.size) // WORDS + (np.cumsum(stops) if policy.stop_words == "mask" else 0)
+    shown = np.flatnonzero(~stops) if policy.stop_words in ("mask", "drop") else np.arange(stops.size)
+    begins = np.flatnonzero(np.diff(run[shown], prepend=-1))
+    return shown, np.append(begins, shown.size)
 
 
 @functools.lru_cache(maxsize=1)
-def _public_text(mechanism: Mechanism, model: LanguageModel) -> _PublicText:
-    """Sample a text, and prepare its reader; the same for all epsilons."""
+def public_text(mechanism: Mechanism, model: LanguageModel, *, keep: bool = False) -> PublicText:
+    """Sample a text, and prepare its reader, to whom stop words may be in the clear; the same for all epsilons."""
     space, count = mechanism.space, RUNS * WORDS
     key = DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), model.digest)
     draws = Draws.of_tokens(key, count, document="text")
-    uniform = _uniform(draws, TERM)
-    truth = _ids_in(space, model)[sampled_text(model, uniform, WORDS)]
+    uniform = uniform_of(draws, TERM)
+    said = sampled_text(model, uniform, WORDS)
+    truth = ids_in(space, model)[said]
     if (known := int((truth >= 0).sum())) < FEWEST:
         raise DataError(
             f"risk_of context: the text of the language model has {count:,} words of which the space has {known:,}; "
             "give a model of text in the words of the space."
         )
-    reader = reader_of(Denoiser(mechanism, Budget(1.0), TextPolicy(), model))
-    law = np.cumsum(reader.unknown)
-    drawn = np.searchsorted(law, _uniform(draws, RESAMPLE) * law[-1], side="right")
+    reader = reader_of(Denoiser(mechanism, Budget(1.0), DEFAULT, model, THOROUGH))
+    sums = np.cumsum(reader.unknown)
+    drawn = np.searchsorted(sums, uniform_of(draws, RESAMPLE) * sums[-1], side="right")
     drawn = np.minimum(drawn, len(space) - 1).astype(np.int32)
     counted = space.counts is not None
     prior = prior_of(space) if counted else Prior(np.arange(len(space)), reader.shares, 1.0)
-    return _PublicText(truth, drawn, key, reader, prior)
+    law = reader.candidates
+    if keep:
+        law = Candidates(mechanism, reader.shares, law.count, CUT, stop_words_of(space))
+    return PublicText(said, truth, drawn, key, reader, law, prior)
 
 
-def _uniform(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
+def uniform_of(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
     """Return a number from 0 to below 1 for each token, float64 [T]."""
     return (draws.uint64(purpose) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _ids_in(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:
+def ids_in(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:
     """Return the space's id of each word of a model, int32 [V + 1], -1 for words that it lacks."""
     out = np.full(len(model) + 1, -1, np.int32)
     ids = model.ids(space.vocabulary.words)

@@ -22,7 +22,7 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
-from corpusveil.language.channel import Candidates, changes_of, public_shares, spoken_of
+from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
@@ -37,7 +37,7 @@ from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 
-VERSION = 2
+VERSION = 3
 """Part of a denoised release's digest; increased whenever the same call would write other text."""
 Aim = Literal["words", "sentence", "table"]
 AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
@@ -45,6 +45,8 @@ LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 MARGIN = 0.4
 """The default for texts to be read, in nats: the largest at which no utility falls (docs/evaluation-figures.md)."""
+MEMORY = 2000.0
+"""How many words of public text a document weighs as much as (``lattice.py``); chosen on public text."""
 NO_FACTS = "A denoised text reads well, but no single fact in it can be trusted: any word may be a wrong guess."
 CUT = 1e-3
 """The least share, relative to the likeliest, of a candidate without context."""
@@ -57,7 +59,7 @@ class Search:
     """How the originals of released words are searched; no setting affects privacy.
 
     ``aim``: *words*, the likeliest word at each place; *sentence*, the likeliest sequence; *table*, the likeliest word
-    regardless of its neighbors. ``candidates`` are tried for each word, at most ``width`` of them in trigrams.
+    regardless of its neighbors. ``breadth`` candidates are tried for each word, at most ``width`` of them in trigrams.
     ``unknown_share`` is the share of replaced tokens that are outside the vocabulary; None: by the model's counts.
     ``margin``, in nats, is by how much a word has to be likelier than a released rare word to replace it, or, of a
     sentence, by how much the changed word has to make it likelier (``changes_of``). 0 is what an attacker guesses, who
@@ -65,7 +67,7 @@ class Search:
     """
 
     aim: Aim = "words"
-    candidates: int = 32
+    breadth: int = 32
     width: int = 16
     unknown_share: float | None = None
     margin: float = 0.0
@@ -73,7 +75,7 @@ class Search:
     def __post_init__(self) -> None:
         if self.aim not in AIMS:
             raise not_a_choice("aim", self.aim, AIMS)
-        for name in ("candidates", "width"):
+        for name in ("breadth", "width"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
                 raise BadValueError(f"{name} = {value}: give a whole number from 1 to {MOST}.")
@@ -81,6 +83,10 @@ class Search:
             raise BadValueError(f"unknown_share = {self.unknown_share}: give a number from 0 to below 1.")
         if not 0 <= self.margin < math.inf:
             raise BadValueError(f"margin = {self.margin}: give a number of nats, 0 or more.")
+
+
+THOROUGH = Search(breadth=64, width=40)
+"""An attacker has time: at small epsilons, the default misses a tenth of what this search guesses."""
 
 
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
@@ -144,19 +150,25 @@ class Law(Protocol):
 
 
 @dataclass(slots=True)
-class Reader:
-    """The data that a process prepares once to denoise a release."""
+class Channel:
+    """What a process prepares once to read the words of a release."""
 
     prepared: Prepared
+    candidates: Candidates
+    masks: bool
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+
+@dataclass(slots=True)
+class Reader(Channel):
+    """The data that a process prepares once to denoise a release."""
+
     shares: npt.NDArray[np.float64]
     said: Spoken
     unknown: npt.NDArray[np.float64]
     rho: float
-    candidates: Candidates
     room: Room
     changes: npt.NDArray[np.float64]
-    masks: bool
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +186,10 @@ class Denoiser:
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
 
+    def reader(self) -> Channel:
+        """Return what this process prepared."""
+        return reader_of(self)
+
     def privatize(
         self,
         texts: pa.Array,
@@ -184,12 +200,7 @@ class Denoiser:
 
         Called as a shard job calls the kernel of a release (``job.py``); nothing is drawn, and nothing is spent.
         """
-        if self.tokenizer_version != TOKENIZER_VERSION:
-            raise VersionError(
-                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the version of corpusveil that made the release."
-            )
-        reader = reader_of(self)
+        reader = self.reader()
         data, documents = string_buffers(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
         pieces, lengths = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
@@ -212,7 +223,7 @@ class Denoiser:
         return list(made.to_pylist())
 
     def _chunk(
-        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
+        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, replaced, kept = self.read(reader, data, documents)
         guessed = self.guesses(reader, tokens, replaced, kept)
@@ -238,13 +249,18 @@ class Denoiser:
         return out[: offsets[-1]], np.diff(offsets)
 
     def read(
-        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
 
         A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is part of a mask, or a
         stop word in a release that does not replace these.
         """
+        if self.tokenizer_version != TOKENIZER_VERSION:
+            raise VersionError(
+                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
+                "the version of corpusveil that made the release."
+            )
         tokens = reader.prepared.tokenizer.tokens(data, documents)
         if reader.prepared.joiner is not None:
             tokens = reader.prepared.joiner(tokens)
@@ -259,15 +275,12 @@ class Denoiser:
         return tokens, replaced & ~masked, kept
 
     def guesses(
-        self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
+        self, reader: Any, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
         """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
         rows = np.full(len(tokens), -1, np.int64)
         at = np.flatnonzero(replaced)
-        epsilon = self.epsilons(tokens, replaced)
-        for value in np.unique(epsilon).tolist():
-            some = at[epsilon == value]
-            rows[some] = reader.candidates.rows(value, tokens.ids[some])
+        rows[at] = self.rows(reader, tokens, replaced)
         out = np.maximum(tokens.ids, 0).astype(np.int32)
         if self.search.aim == "table":
             out[at] = reader.candidates.words[rows[at], 0]
@@ -292,13 +305,24 @@ class Denoiser:
         kinds[silent] = _SILENT
         index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
         runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
-        index = index[:places]
+        index, starts = index[:places], starts[: runs + 1]
+        documents = np.searchsorted(np.append(index, len(tokens))[starts], tokens.offsets)
         originals = np.empty(places, np.int32)
         search_runs(
-            out[index], rows[index], starts[: runs + 1], law.words, law.emissions, reader.unknown, rho, LEAST,
-            self.search.aim == "sentence", reader.changes, reader.said, self.model.arrays, reader.room, originals,
+            out[index], rows[index], starts, documents, law.words, law.emissions, reader.unknown, rho, LEAST,
+            self.search.aim == "sentence", reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays,
+            reader.room, originals, ALL, originals,
         )  # fmt: skip
         out[index] = originals
+
+    def rows(self, reader: Channel, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return the row of candidates of each replaced token, int64 [K]."""
+        ids, epsilon = tokens.ids[replaced], self.epsilons(tokens, replaced)
+        out = np.empty(ids.size, np.int64)
+        for value in np.unique(epsilon).tolist():
+            some = epsilon == value
+            out[some] = reader.candidates.rows(value, ids[some])
+        return out
 
     def epsilons(self, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return the epsilon at which each replaced token was replaced, float64 [K], as any reader can compute it."""
@@ -336,20 +360,19 @@ _MASK_BYTES = frozenset(mask.encode() for mask in MASKS)
 def reader_of(denoiser: Denoiser) -> Reader:
     """Prepare to denoise; once a process."""
     space, model, search = denoiser.mechanism.space, denoiser.model, denoiser.search
-    prepared = prepare(space, denoiser.policy, denoiser.collocations)
     shares, covered = public_shares(space, model)
     resampled = "resample" in (denoiser.policy.unknown_words, denoiser.policy.numbers)
     rho = 0.0
     if resampled:
         rho = min(0.5, 1.0 - covered) if search.unknown_share is None else search.unknown_share
     return Reader(
-        prepared,
+        prepare(space, denoiser.policy, denoiser.collocations),
+        Candidates(denoiser.mechanism, shares, min(search.breadth, len(space)), CUT),
+        "mask" in denoiser.policy.as_dict().values(),
         shares,
         spoken_of(space, model, shares),
         public_weights(space).astype(np.float64) / TOTAL,
         rho,
-        Candidates(denoiser.mechanism, shares, min(search.candidates, len(space)), CUT),
-        room(min(search.candidates, len(space)), search.width + (search.margin > 0)),
+        room(min(search.breadth, len(space)), search.width + (search.margin > 0), len(space)),
         changes_of(shares, search.margin),
-        "mask" in denoiser.policy.as_dict().values(),
     )

@@ -13,6 +13,9 @@ A backoff model makes sums short: p(w | v) = L(v) p(w) except for counted bigram
 except for counted trigrams. So a sum over v is one product and a few corrections. The first pass uses only the rough
 logarithms that are stored beside bigrams.
 
+Words one by one then support each other within a document: texts repeat words, and each occurrence was drawn afresh. It
+is a cache (Kuhn, De Mori 1990) of expected counts, by unigram rescaling (Kneser, Peters, Klakow 1997) of the shares.
+
 Everything is products and sums of float64 in a fixed order, scaled at each place, and logarithms become probabilities
 by tables (``collocations/fixed.py``): the same result on every machine. Ties go to the first candidate.
 """
@@ -363,61 +366,118 @@ def _back(t: int, now: int, whole: bool, w: Any) -> None:
             w.after[then, u, v] /= best
 
 
+@called
+def _support(places: int, public: Any, memory: float, w: Any) -> None:
+    """Multiply the share of each word at each place by how much the other places of the document support it.
+
+    The factor is ``1 + C / (memory p)``: C is the sum of the word's shares at all other places, p its public share. Up
+    to a factor of the place it is the ratio of the word's share in the document, with ``memory p`` added to counts, and
+    in public text.
+    """
+    for t in range(places):
+        for k in range(w.originals.shape[1]):
+            if w.originals[t, k] >= 0:
+                w.expected[w.originals[t, k]] += w.shares[t, k]
+    for t in range(places):
+        for k in range(w.originals.shape[1]):
+            word = w.originals[t, k]
+            if word >= 0:
+                elsewhere = max(0.0, w.expected[word] - w.shares[t, k])
+                w.shares[t, k] *= 1.0 + elsewhere / (memory * public[word])
+    for t in range(places):
+        for k in range(w.originals.shape[1]):
+            if w.originals[t, k] >= 0:
+                w.expected[w.originals[t, k]] = 0.0
+
+
 @compiled
 def search_runs(
-    released: Any, rows: Any, offsets: Any, words: Any, emissions: Any, unknown: Any, rho: float, least: float,
-    whole: bool, changes: Any, said: Any, arrays: Any, w: Any, out: Any,
+    released: Any, rows: Any, offsets: Any, documents: Any, words: Any, emissions: Any, unknown: Any, rho: float,
+    least: float, whole: bool, changes: Any, public: Any, memory: float, said: Any, arrays: Any, w: Any, out: Any,
+    weights: Any, weighed: Any,
 ) -> None:  # fmt: skip
     """Write what runs of released words most likely came from, int32 [n].
 
-    ``offsets`` int64 [R + 1] says where runs begin and end; each has at most ``LONGEST`` words. ``rows`` int64 [n] says
-    which row of ``words`` int32 [., K] (-1: no more) and ``emissions`` float64 [., K], the law, belongs to each word;
-    -1: the word stands as it is. ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, and
-    ``rho`` how often that is. A candidate whose share in the first pass is below ``least`` of the best does not remain.
-    ``whole`` asks for the likeliest sentence, else words are the likeliest one by one.
+    ``offsets`` int64 [R + 1] says where runs begin and end; each has at most ``LONGEST`` words. ``documents`` int64
+    [D + 1] says at which run each document begins and ends. ``rows`` int64 [n] says which row of ``words`` int32 [., K]
+    (-1: no more) and ``emissions`` float64 [., K], the law, belongs to each word; -1: the word stands as it is.
+    ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, and ``rho`` how often that is. A
+    candidate whose share in the first pass is below ``least`` of the best does not remain. ``whole`` asks for the
+    likeliest sentence, else words are the likeliest one by one.
 
     ``changes`` float64 [V], from 0 to 1, weighs down every word but the released one that it belongs to; empty: nothing
     does. Of words one by one, the share of another word is multiplied by it after the sums, so that context is read as
     without it. Of a sentence, the probability is multiplied by it for each changed word. ``w`` then has room for one
     candidate more.
 
+    Words one by one also support each other within a document: ``memory``, in words of public text, is how much the
+    public shares ``public`` float64 [V] weigh against the document (``_support``); 0: nothing supports a word.
+
     A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
+
+    ``weights`` float64 [V] is how much a right guess of each word counts; empty: all alike. With weights, the words
+    whose share times weight is largest are written into ``weighed``, int32 [n]; -1 where no candidate counts.
 
     The body of the loop is no function of its own: that would be compiled twice, which takes a second.
     """
     held = changes.size > 0
-    for run in range(offsets.size - 1):
-        first, size = offsets[run], offsets[run + 1] - offsets[run]
-        _candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
-        _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
-        _choose(size, least, held, w)
-        if whole and held:
-            for t in range(1, size + 1):
-                for k in range(w.kept[t]):
-                    if w.own[t] >= 0 and w.chosen[t, k] != w.own[t]:
-                        w.emitted[t, w.chosen[t, k]] *= changes[released[first + t - 1]]
-        _trigrams(size, whole, said, arrays, w)
-        now = np.int64(0)
-        for v in range(w.kept[size - 1]):
-            for k in range(w.kept[size]):
-                w.after[now, v, k] = 1.0
-        for t in range(size, 0, -1):
-            best = -1.0
-            likeliest = released[first + t - 1]
-            for k in range(w.kept[t]):
-                word = w.words[t, w.chosen[t, k]]
-                if word < 0:
-                    continue
-                share = 0.0
-                for v in range(w.kept[t - 1]):
-                    value = w.states[t, v, k] * w.after[now, v, k]
-                    share = max(share, value) if whole else share + value
-                if held and not whole and word != released[first + t - 1]:
-                    share *= changes[released[first + t - 1]]
-                if share > best:
-                    best = share
-                    likeliest = word
-            out[first + t - 1] = likeliest
-            if t > 1:
-                _back(t, now, whole, w)
-                now = 1 - now
+    for document in range(documents.size - 1):
+        run = documents[document]
+        while run < documents[document + 1]:
+            begin = offsets[run]
+            while run < documents[document + 1] and offsets[run + 1] - begin <= len(w.shares):
+                first, size = offsets[run], offsets[run + 1] - offsets[run]
+                _candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
+                _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
+                _choose(size, least, held, w)
+                if whole and held:
+                    for t in range(1, size + 1):
+                        for k in range(w.kept[t]):
+                            if w.own[t] >= 0 and w.chosen[t, k] != w.own[t]:
+                                w.emitted[t, w.chosen[t, k]] *= changes[released[first + t - 1]]
+                _trigrams(size, whole, said, arrays, w)
+                now = np.int64(0)
+                for v in range(w.kept[size - 1]):
+                    for k in range(w.kept[size]):
+                        w.after[now, v, k] = 1.0
+                for t in range(size, 0, -1):
+                    at = first - begin + t - 1
+                    w.originals[at, :] = -1
+                    total = 0.0
+                    for k in range(w.kept[t]):
+                        share = 0.0
+                        for v in range(w.kept[t - 1]):
+                            value = w.states[t, v, k] * w.after[now, v, k]
+                            share = max(share, value) if whole else share + value
+                        w.shares[at, k] = share
+                        total += share
+                    for k in range(w.kept[t]):
+                        if total > 0.0:  # else the released word stays
+                            w.originals[at, k] = w.words[t, w.chosen[t, k]]
+                            w.shares[at, k] /= total
+                    if t > 1:
+                        _back(t, now, whole, w)
+                        now = 1 - now
+                run += 1
+            if memory > 0.0 and not whole:
+                _support(offsets[run] - begin, public, memory, w)
+            for place in range(begin, offsets[run]):
+                best = -1.0
+                most = 0.0
+                likeliest = released[place]
+                if weights.size:
+                    weighed[place] = -1
+                for k in range(w.originals.shape[1]):
+                    word = w.originals[place - begin, k]
+                    if word < 0:
+                        continue
+                    share = w.shares[place - begin, k]
+                    if weights.size and share * weights[word] > most:
+                        most = share * weights[word]
+                        weighed[place] = word
+                    if held and not whole and word != released[place]:
+                        share *= changes[released[place]]
+                    if share > best:
+                        best = share
+                        likeliest = word
+                out[place] = likeliest

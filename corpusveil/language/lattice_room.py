@@ -10,6 +10,8 @@ from corpusveil.arrays import Float64, Int32, Int64, UInt64
 
 LONGEST = 128
 """The most words of a run in a search; a longer run is cut."""
+DOCUMENT = 1 << 14
+"""The most words of a document whose guesses support each other; a longer document is cut between runs."""
 
 
 class Spoken(NamedTuple):
@@ -45,8 +47,11 @@ class Room(NamedTuple):
     candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,
     ``contexts``, ``left3`` and ``members`` the two words as context. Its counted trigrams, from ``ends[t]`` on:
     ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. ``own`` int64 [N] is which candidate is
-    the released word, -1 for none. The last five are what is asked for at once, of one context: hashes of words, first
-    slots and what these hold, and which words.
+    the released word, -1 for none. ``hashes``, ``spots``, ``probes``, ``asked`` and ``wanted`` are what is asked for at
+    once, of one context: hashes of words, first slots and what these hold, and which words.
+
+    Of a document of at most ``DOCUMENT`` places: ``originals`` int32 [., M] and ``shares`` float64 [., M], the words
+    that remain at each place and their shares; ``expected`` float64 [V], zeros between documents.
     """
 
     words: Int32
@@ -84,10 +89,13 @@ class Room(NamedTuple):
     asked: Int64
     wanted: Int64
     members: UInt64
+    originals: Int32
+    shares: Float64
+    expected: Float64
 
 
-def room(candidates: int, remaining: int) -> Room:
-    """Return the buffers of a search, which threads must not share."""
+def room(candidates: int, remaining: int, words: int) -> Room:
+    """Return the buffers of a search in a space of ``words`` words, which threads must not share."""
     n, k, m = LONGEST + 1, candidates + 1, min(remaining, candidates + 1)
     two, three = n * k * k, n * m * m * m
     return Room(
@@ -100,4 +108,5 @@ def room(candidates: int, remaining: int) -> Room:
         np.zeros(n + 1, np.int64), np.empty((three, 3), np.int32), np.empty(three), np.zeros(n, np.int64),
         np.zeros(k, np.uint64), np.zeros(k, np.int64), np.zeros(k, np.uint64), np.zeros(k, np.int64),
         np.zeros(k + 1, np.int64), np.zeros((n, m, m), np.uint64),
+        np.empty((DOCUMENT, m), np.int32), np.empty((DOCUMENT, m)), np.zeros(words),
     )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
-from corpusveil.compiled import compiled
+from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
@@ -54,7 +54,12 @@ def spoken(context: Any, last: Any, word: Any, arrays: Any) -> Any:
     """Return ln P(word | before, last), int64 in 2^-16 nats; ``context`` is the entry of (before, last), or -1."""
     if last < 0:
         return np.int64(arrays.first[word])
-    entry = pair(last, word, arrays.regions, arrays.slots)
+    return spoken_by(pair(last, word, arrays.regions, arrays.slots), context, last, word, arrays)
+
+
+@called
+def spoken_by(entry: Any, context: Any, last: Any, word: Any, arrays: Any) -> Any:
+    """Return ln P(word | before, last), where ``entry`` is that of (last, word), or -1."""
     value = log_of(arrays.bigrams, entry) if entry >= 0 else np.int64(arrays.left2[last]) + arrays.first[word]
     if context >= 0:
         if entry >= 0:

@@ -88,6 +88,38 @@ def test_spark(run: Callable[[Any], dict[str, str]], reference: dict[str, str]) 
     assert run(Spark()) == reference
 
 
+def test_candidates_are_listed_to_the_same_bytes(ground: Ground, release: str, tmp_path: Path) -> None:
+    """On every engine, in one process and two."""
+    engines = {"here": None, "local": Local(2), "beam": Beam("FnApiRunner", 1, ()), "spark": Spark()}
+    for name, engine in engines.items():
+        denoise(release, str(tmp_path / name), space=ground.space, candidates=3, engine=engine)
+    files = [release_files(tmp_path / name) for name in engines]
+    assert files == files[:1] * len(files)
+
+
+CHOOSER = """
+def choose(batch):
+    return [[len(document.text) % len(place.candidates) for place in document.places] for document in batch]
+"""
+
+
+def test_engines_import_a_chooser_or_say_that_they_cannot(
+    ground: Ground, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's workers do not search the path of the driver's process."""
+    (tmp_path / "chooser_of_engines.py").write_text(CHOOSER)
+    monkeypatch.syspath_prepend(tmp_path)
+    options: dict[str, Any] = {"space": ground.space, "chooser": "chooser_of_engines:choose"}
+    engines = {"here": None, "local": Local(2), "beam": Beam("FnApiRunner", 1, ())}
+    for name, engine in engines.items():
+        denoise(release, str(tmp_path / name), **options, engine=engine)
+    files = [release_files(tmp_path / name) for name in engines]
+    assert files == files[:1] * len(files)
+    with refused("bad-shards", "chooser_of_engines:choose", "cannot be imported"):
+        denoise(release, str(tmp_path / "spark"), **options, engine=Spark())
+    assert not (tmp_path / "spark" / "manifest.json").exists()
+
+
 class KilledError(Exception):
     pass
 

@@ -25,8 +25,10 @@ from corpusveil.evaluation.attacks.word_attacks import ContextAttacker
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import channel
+from corpusveil.language import denoise as denoise_module
 from corpusveil.language.channel import public_shares
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
+from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.prepared import prepare
 from corpusveil.pipelines.settings.sections import DenoiseSettings
@@ -199,6 +201,41 @@ def test_more_words_come_back_than_the_release_has(space: Space, model: Language
     assert shares["words"] > shares["table"] + 0.01, shares
 
 
+def test_a_word_that_a_document_repeats_comes_back_more_often(model: LanguageModel, monkeypatch: Any) -> None:
+    """Power: a rare word, at each fourth place of a document of its own, by more than five standard errors."""
+    small, budget = space_of(VOCABULARY), cv.Budget(0.7)
+    rng = np.random.default_rng(2)
+    plain = [word for text in corpus(3000, 6, 40) for word in text.split() if word in VOCABULARY]
+    planted = rng.choice(VOCABULARY[30:], len(plain) // 40).tolist()
+    texts = [
+        " ".join(rare if place % 4 == 3 else word for place, word in enumerate(plain[40 * number : 40 * number + 40]))
+        for number, rare in enumerate(planted)
+    ]
+    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), KEY)
+    drawn = cv.privatize(texts, release, cv.RowNumbers("repeated"))
+    back = []
+    for memory in (50.0, 0.0):  # in 40 words all are frequent, so fewer words of public text weigh as much
+        monkeypatch.setattr(denoise_module, "MEMORY", memory)
+        guessed = denoised(denoiser(small, model, budget), drawn)
+        back.append(np.array([one.split()[3::4].count(rare) for one, rare in zip(guessed, planted, strict=True)]))
+    gained = back[0] - back[1]
+    assert gained.mean() > 5 * gained.std() / math.sqrt(gained.size)
+
+
+def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: LanguageModel) -> None:
+    """Nulls, empty documents, one of a single word many times, and one beyond the buffers; batched, and one by one."""
+    made = denoiser(space, model, cv.Budget(0.3))
+    rng = np.random.default_rng(3)
+    some = [" ".join(rng.choice(VOCABULARY, size)) + end for size, end in ((1, ""), (40, "."), (300, " 7"), (9, "!"))]
+    long = ". ".join(" ".join(rng.choice(VOCABULARY, 7)) for _ in range(DOCUMENT // 7 + 50))
+    texts = [some[0], None, "", "aa " * 200, *some, long, some[2], "zzz 7"]
+    together = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    assert together == [None if text is None else denoised(made, [text])[0] for text in texts]
+    assert together[1] is None
+    assert together[6] != some[2]
+    assert len(together[8].split()) == len(long.split())
+
+
 def unchanged(texts: list[str], others: list[str]) -> float:
     pairs = [
         (one, other)
@@ -218,16 +255,22 @@ AS_BEFORE = {
     "table": "2aad06172f641584cb979edf31ee5b74",
 }
 """Digests of texts that the version without a margin wrote."""
+NOW = {**AS_BEFORE, "words": "77e4aa9793001322af4d633f5a8da6ec"}
+"""Since version 3 words of a document support each other."""
 
 
 @pytest.mark.parametrize("aim", AS_BEFORE)
 def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_the_word_as_drawn(
-    model: LanguageModel, aim: str
+    model: LanguageModel, aim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the two, fewer words change the larger it is; without one, the bytes are those of earlier versions."""
+    """Between the two, fewer words change the larger it is; without one, and where the places of a document do not
+    support each other, the bytes are those of earlier versions."""
     small, budget = space_of(VOCABULARY), cv.Budget(0.5)
     release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), KEY)
     drawn = cv.privatize(corpus(150, 6, 40), release, cv.RowNumbers("golden"))
+    now = "\n".join(denoised(denoiser(small, model, budget, aim=aim), drawn))
+    assert hashlib.sha256(now.encode()).hexdigest()[:32] == NOW[aim]
+    monkeypatch.setattr(denoise_module, "MEMORY", 0.0)
     found = [
         denoised(denoiser(small, model, budget, aim=aim, margin=margin), drawn)
         for margin in (0.0, 300.0, 1000.0, 3000.0, 1e9)
@@ -270,7 +313,7 @@ def test_a_margin_keeps_rare_words_that_were_right(model: LanguageModel, monkeyp
 
 
 def test_attackers_do_not_hold_back(model: LanguageModel) -> None:
-    """The attacker on sentences and the reader of the risk of context guess without a margin."""
+    """The attacker on documents and the reader of the risk of context guess without a margin."""
     mechanism = cv.mechanism("ring-geometric", space_of(VOCABULARY))
     rng = np.random.default_rng(1)
     released = [rng.integers(0, 40, 9).astype(np.int32) for _ in range(30)]
@@ -507,7 +550,7 @@ def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: P
 @pytest.mark.parametrize(
     "options",
     [
-        {"aim": "best"}, {"candidates": 0}, {"width": 1000}, {"unknown_share": 1.0}, {"margin": -1.0},
+        {"aim": "best"}, {"breadth": 0}, {"width": 1000}, {"unknown_share": 1.0}, {"margin": -1.0},
         {"margin": math.inf}, {"margin": math.nan},
     ],
 )  # fmt: skip

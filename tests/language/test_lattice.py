@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.attacks.word_attacks import released_words, sentence_ids
+from corpusveil.evaluation.attacks.word_attacks import document_ids, released_words
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.fixed import ONE
@@ -39,7 +39,8 @@ def space_of(*more: str) -> Space:
 def enumerated(
     space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0, changes: Any = ALL
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the shares of words at each place, [n, V], and the likeliest sentence, -1 for an unknown word.
+    """Return the shares of words at each place, [n, V], whose rest is that of an unknown word; and the likeliest
+    sentence, -1 for an unknown word.
 
     A sentence is less likely by ``changes`` for each changed word.
     """
@@ -48,7 +49,7 @@ def enumerated(
     shares, _ = public_shares(space, model)
     start = np.exp(model.arrays.start / ONE)
     said = [word.split("_") for word in space.vocabulary.words]
-    marginals, best, likeliest = np.zeros((len(released), len(space))), 0.0, ()
+    marginals, whole, best, likeliest = np.zeros((len(released), len(space))), 0.0, 0.0, ()
     choices = range(-1 if rho else 0, len(space))
     for words in itertools.product(choices, repeat=len(released)):
         p, context = 1.0, []
@@ -67,6 +68,7 @@ def enumerated(
                 before = [] if any(one not in model.vocabulary for one in before[-1:]) else before
                 p *= np.exp(model.log_probability(before[-2:], part)) if before else start[model.vocabulary.id(part)]
                 context = [*before, part][-2:]
+        whole += p
         for place, word in enumerate(words):
             if word >= 0:
                 marginals[place, word] += p
@@ -74,7 +76,7 @@ def enumerated(
             p *= math.prod(changes[seen] for word, seen in zip(words, released, strict=True) if word != seen)
         if p > best:
             best, likeliest = p, words
-    return marginals, likeliest
+    return marginals / whole, likeliest
 
 
 def searched(
@@ -86,13 +88,16 @@ def searched(
     found = Candidates(mechanism, shares, count)
     given = np.array(released, np.int32)
     rows = found.rows(epsilon, given)
-    out = np.empty_like(given)
+    out, weights = np.empty_like(given), options.get("weights", ALL)
+    weighed = np.empty_like(given)
     search_runs(
-        given, rows, np.array([0, given.size]), found.words, found.emissions, shares, rho, options.get("least", 0.0),
-        options.get("whole", False), changes, spoken_of(space, model, shares), model.arrays,
-        room(count, options.get("width", count + 1) + (changes.size > 0)), out,
+        given, rows, np.array(options.get("offsets", [0, given.size])), np.array(options.get("documents", [0, 1])),
+        found.words, found.emissions, shares, rho, options.get("least", 0.0), options.get("whole", False), changes,
+        shares, options.get("memory", 0.0), spoken_of(space, model, shares), model.arrays,
+        options.get("room") or room(count, options.get("width", count + 1) + (changes.size > 0), len(space)), out,
+        weights, weighed,
     )  # fmt: skip
-    return out.tolist()
+    return (weighed if weights.size else out).tolist()
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.2])
@@ -111,6 +116,64 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
         if rho == 0.0:
             assert searched(space, model, released, 0.5, whole=True) == list(likeliest)
     assert differs > 3, "the search changes something"
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2])
+def test_the_places_of_a_document_support_each_other(model: LanguageModel, rho: float) -> None:
+    """Enumerated: a word's share times 1 + (its shares at all other places of the document) / (memory times p)."""
+    space, rng, memory = space_of(), np.random.default_rng(12), 3.0
+    shares, _ = public_shares(space, model)
+    offsets, documents = [0, 3, 3, 6, 9], [0, 3, 3, 4]
+    differs = 0
+    for _ in range(8):
+        released = rng.integers(0, len(space), 9).tolist()
+        plain = [enumerated(space, model, released[first : first + 3], 0.3, rho)[0] for first in (0, 3, 6)]
+        found = searched(space, model, released, 0.3, rho, memory=memory, offsets=offsets, documents=documents)
+        for some, of in ((np.concatenate(plain[:2]), slice(6)), (plain[2], slice(6, 9))):
+            supported = some * (1 + (some.sum(axis=0) - some) / (memory * shares))
+            assert supported[np.arange(len(some)), found[of]] == pytest.approx(supported.max(axis=1), rel=1e-3)
+        apart = {"offsets": offsets, "documents": documents}
+        differs += found != searched(space, model, released, 0.3, rho, **apart)
+        whole = searched(space, model, released, 0.3, rho, memory=memory, whole=True, **apart)
+        assert whole == searched(space, model, released, 0.3, rho, whole=True, **apart), "a sentence has no support"
+    assert differs > 3
+
+
+def test_documents_and_the_parts_of_a_long_one_are_independent(model: LanguageModel) -> None:
+    """No document leaves a trace in the next; what its buffers cannot hold is cut where a run ends."""
+    space, rng = space_of(), np.random.default_rng(13)
+    released = rng.integers(0, len(space), 40).tolist()
+    offsets = np.arange(0, 41, 4)
+    options: dict[str, Any] = {"memory": 0.5, "offsets": offsets, "epsilon": 0.3}
+    apart = searched(space, model, released, documents=[0, 3, 6, 9, 10], **options)
+    alone = [
+        searched(space, model, released[first:last], 0.3, memory=0.5, offsets=np.arange(0, last - first + 1, 4),
+                 documents=[0, (last - first) // 4])
+        for first, last in ((0, 12), (12, 24), (24, 36), (36, 40))
+    ]  # fmt: skip
+    assert apart == list(itertools.chain.from_iterable(alone))
+    short = room(len(space), len(space) + 1, len(space))
+    short = short._replace(shares=short.shares[:15], originals=short.originals[:15])
+    assert searched(space, model, released, documents=[0, 10], room=short, **options) == apart
+    assert searched(space, model, released, documents=[0, 10], **options) != apart
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2])
+def test_a_reader_of_some_words_guesses_the_likeliest_of_these(model: LanguageModel, rho: float) -> None:
+    """Enumerated: the word whose share times weight is largest, and never one that does not count."""
+    space, rng = space_of("aa_ab"), np.random.default_rng(8)
+    differs, ratios = 0, []
+    for _ in range(12):
+        released = rng.integers(0, len(space), 4).tolist()
+        weights = np.append([0.0, 0.0], rng.uniform(0.5, 3, len(space) - 2))
+        marginals, _ = enumerated(space, model, released, 0.5, rho)
+        found = searched(space, model, released, 0.5, rho, weights=weights)
+        shares = (marginals * weights)[np.arange(4), found]
+        ratios += (shares / (marginals * weights).max(axis=1)).tolist()
+        differs += found != searched(space, model, released, 0.5, rho)
+    assert min(ratios) > 0.8, "faint histories are cut, so that a word may be chosen that is hardly less likely"
+    assert np.mean(ratios) > 0.99
+    assert differs > 3, "it is another reader"
 
 
 @pytest.mark.parametrize("more", [(), ("aa_ab",)])
@@ -168,7 +231,8 @@ def test_pruning_costs_hardly_a_word(model: LanguageModel) -> None:
     """Of words that were drawn as a release draws them; without context far fewer come back."""
     space = space_of()
     mechanism = cv.mechanism("ring-geometric", space)
-    originals = [ids for ids in sentence_ids(space, corpus(250, 3, SIZE - 1)) if (ids >= 0).all()]
+    texts = document_ids(space, corpus(250, 3, SIZE - 1))
+    originals = [ids[ids >= 0] for text in texts for ids in np.split(text, np.flatnonzero(text < 0)) if ids.max() >= 0]
     drawn = released_words(mechanism, 0.7, originals, cv.Key.for_tests())
     right = np.zeros(3)
     for truth, released in zip(originals, drawn, strict=True):
@@ -209,8 +273,9 @@ def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
         for known in (-1, rows[0]):
             out = np.empty_like(released)
             search_runs(
-                released, np.array([known, rows[1]]), np.array([0, 2]), found.words, found.emissions, shares, 0.0, 0.0,
-                False, ALL, spoken_of(space, model, shares), model.arrays, room(SIZE, SIZE), out,
+                released, np.array([known, rows[1]]), np.array([0, 2]), np.array([0, 1]), found.words, found.emissions,
+                shares, 0.0, 0.0, False, ALL, shares, 0.0, spoken_of(space, model, shares), model.arrays,
+                room(SIZE, SIZE, len(space)), out, ALL, out,
             )  # fmt: skip
             outs.append(out)
         assert outs[0][0] == beside

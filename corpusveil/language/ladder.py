@@ -1,0 +1,259 @@
+"""A ladder of readers: what share of words ever stronger readers of a release guess, each figure with what it is.
+
+The upper side is for text that a model generates. A reader who knows all other original words of a run expects word w
+at a place with probability
+
+    m(w) proportional to p(w | u v) p(x | v w) p(y | w x),   where u v _ x y are the words around it
+
+and guesses, of words that count omega(w), the share (Alvim et al. 2012; ``docs/mathematics.md``)
+
+    E sum_u max_w omega(w) m(w) P[w, u] / E sum_w omega(w) m(w)
+
+No reader of such text guesses more: what others see is a function of what this one sees, and of noise that tells
+nothing of w. To estimate it without bias, a word is drawn from m and released as u, and the largest term of u is
+divided by the sum of its terms, over all words that can occur. The *dial* takes m^beta / Z instead of m, with the beta
+at which a mean of h bits of doubt remains at a place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corpusveil.arrays import Float32, Float64, Int32, Int64
+from corpusveil.compiled import compiled
+from corpusveil.display import Card, Shown, Table
+from corpusveil.errors import NoClosedForm, of_other_type
+from corpusveil.language.context_risk import WORDS, PublicText, context_risk, ids_in, public_text, uniform_of
+from corpusveil.language.fixed import ONE
+from corpusveil.language.lookup import pair
+from corpusveil.language.model import LanguageModel, spoken, spoken_by
+from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.content import content_weights, stop_words_of
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.risk import CELLS, prior_of, word_risk
+from corpusveil.sampling.draws import TERM, Draws
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.text.policy import DEFAULT, TextPolicy
+
+PLACES = 1000
+"""The number of places of the model's text at which all words are weighed: a standard error of about a point."""
+PAIRS = 50
+"""The number of pairs of words for a reader who is left with two."""
+STEPS = (1, 2, 4, 8)
+BITS = (5.0, 4.0, 3.0, 2.0)
+"""Settings of the dial: mean bits of doubt about a word when all others are known."""
+GRID = 2.0 ** (np.arange(129) / 16)
+"""The betas between which that of a setting is interpolated."""
+_BIN, _BINS = 12, 1024
+"""To find it, scores are counted in bins of 2^12 units, a 16th of a nat."""
+BY_MODEL = "reads the whole release with a language model, as denoise does"
+ALL_OTHERS = "knows all other original words, and the model of the text"
+DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
+NEEDS_MODEL, NO_LAW = "needs a public language model", "no exact law"
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A reader, and the shares of all words and of content words that this reader guesses; None: not computed.
+
+    ``figure`` says what the shares are, or why there are none; ``errors`` are the standard errors of measured shares.
+    """
+
+    reader: str
+    figure: str
+    every: float | None = None
+    content: float | None = None
+    errors: Sequence[float] = ()
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The rung as four cells of a table."""
+        errors = [f" ± {100 * error:.1f}" for error in self.errors] or ["", ""]
+        shares = zip((self.every, self.content), errors, strict=True)
+        written = ("–" if share is None else f"{100 * share:.1f}{error} %" for share, error in shares)
+        return (self.reader, *written, self.figure)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Ladder(Shown):
+    """The readers of a mechanism at an epsilon of a word, the weakest first, and what holds for every reader."""
+
+    mechanism: str
+    epsilon: float
+    rungs: tuple[Rung, ...]
+    note: str
+
+    heads: ClassVar[tuple[str, ...]] = ("the reader", "all words", "content words", "the figure is")
+
+    def card(self) -> Card:
+        """Return the rungs as a table."""
+        table = Table(self.heads, [rung.cells for rung in self.rungs])
+        return Card(f"Readers of {self.mechanism}, epsilon {self.epsilon:.4g} a word", [("", self.note)], [table])
+
+
+def reader_ladder(
+    mechanism: Mechanism, epsilon: float, model: LanguageModel | None = None, *, policy: TextPolicy = DEFAULT,
+    content: Float64 | None = None, dial: bool = True,
+) -> Ladder:  # fmt: skip
+    """Return what share of words ever stronger readers guess. Everything is public, and nothing is spent.
+
+    Without a ``model`` of public text, the rungs that need one say so. ``policy`` says what readers see of stop words,
+    and ``content`` float64 [V] how much each word counts, ``content_weights`` by default. Without the ``dial`` it takes
+    half the time. Two words are k places apart on the first list, or a word and its k-th nearest; where pairs differ,
+    the figure is the mean over ``PAIRS`` words, chosen evenly by frequency. Raises UserError for an epsilon that is not
+    above 0, and if hardly any word of the model's text is in the space.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
+    epsilon, space = check_epsilon(epsilon), mechanism.space
+    weights = content_weights(space) if content is None else content
+    text = None if model is None else public_text(mechanism, model, keep=policy.stop_words == "keep")
+    prior = prior_of(space) if text is None else text.prior
+    risk = word_risk(mechanism, epsilon, prior, policy=policy, content=weights)
+    law = "exact" if risk.exact else "estimated"
+    shares = prior.shares * np.stack([np.ones(prior.words.size), weights[prior.words]])
+    unchanged = Rung("takes the released word for the original", law, risk.unchanged, risk.content.unchanged)
+    by_word = Rung("guesses word by word, by the law and word frequencies", law, risk.share, risk.content.share)
+    by_model, bits = Rung(BY_MODEL, NEEDS_MODEL), BITS if dial else ()
+    informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
+    if model is not None and text is not None:
+        read = context_risk(mechanism, epsilon, model, policy=policy, content=weights)
+        by_model = Rung(BY_MODEL, "measured", read.share, read.content.share, (read.error, read.content.error))
+        informed = _informed(mechanism, epsilon, model, text, weights, policy, bits)
+    of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
+    odds = (
+        "The odds do: what became of a word changes the odds between any two words at distance d by a factor of at "
+        f"most e^({epsilon:.4g} d)." if mechanism.private else "This mechanism has no guarantee either."
+    )  # fmt: skip
+    rungs = (unchanged, by_word, by_model, informed[0], *of_two, *informed[1:])
+    return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
+
+
+def _of_two(mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, steps: int) -> Rung:
+    """Return the rung of a reader who is left with two equally likely words: right with (1 + total variation) / 2."""
+    on_list = _on_lists(mechanism)
+    reader = f"is left with two words, {steps} apart {'on the list' if on_list else 'in the order of distance'}"
+    if steps >= len(mechanism.space):
+        return Rung(reader, "too few words")
+    right = np.empty((2, PAIRS))
+    try:
+        for row, sums in enumerate(shares.cumsum(axis=1)):
+            first = words[np.searchsorted(sums, (np.arange(PAIRS) + 0.5) / PAIRS * sums[-1])]
+            if on_list:
+                order, place = mechanism.space.lists[0], mechanism.space.positions[0][first].astype(np.int64)
+                second = order[np.where(place + steps < order.size, place + steps, place - steps)]
+            else:
+                distances = [mechanism.distances(int(word), epsilon) for word in first]
+                if any(each is None for each in distances):
+                    return Rung(reader, "no distance between words")
+                second = np.argsort(np.array(distances), axis=1, kind="stable")[:, steps]
+            laws = (mechanism.distributions(some, epsilon) for some in (first, second))
+            right[row] = 0.5 + 0.25 * np.abs(np.subtract(*laws)).sum(axis=1)
+    except NoClosedForm:
+        return Rung(reader, NO_LAW)
+    return Rung(reader, "exact" if np.ptp(right) < 1e-9 else "mean of pairs", *right.mean(axis=1).tolist())
+
+
+@compiled
+def _scores(text: Any, places: Any, length: int, words: Any, arrays: Any, out: Any) -> None:
+    """Write ln m of words at places, up to a term of the place; int32 [N, K], 2^-16 nats."""
+    unknown = arrays.left2.size
+    for n in range(places.size):
+        t = places[n]
+        at = t % length
+        last = np.int64(text[t - 1]) if at >= 1 else np.int64(unknown)
+        before = np.int64(text[t - 2]) if at >= 2 and last != unknown else np.int64(unknown)
+        after = np.int64(text[t + 1]) if at + 1 < length else np.int64(-1)
+        second = np.int64(text[t + 2]) if at + 2 < length and after != unknown else np.int64(-1)
+        context = pair(before, last, arrays.regions, arrays.slots) if before != unknown else np.int64(-1)
+        for k in range(words.size):
+            word = np.int64(words[k])
+            own = np.int64(-1)
+            if last == unknown:
+                score = np.int64(arrays.start[word])
+            else:
+                own = pair(last, word, arrays.regions, arrays.slots)
+                score = spoken_by(own, context, last, word, arrays)
+            if after >= 0:
+                entry = pair(word, after, arrays.regions, arrays.slots)
+                score += spoken_by(entry, own, word, after, arrays)
+                if second >= 0:
+                    score += spoken(entry, after, second, arrays)
+            out[n, k] = score
+
+
+def _informed(
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, text: PublicText, weights: Float64, policy: TextPolicy,
+    bits: Sequence[float],
+) -> list[Rung]:  # fmt: skip
+    """Return the rungs of readers who know all other words; those with fewer ``bits`` of doubt than the model has."""
+    ids, on_lists = ids_in(mechanism.space, model), _on_lists(mechanism)
+    said, known = np.flatnonzero(ids >= 0), np.flatnonzero(text.truth >= 0)
+    words = ids[said].astype(np.int64)
+    count = min(PLACES if on_lists else PLACES // 2, known.size)  # without lists, a law is that of all words at once
+    scores, step = np.empty((count, said.size), np.int32), max(1, CELLS // 16 // said.size) if on_lists else count
+    _scores(text.said, known[np.arange(count) * known.size // count], WORDS, said, model.arrays, scores)
+    scores -= scores.max(axis=1, keepdims=True)
+    doubts = _doubts(scores)
+    bits = [h for h in bits if h < doubts[0]]
+    betas = [1.0, *np.interp(bits, doubts[::-1], GRID[::-1]).tolist()]
+    readers = [f"{ALL_OTHERS} ({doubts[0]:.1f} bits of doubt)", *map(DOUBT.format, bits)]
+    replaced = ~(stop_words_of(mechanism.space)[words] & policy.parts_stop_words())
+    counted = np.stack([np.ones(words.size), weights[words]])
+    gained = np.empty((len(betas), 2, 2, count))
+    for first in range(0, count, step):
+        some = slice(first, first + step)
+        sharpened = [np.exp(beta / ONE * scores[some]) for beta in betas]
+        joints = [each / each.sum(axis=1, keepdims=True) * weight for each in sharpened for weight in counted]
+        draws = Draws.of_tokens(text.key, len(joints[0]), document=f"ladder {first}")
+        outputs = np.empty((len(joints), len(joints[0])), np.int32)
+        for row, joint in zip(outputs, joints, strict=True):  # the same draws for all, so that the dial is smooth
+            sums = (joint * replaced).cumsum(axis=1)
+            drawn = (sums > uniform_of(draws, TERM)[:, None] * sums[:, -1:]).argmax(axis=1)
+            row[:] = mechanism.privatize(ids[said[drawn]], epsilon, draws)
+        different, rows = np.unique(outputs, return_inverse=True)
+        try:
+            laws = _columns(mechanism, epsilon, words, different)
+        except NoClosedForm:
+            return [Rung(reader, NO_LAW) for reader in readers]
+        for at, (joint, each) in enumerate(zip(joints, rows.reshape(outputs.shape), strict=True)):
+            others, seen = joint[:, ~replaced], joint * replaced * laws[each]
+            # The reader knows where words are that are not replaced, and guesses the likeliest of those not shown.
+            kept = others.sum(axis=1) if policy.stop_words == "keep" else others.max(axis=1, initial=0.0)
+            right = seen.max(axis=1) / np.maximum(seen.sum(axis=1), 1e-300)
+            gained[at // 2, at % 2, :, some] = right * (joint @ replaced) + kept, joint.sum(axis=1)
+    gain, whole = gained[:, :, 0], gained[:, :, 1]
+    total = np.maximum(whole.sum(axis=2, keepdims=True), 1e-9)
+    shares = gain.sum(axis=2, keepdims=True) / total
+    errors = np.sqrt(((gain - shares * whole) ** 2).sum(axis=2)) / total[..., 0]
+    figures = ["at most, on text of the model", *["estimated"] * len(bits)]
+    columns = zip(readers, figures, shares[..., 0].tolist(), errors.tolist(), strict=True)
+    return [Rung(reader, figure, every, content, error) for reader, figure, (every, content), error in columns]
+
+
+def _doubts(scores: Int32) -> Float64:
+    """Return the mean entropy of m^beta / Z in bits, for each beta of the grid."""
+    counts = np.stack([np.bincount(np.minimum(-row >> _BIN, _BINS - 1), minlength=_BINS) for row in scores])
+    nats = np.arange(_BINS)[:, None] * ((1 << _BIN) / ONE)
+    terms = np.exp(-nats * GRID)
+    whole, weighed = counts.astype(np.float64) @ terms, counts.astype(np.float64) @ (nats * terms)
+    return np.asarray((np.log(whole) + GRID * weighed / whole).mean(axis=0) / math.log(2))
+
+
+def _on_lists(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, OnLists) and mechanism.space.places is None
+
+
+def _columns(mechanism: Any, epsilon: float, words: Int64, outputs: Int32) -> Float32:
+    """Return the probability of outputs for all of the words, float32 [U, K]."""
+    if _on_lists(mechanism):
+        return np.asarray(mechanism.chances(words, outputs[:, None], epsilon), np.float32)
+    step = max(1, CELLS // len(mechanism.space))
+    portions = (words[first : first + step] for first in range(0, words.size, step))
+    laws = [mechanism.distributions(some, epsilon)[:, outputs].astype(np.float32) for some in portions]
+    return np.concatenate(laws).T

@@ -1,0 +1,370 @@
+"""A model of the user's own: candidates with the law that was sampled, and a function that chooses among them."""
+
+from __future__ import annotations
+
+import decimal
+import gc
+import importlib
+import itertools
+import json
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import BadValueError, ChooserError, InUseError, MismatchError
+from corpusveil.jobs.local import Local
+from corpusveil.language import choosing
+from corpusveil.language.channel import public_shares
+from corpusveil.language.choosing import BATCH, SCHEMA, Chooser, Lister, ReleasedText
+from corpusveil.language.denoise import Search
+from corpusveil.language.model import LanguageModel
+from corpusveil.sampling.weights import FLOOR, TOTAL
+from corpusveil.spaces import Space
+from corpusveil.transforms.release.denoise_corpus import denoise
+from tests.calls import refused
+from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.test_denoise import KEY, VOCABULARY, largest_excess, model, release_of, space, space_of, texts_of
+
+__all__ = ["model", "space"]  # fixtures
+SCRIPT = """
+def choose(batch):
+    return [[len(place.candidates) - 1 for place in document.places] for document in batch]
+"""
+
+
+def released(batch: Sequence[ReleasedText]) -> list[list[int]]:
+    """Choose the released words."""
+    return [[[c.word for c in place.candidates].index(place.word) for place in document.places] for document in batch]
+
+
+def likeliest(batch: Sequence[ReleasedText]) -> list[list[int]]:
+    return [[0] * len(document.places) for document in batch]
+
+
+def listed(output: str | Path) -> list[dict[str, Any]]:
+    return [row for path in sorted(Path(output, "data").iterdir()) for row in pq.read_table(path).to_pylist()]
+
+
+def module_of(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, text: str = SCRIPT) -> str:
+    """Write a module into a folder that becomes the working folder; return the chooser's name."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    importlib.invalidate_caches()
+    return f"{name}:choose"
+
+
+# The table
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_the_table_has_the_likeliest_words_of_all_with_the_law_that_is_sampled(
+    space: Space, model: LanguageModel, tmp_path: Path, epsilon: float
+) -> None:
+    """Against the integer weights, in 50 digits; K of all words, by prior times law, the released word among them."""
+    release = release_of(space, tmp_path, ["Aa é AB.  ac", "", "ad\n(ae) zz 12", "ah"], epsilon=epsilon)
+    shards = sorted(Path(release, "data").iterdir())
+    denoise(release, str(tmp_path / "out"), space=space, model=model, candidates=5)
+    mechanism = cv.mechanism("ring-geometric", space)
+    shares, _ = public_shares(space, model)
+    rows = listed(tmp_path / "out")
+    assert [row["text"] for row in rows] == texts_of(release)
+    assert [row["row"] for row in rows] == list(range(4))
+    assert [path.stem for path in (tmp_path / "out" / "data").iterdir()] == [path.stem for path in shards]
+    assert pq.read_schema(next((tmp_path / "out" / "data").iterdir())) == SCHEMA
+    checked = 0
+    for row in rows:
+        for place in row["places"]:
+            assert row["text"][place["start"] : place["end"]].lower() == place["word"]
+            output = space.id(place["word"])
+            weights = [
+                int(mechanism.position_weights(int(space.positions[0][word]), epsilon)[space.positions[0][output]])
+                for word in range(len(space))
+            ]
+            joint = shares * np.array(weights) / TOTAL
+            best = sorted(range(len(space)), key=lambda word: (-joint[word], word))[:5]
+            best = best if output in best else [*best[:-1], output]
+            assert [candidate["word"] for candidate in place["candidates"]] == [space.word(word) for word in best]
+            for word, candidate in zip(best, place["candidates"], strict=True):
+                with decimal.localcontext(prec=50):
+                    exact = (decimal.Decimal(weights[word]) / TOTAL).ln()
+                assert abs(float(decimal.Decimal(candidate["log_likelihood"]) - exact)) < 1e-14
+                assert weights[word] >= FLOOR
+                assert candidate["log_prior"] == pytest.approx(np.log(shares[word]), abs=1e-14)
+            assert place["exact"]
+            checked += 1
+    assert checked >= 8
+
+
+@pytest.mark.parametrize("name", ["diffractor-geometric", "santext", "tem", "custext"])
+@pytest.mark.parametrize("budget", [cv.Budget(2.0), cv.Budget(30.0, "document")])
+def test_every_exact_law_is_listed_at_the_epsilon_of_the_place(tmp_path: Path, name: str, budget: cv.Budget) -> None:
+    """The choice of one of three lists is part of it; a document's budget is shared among its words."""
+    rng = np.random.default_rng(0)
+    vectors = cv.Vectors(VOCABULARY, rng.normal(size=(40, 4)).astype(np.float32))
+    space = cv.build_space(vectors, lists=3, counts=rng.integers(1, 1000, 40))
+    mechanism = cv.mechanism(name, space)
+    release = release_of(space, tmp_path, corpus(8, 6, 40), numbers="keep", mechanism=mechanism, budget=budget)
+    denoise(release, str(tmp_path / "out"), space=space, candidates=4)
+    for places in (row["places"] for row in listed(tmp_path / "out") if row["places"]):
+        epsilon = float(budget.shares(np.array([len(places)]))[0]) if budget.per == "document" else budget.epsilon
+        law = mechanism.distributions(np.arange(40), epsilon)
+        for place in places:
+            for candidate in place["candidates"]:
+                exact = np.log(law[space.id(candidate["word"]), space.id(place["word"])])
+                assert abs(candidate["log_likelihood"] - exact) < 1e-14 + 1e-15 * abs(exact)
+
+
+def test_without_a_model_priors_are_the_counts_of_the_space(space: Space, tmp_path: Path) -> None:
+    release = release_of(space, tmp_path, corpus(5, 5, 40))
+    denoise(release, str(tmp_path / "out"), space=space, candidates=3)
+    assert space.counts is not None
+    shares = (space.counts + 0.5) / (space.counts + 0.5).sum()
+    for place in itertools.chain(*(row["places"] for row in listed(tmp_path / "out"))):
+        for candidate in place["candidates"]:
+            assert candidate["log_prior"] == pytest.approx(np.log(shares[space.id(candidate["word"])]))
+    assert "model" not in json.loads((tmp_path / "out" / "manifest.json").read_text())["denoised"]
+
+
+def test_an_estimated_law_says_so(model: LanguageModel, tmp_path: Path) -> None:
+    space = space_of(VOCABULARY)
+    release = release_of(space, tmp_path, corpus(5, 5, 40), mechanism=cv.mechanism("cmp", space))
+    denoise(release, str(tmp_path / "out"), space=space, model=model, candidates=3)
+    assert {place["exact"] for row in listed(tmp_path / "out") for place in row["places"]} == {False}
+
+
+def test_the_same_bytes_from_two_processes_in_parts_and_after_an_interruption(
+    space: Space, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A null stays a row; nothing remains of the work."""
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        rows = [{"text": text} for text in (*corpus(30, number, 40), None)]
+        (tmp_path / "in" / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), KEY)
+    cv.privatize_corpus(str(tmp_path / "in"), str(tmp_path / "release"), made)
+    options: dict[str, Any] = {"space": space, "model": model, "candidates": 4}
+    denoise(str(tmp_path / "release"), str(tmp_path / "one"), **options)
+
+    class Interrupted(Local):
+        def run(self, function: Any, tasks: Any) -> Any:
+            Local.run(self, function, tasks[:1])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        denoise(str(tmp_path / "release"), str(tmp_path / "two"), **options, engine=Interrupted())
+    assert not (tmp_path / "two" / "manifest.json").exists()
+    (first,) = (tmp_path / "two" / "data").iterdir()
+    stamp = first.stat().st_mtime_ns
+    denoise(str(tmp_path / "release"), str(tmp_path / "two"), **options, engine=Local(2))
+    assert first.stat().st_mtime_ns == stamp
+    one, two = ({p.name: p.read_bytes() for p in Path(f).rglob("*.*")} for f in (tmp_path / "one", tmp_path / "two"))
+    assert one == two
+    assert len(one) == 4
+    assert not list(tmp_path.glob("*.work"))
+    rows = listed(tmp_path / "one")
+    assert [row["places"] for row in rows if row["text"] is None] == [[]] * 3
+    monkeypatch.setattr(choosing, "TOGETHER", 8)
+    denoise(str(tmp_path / "release"), str(tmp_path / "parts"), **options)
+    assert listed(tmp_path / "parts") == rows
+    shard = next((tmp_path / "parts" / "data").iterdir())
+    assert pq.ParquetFile(shard).num_row_groups > pq.ParquetFile(first).num_row_groups
+
+
+def test_the_manifest_says_what_was_listed_and_that_nothing_was_spent(
+    space: Space, model: LanguageModel, tmp_path: Path
+) -> None:
+    release = release_of(space, tmp_path, corpus(9, 5, 40))
+    made = denoise(release, str(tmp_path / "out"), space=space, model=model, candidates=4)
+    before, after = (json.loads((Path(f) / "manifest.json").read_text()) for f in (release, tmp_path / "out"))
+    assert after["denoised"]["release"] == before["release"] != after["release"]
+    assert (after["denoised"]["candidates"], after["denoised"]["list"]) == (4, True)
+    assert after["spends"]["metric"].startswith("nothing")
+    assert after["guarantee"] == before["guarantee"]
+    assert after["checksums"] == "SHA-256 of each file"
+    assert (after["documents"], after["tokens"]) == (before["documents"], before["tokens"])
+    assert made.words == made.unchanged == sum(len(row["places"]) for row in listed(tmp_path / "out"))
+    with pytest.raises(InUseError):
+        denoise(release, str(tmp_path / "out"), space=space, model=model, candidates=5)
+
+
+# The chooser
+
+
+def test_what_is_chosen_is_written_with_the_layout_capitals_and_masks_of_the_release(
+    space: Space, model: LanguageModel, tmp_path: Path
+) -> None:
+    """Choosing the released words writes the release; choosing others, other words in the same places."""
+    texts = ["AA  ab;\n Ac zzz 12", "", "[unknown]", "Ad aé — ae AF"]
+    release = release_of(space, tmp_path, texts, unknown_words="mask", numbers="keep", case="restore", layout="keep")
+    denoise(release, str(tmp_path / "same"), space=space, chooser=released)
+    assert texts_of(tmp_path / "same") == texts_of(release)
+    last = [lambda batch: [[2] * len(document.places) for document in batch], likeliest]
+    for number, chooser in enumerate(last):
+        output = tmp_path / str(number)
+        denoise(release, str(output), space=space, model=model, candidates=3, chooser=chooser)
+        denoise(release, f"{output}-listed", space=space, model=model, candidates=3)
+        for text, row in zip(texts_of(output), listed(f"{output}-listed"), strict=True):
+            expected, end = "", 0
+            for place in row["places"]:
+                seen = row["text"][place["start"] : place["end"]]
+                word = place["candidates"][2 - 2 * number]["word"]
+                word = word.upper() if seen.isupper() else word.capitalize() if seen.istitle() else word
+                expected += row["text"][end : place["start"]] + word
+                end = place["end"]
+            assert text == expected + row["text"][end:]
+
+
+def test_units_are_offered_and_written_as_words(tmp_path: Path) -> None:
+    table = Collocations.of(pa.table({"ngram": ["aa ab"], "n": pa.array([2], pa.int8()), "score": [5.0]}))
+    space = space_of([*VOCABULARY[:5], "aa_ab"])
+    release = release_of(space, tmp_path, corpus(40, 6, 5), tokenizer="gst", collocations=table, numbers="keep")
+    seen: list[ReleasedText] = []
+    options: dict[str, Any] = {"space": space, "collocations": table}
+    denoise(release, str(tmp_path / "out"), chooser=lambda batch: seen.extend(batch) or released(batch), **options)
+    assert texts_of(tmp_path / "out") == texts_of(release)
+    units = [(text.text[place.start : place.end], place) for text in seen for place in text.places if " " in place.word]
+    assert units
+    assert all(text == place.word == "aa ab" for text, place in units)
+
+
+def test_the_law_of_a_chosen_document_obeys_the_same_bound(model: LanguageModel) -> None:
+    """Exactly, over all documents of two words; the control of ``test_denoise`` shows that a violation is caught."""
+    small = space_of(VOCABULARY[:5], 3)
+
+    def choose(batch: Sequence[ReleasedText]) -> list[list[int]]:
+        return [[(len(document.text) + place.start) % 3 for place in document.places] for document in batch]
+
+    mechanism = cv.mechanism("ring-geometric", small)
+    made = Lister(mechanism, cv.Budget(0.3), cv.TextPolicy(), model, count=3, chooser=Chooser.of(choose))
+    texts = [f"{first} {second}" for first, second in itertools.product(small.vocabulary.words, repeat=2)]
+    chosen = dict(zip(texts, made.readable(texts), strict=True))
+    assert chosen != {text: text for text in texts}
+    assert largest_excess(small, 0.3, lambda text, _: chosen[text]) < 1e-5
+
+
+CANARIES = {"an original word": "zzcanaryword", "a kept column": "canarycolumn", "a file": "canaryfile"}
+
+
+def test_the_chooser_sees_released_text_and_candidates_alone(space: Space, tmp_path: Path) -> None:
+    """Canaries are in the original, its key, a kept column, the records and paths; none is in anything that it gets.
+
+    All objects that can be reached are looked at: they are tuples, texts and numbers. The release itself has the kept
+    column, so a view that carried its rows would be caught.
+    """
+    folder = tmp_path / "canaryfile"
+    (folder / "in").mkdir(parents=True)
+    rows = [{"text": f"{text} zzcanaryword", "kept": "canarycolumn"} for text in corpus(200, 4, 40)]
+    (folder / "in" / "canaryfile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), KEY)
+    cv.privatize_corpus(str(folder / "in"), str(folder / "release"), made, keep=["kept"])
+    assert "canarycolumn" in next((folder / "release" / "data").iterdir()).read_text()
+    seen: list[Any] = []
+
+    def choose(*given: Any, **named: Any) -> list[list[int]]:
+        assert (len(given), named) == (1, {})
+        seen.append(given[0])
+        return likeliest(given[0])
+
+    denoise(str(folder / "release"), str(folder / "out"), space=space, chooser=choose)
+    assert len(seen) > 1
+    assert max(map(len, seen)) == BATCH
+    reached, left = set(), list(itertools.chain(*seen))
+    while left:
+        value = left.pop()
+        reached.add(type(value).__name__)
+        if not isinstance(value, str | int | float):
+            left += value if isinstance(value, tuple) else gc.get_referents(value)
+    assert reached == {"tuple", "ReleasedText", "Place", "Candidate", "str", "int", "float"}
+    data = pickle.dumps(seen)
+    assert texts_of(folder / "release")[0].encode() in data
+    for what, canary in CANARIES.items():
+        assert canary.encode() not in data, what
+    assert bytes(range(32)) not in data
+    with pytest.raises(AttributeError):
+        seen[0][0].text = "x"
+    written = next((folder / "out" / "data").iterdir()).read_text().splitlines()
+    assert {json.loads(line)["kept"] for line in written} == {"canarycolumn"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda batch: None,
+        lambda batch: 1 / 0,
+        lambda batch: sys.exit(3),
+        lambda batch: [],
+        lambda batch: [[0] * (len(d.places) + 1) for d in batch],
+        lambda batch: [[4] * len(d.places) for d in batch],
+        lambda batch: [[-1] * len(d.places) for d in batch],
+        lambda batch: [[0.0] * len(d.places) for d in batch],
+        lambda batch: ["a" * len(d.places) for d in batch],
+    ],
+)
+def test_a_wrong_answer_ends_the_run_in_a_sentence(space: Space, tmp_path: Path, answer: Callable[[Any], Any]) -> None:
+    """Nothing is half written, and the same call with a sound chooser does it all."""
+    release = release_of(space, tmp_path, corpus(9, 5, 40))
+    with refused("bad-shards", "chooser tests.language.test_choosing:<lambda>") as _:
+        denoise(release, str(tmp_path / "out"), space=space, candidates=4, chooser=answer)
+    assert not list(tmp_path.glob("out/data/*"))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_indices_of_numpy_are_indices(space: Space, tmp_path: Path) -> None:
+    release = release_of(space, tmp_path, corpus(9, 5, 40))
+    answer = lambda batch: (np.zeros(len(d.places), np.int64) for d in batch)  # noqa: E731
+    denoise(release, str(tmp_path / "out"), space=space, chooser=answer)
+    denoise(release, str(tmp_path / "again"), space=space, chooser=likeliest)
+    assert texts_of(tmp_path / "out") == texts_of(tmp_path / "again") != texts_of(release)
+
+
+def test_processes_import_the_chooser_and_a_changed_one_is_refused(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the working folder; the manifest has its name and the digest of its file."""
+    release = release_of(space, tmp_path, corpus(40, 5, 40))
+    name = module_of(monkeypatch, tmp_path / "here", "some_chooser")
+    options: dict[str, Any] = {"space": space, "candidates": 2, "chooser": name}
+    denoise(release, str(tmp_path / "out"), **options, engine=Local(2))
+    denoised = json.loads((tmp_path / "out" / "manifest.json").read_text())["denoised"]
+    assert (denoised["chooser"], denoised["candidates"]) == (name, 2)
+    denoise(release, str(tmp_path / "alone"), **options)
+    assert texts_of(tmp_path / "out") == texts_of(tmp_path / "alone")
+    (tmp_path / "here" / "some_chooser.py").write_text(SCRIPT + "# changed\n")
+    with pytest.raises(InUseError):
+        denoise(release, str(tmp_path / "out"), **options)
+    worker = pickle.loads(pickle.dumps(Chooser(name, denoised["chooser_sha256"])))
+    with pytest.raises(ChooserError, match="another file"):
+        worker([])
+
+
+@pytest.mark.parametrize("name", ["json", "json:", ":choose", "no_such_module:choose", "json:no_such", "json:dumps.x"])
+def test_a_name_that_cannot_be_imported_is_refused(name: str) -> None:
+    with pytest.raises(ChooserError, match=name):
+        Chooser.of(name)
+
+
+def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: Path) -> None:
+    release = release_of(space, tmp_path, corpus(9, 5, 40))
+    out = str(tmp_path / "out")
+    with pytest.raises(ChooserError, match="lambda"):
+        denoise(release, out, space=space, chooser=lambda batch: [], engine=Local(2))
+    with pytest.raises(ChooserError):
+        denoise(release, out, space=space, chooser=3)  # type: ignore[arg-type]
+    with pytest.raises(BadValueError):
+        denoise(release, out, space=space, candidates=0)
+    with pytest.raises(MismatchError):
+        denoise(release, out, space=space, model=model, candidates=3, search=Search())
+    with refused("missing-setting"):
+        denoise(release, out, space=space)
+    assert not Path(out).exists()

@@ -1,0 +1,228 @@
+"""The ladder of readers: its figures are those of enumeration, and no reader of the model's text is above its top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import corpusveil as cv
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.language.context_risk import WORDS, ids_in, public_text
+from corpusveil.language.fixed import ONE
+from corpusveil.language.ladder import BY_MODEL, PLACES, STEPS, Ladder, reader_ladder
+from corpusveil.language.model import LanguageModel
+from corpusveil.mechanisms import Mechanism
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
+from tests.calls import refused
+from tests.evaluation.statistics.test_kneser_ney import WORDS as SAID
+from tests.evaluation.statistics.test_kneser_ney import corpus
+
+KEPT = cv.TextPolicy(stop_words="keep")
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    """Return a model of 40 words, of which the two most frequent are stop words."""
+    return KneserNey.of_texts([text.replace("aa", "the").replace("ab", "of") for text in corpus(800, 1, 40)]).model
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    """Return a space that lacks some words of the model."""
+    words = ["the", "of", *SAID[2:30]]
+    counts = (1000 / np.arange(1, len(words) + 1)).astype(int)
+    vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)
+    return cv.build_space(Vectors(words, vectors), counts=counts)
+
+
+def posteriors(mechanism: Mechanism, model: LanguageModel, count: int) -> npt.NDArray[np.float64]:
+    """Return what a reader of all other words expects at places of the model's text, [count, V]: whole runs, scored.
+
+    By the probability of the run with each word in the place, and nothing that the ladder computes.
+    """
+    text, ids = public_text(mechanism, model), ids_in(mechanism.space, model)
+    known = np.flatnonzero(text.truth >= 0)
+    out = np.zeros((count, len(mechanism.space)))
+    for row, place in enumerate(known[np.arange(count) * known.size // count]):
+        begin = place // WORDS * WORDS
+        run = np.repeat(text.said[None, begin : begin + WORDS], len(model), axis=0)
+        run[:, place - begin] = np.arange(len(model))
+        logs = np.zeros(len(model))
+        for t in range(WORDS):
+            last = run[:, t - 1] if t >= 1 else np.full(len(model), model.unknown)
+            before = run[:, t - 2] if t >= 2 else np.full(len(model), model.unknown)
+            before = np.where(last == model.unknown, model.unknown, before)
+            at_start = last == model.unknown
+            padded = [np.where(some == model.unknown, -1, some).astype(np.int32) for some in (before, last)]
+            said = model.score(*padded, run[:, t])
+            logs += np.where(at_start, model.arrays.start[run[:, t]], said) / ONE
+        shares = np.exp(logs - logs.max()) * (ids[:-1] >= 0)
+        out[row, ids[:-1][ids[:-1] >= 0]] = shares[ids[:-1] >= 0] / shares.sum()
+    return out
+
+
+def guessed(m: Any, law: Any, weights: Any, kept: Any) -> float:
+    """Return the share that a reader guesses who expects m, float64 [N, V]; ``kept`` words are seen."""
+    replaced = (m * weights * ~kept)[:, :, None] * law
+    return float((replaced.max(axis=1).sum() + (m * weights * kept).sum()) / (m * weights).sum())
+
+
+def rung(ladder: Ladder, begins: str) -> Any:
+    return next(each for each in ladder.rungs if each.reader.startswith(begins))
+
+
+def sharpened(m: npt.NDArray[np.float64], bits: float | None) -> npt.NDArray[np.float64]:
+    """Return m^beta / Z at the beta where this many bits of entropy remain."""
+    low, high = 1.0, 1.0 if bits is None else 50.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if bits is not None and entropy(power(m, middle)) > bits else (low, middle)
+    return power(m, low)
+
+
+def power(m: npt.NDArray[np.float64], beta: float) -> npt.NDArray[np.float64]:
+    return np.asarray(m**beta / (m**beta).sum(axis=1, keepdims=True))
+
+
+def entropy(m: npt.NDArray[np.float64]) -> float:
+    return float(-(m * np.log2(np.maximum(m, 1e-300))).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatize", "keep"])
+@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 0.7), ("santext", 5.0)])
+def test_informed_readers_are_those_of_enumeration(
+    space: Space, model: LanguageModel, name: str, epsilon: float, policy: cv.TextPolicy
+) -> None:
+    """Whole runs are scored with every word in the place; then every output is weighed, and the dial solved anew."""
+    mechanism = cv.mechanism(name, space)
+    ladder = reader_ladder(mechanism, epsilon, model, policy=policy)
+    m = posteriors(mechanism, model, PLACES if name == "ring-geometric" else PLACES // 2)
+    law, weights = mechanism.distributions(np.arange(len(space)), epsilon), cv.content_weights(space)
+    kept = np.isin(space.vocabulary.words, ["the", "of"]) & (policy.stop_words == "keep")
+    assert f"({entropy(m):.1f} bits of doubt)" in ladder.rungs[3].reader
+    for reader, left in (
+        ("knows all other original words", None),
+        ("knows all other words, and text so well that 2 bits", 2.0),
+    ):
+        figures = rung(ladder, reader)
+        of = (figures.every, figures.content), figures.errors, (np.ones(len(space)), weights)
+        for share, error, weight in zip(*of, strict=True):
+            assert 0 < error < 0.02
+            assert share == pytest.approx(guessed(sharpened(m, left), law, weight, kept), abs=4 * error)
+            for wrong in (
+                np.full_like(law, 1 / len(space)),
+                mechanism.distributions(np.arange(len(space)), 2 * epsilon),
+            ):
+                assert abs(share - guessed(sharpened(m, left), wrong, weight, kept)) > 4 * error, "it would be noticed"
+
+
+def test_each_reader_guesses_more_than_the_one_before(space: Space, model: LanguageModel) -> None:
+    for epsilon in (0.3, 1.0):
+        ladder = reader_ladder(cv.RingGeometric(space), epsilon, model)
+        unchanged, by_word, by_model, others, *more = ladder.rungs
+        pairs, (dial,) = more[:4], more[4:]  # this model leaves less than 3 bits
+        assert unchanged.every <= by_word.every <= by_model.every <= others.every + 3 * others.errors[0]
+        assert by_word.content <= by_model.content <= others.content + 3 * others.errors[1]
+        assert others.every < dial.every
+        assert [each.every for each in pairs] == sorted(each.every for each in pairs)
+
+
+def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: LanguageModel) -> None:
+    """Not even the one who sums over all originals of all released words of a run, where the search sums few.
+
+    A bound that forgets the context, put in the place of the upper side, is caught as too low.
+    """
+    mechanism, epsilon = cv.RingGeometric(space), 0.7
+    text, ids = public_text(mechanism, model), ids_in(space, model)
+    runs = text.truth.reshape(-1, WORDS)
+    runs, said = runs[(runs >= 0).all(axis=1)], text.said.reshape(-1, WORDS)[(runs >= 0).all(axis=1)]
+    assert len(runs) > 300
+    words = np.flatnonzero(ids[:-1] >= 0).astype(np.int32)
+    law = mechanism.distributions(ids[words], epsilon)[:, ids[words]]
+    rng = np.random.default_rng(0)
+    at = np.searchsorted(words, said)
+    released = np.array([[rng.choice(words.size, p=law[w] / law[w].sum()) for w in run] for run in at])
+    size = words.size
+    u, v = (
+        words[axis.ravel()].astype(np.int32) for axis in np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    )
+    third = np.exp(model.log_probabilities(np.stack([u, v], axis=1), words)).reshape(size, size, size)
+    second = np.exp(model.log_probabilities(np.stack([np.full(size, -1), words], axis=1), words))
+    first = np.exp(model.arrays.start[words] / ONE)
+    right = 0
+    for run, out in zip(at, released, strict=True):  # forward and backward over states of two words
+        forward = [first[:, None] * law[:, out[0], None] * second * law[:, out[1]]]
+        for t in range(2, WORDS):
+            forward.append(np.einsum("uv,uvw->vw", forward[-1], third) * law[:, out[t]])
+            forward[-1] /= forward[-1].sum()
+        after = np.ones((size, size))
+        for t in range(WORDS - 1, 0, -1):
+            states = forward[t - 1] * after
+            right += int(states.sum(axis=0).argmax() == run[t]) + (
+                int(states.sum(axis=1).argmax() == run[0]) if t == 1 else 0
+            )
+            after = np.einsum("uvw,w,vw->uv", third, law[:, out[t]], after)
+            after /= after.max()
+    share, error = right / at.size, 0.5 / at.size**0.5
+    ladder = reader_ladder(mechanism, epsilon, model, dial=False)
+    others = rung(ladder, "knows all other")
+    assert share > rung(ladder, "guesses word by word").every + 4 * error
+    assert share <= others.every + 3 * (error + others.errors[0])
+
+
+class TestTwoWords:
+    def test_on_a_ring_they_are_told_apart_as_computed_by_hand(self) -> None:
+        """The untruncated geometric, k steps apart: figures of mechanisms.md, and (1 + tanh(1/2)) / 2 for one step."""
+        words = [f"w{number}" for number in range(400)]
+        space = cv.build_space(Vectors(words, np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)))
+        for epsilon, expected in ((1.0, (0.73, 0.82, 0.93, 0.99)), (0.25, (0.56, 0.61, 0.70, 0.82))):
+            rungs = reader_ladder(cv.RingGeometric(space), epsilon).rungs[4 : 4 + len(STEPS)]
+            assert [each.figure for each in rungs] == ["exact"] * 4
+            for each, figure in zip(rungs, expected, strict=True):
+                assert each.every == each.content == pytest.approx(figure, abs=0.006)
+            assert rungs[0].every == pytest.approx((1 + np.tanh(epsilon / 2)) / 2, abs=0.003)
+
+    def test_where_pairs_differ_it_is_their_mean(self, space: Space) -> None:
+        mechanism = cv.mechanism("santext", space)
+        nearest = reader_ladder(mechanism, 5.0).rungs[4]
+        assert nearest.figure == "mean of pairs"
+        law = mechanism.distributions(np.arange(len(space)), 5.0)
+        every = [
+            0.5 + np.abs(law[w] - law[np.argsort(mechanism.distances(w, 5.0), kind="stable")[1]]).sum() / 4
+            for w in range(len(space))
+        ]
+        assert min(every) < nearest.every < max(every)
+
+    def test_what_has_no_law_or_no_distance_says_so(self, space: Space, model: LanguageModel) -> None:
+        sampled = reader_ladder(cv.mechanism("cmp", space), 5.0, model)
+        assert {each.figure for each in sampled.rungs[3:]} == {"no exact law"}
+        assert sampled.rungs[0].figure == "estimated"
+        assert "no distance" in reader_ladder(cv.mechanism("vickrey-cmp-excluding", space), 5.0).rungs[4].figure
+
+
+class TestItSays:
+    def test_which_rungs_need_a_model(self, space: Space) -> None:
+        ladder = reader_ladder(cv.RingGeometric(space), 1.0)
+        assert [each.every is None for each in ladder.rungs] == [False, False, True, True, *[False] * 4, *[True] * 4]
+        assert ladder.rungs[2].reader == BY_MODEL
+        assert "needs a public language model" in str(ladder)
+        assert "e^(1 d)" in str(ladder)
+
+    def test_at_most_only_of_the_upper_side(self, space: Space, model: LanguageModel) -> None:
+        ladder = reader_ladder(cv.RingGeometric(space), 1.0, model)
+        assert [each.reader for each in ladder.rungs if "at most" in each.figure] == [ladder.rungs[3].reader]
+
+    def test_the_same_each_time(self, space: Space, model: LanguageModel) -> None:
+        first = reader_ladder(cv.RingGeometric(space), 1.0, model)
+        public_text.cache_clear()
+        assert reader_ladder(cv.RingGeometric(space), 1.0, model) == first
+
+    def test_what_cannot_be_computed(self, space: Space) -> None:
+        with refused("wrong-type", "cv.mechanism"):
+            reader_ladder(space, 1.0)  # type: ignore[arg-type]
+        with refused("wrong-value", "epsilon"):
+            reader_ladder(cv.RingGeometric(space), -1.0)
