@@ -1,15 +1,19 @@
-"""The space, the counts and the model on which mechanisms are compared at equal risk from context.
+"""The spaces, the counts and the model on which mechanisms are compared at equal risk, and how recovery is counted.
 
-Epsilon is what ``--risk`` chooses for a reader who uses context, so the figures are the product's.
+Epsilon is what ``--risk`` chooses, so the figures are the product's.
 """
 
 import functools
+import math
+from collections.abc import Container, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.evaluation.terms import joint_terms
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
@@ -39,15 +43,43 @@ def counted() -> str:
 
 
 @functools.cache
-def space(balance: float, order: str, words: int) -> Space:
+def space(balance: float, order: str, words: int, spacing: float = 0.0) -> Space:
     """Return the space of the most frequent words that a reader finds again, 0 for all of them."""
-    folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}"
+    spaced = f"-{spacing:g}" if spacing else ""
+    folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}{spaced}"
     if not is_artifact(str(folder)):
         vectors = cv.read_vectors(inputs.vectors())
         counts = read_counts(counted(), Vocabulary.from_words(vectors.words))
         order_of = np.argsort(-counts, kind="stable").tolist()
         only = [word for row in order_of if (word := vectors.words[row]).isalpha() and word.islower()]
-        cv.build_space(vectors, counts=counts, order=order, balance=balance, only=only[: words or None]).save(
+        more = {"spacing": spacing} if spacing else {}
+        cv.build_space(vectors, counts=counts, order=order, balance=balance, only=only[: words or None], **more).save(
             str(folder)
         )
     return cv.load_space(str(folder))
+
+
+def right_words(
+    originals: Sequence[str], guesses: Sequence[str], among: Container[str]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return of each original how many of its words ``among`` some are right in the guess, and how many it has.
+
+    Words are paired by position; a text whose number of words differs counts for nothing.
+    """
+    vocabulary, (before, after) = joint_terms(originals, guesses)
+    wanted = np.array([word in among for word in vocabulary.words], dtype=np.bool_)
+    words, others = before.words(), after.words()
+    paired = np.diff(words.offsets) == np.diff(others.offsets)
+    first = words.only(np.repeat(paired, np.diff(words.offsets)))
+    second = others.only(np.repeat(paired, np.diff(others.offsets)))
+    counts = wanted[first.ids]
+    texts = first.texts()
+    right = np.bincount(texts, counts & (first.ids == second.ids), len(first))
+    return right.astype(np.int64), np.bincount(texts, counts, len(first)).astype(np.int64)
+
+
+def share(right: npt.NDArray[np.int64], of: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """Return the share of all words, and its standard error, for independent texts."""
+    found = float(right.sum() / of.sum())
+    spread = float(((right - found * of) ** 2).sum()) * of.size / (of.size - 1)
+    return found, math.sqrt(spread) / float(of.sum())

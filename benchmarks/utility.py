@@ -1,14 +1,14 @@
-"""Every mechanism at equal contextual risk: as published, balanced, denoised; utility, and what attackers learn.
+"""Every mechanism at equal content risk: as published, ours in presets, denoised; utility, and what attackers learn.
 
-    python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...]
+    python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...] [--kept]
 
-Epsilon is what ``--risk`` chooses for a reader who uses context; then the task sets are released under five keys,
-denoised, and measured. Each cell is kept in the work folder, so that a run resumes where the last one stopped.
-``--quick``, the default: the 12,000 most frequent words and some rows of each set; ``--full``: all words and more rows.
+Epsilon is what ``--risk-of content-context`` chooses, for all mechanisms alike; then the texts are released under
+several keys, denoised, and measured. Epsilons and cells are kept in the work folder, so that a run resumes where the
+last one stopped. ``--quick``, the default: the 12,000 most frequent words and some rows of each set; ``--full``: all
+words and more rows.
 """
 
 import argparse
-import datetime as dt
 import functools
 import hashlib
 import itertools
@@ -17,208 +17,313 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy import stats
 
 import corpusveil as cv
 from benchmarks import contextual, inputs
-from benchmarks.equal_risk import FILE, OURS, EqualRisk, EqualRiskPoint
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import UserError
-from corpusveil.evaluation.statistics.changed_words import changed_share
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.similarity import cosine
-from corpusveil.evaluation.terms import count_words
-from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
-from corpusveil.evaluation.utility.text_classifiers import Remembered, Tfidf
-from corpusveil.evaluation.utility.training_modes import MODES, Mode, baselines, train_and_test
+from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
+from corpusveil.evaluation.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
+from corpusveil.evaluation.utility.training_modes import MODES, baselines, train_and_test
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage import formats
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.rows import Columns
 
 KEYS = 5
-RISKS = (0.3, 0.5, 0.7, 0.9)
+RISKS = (0.5, 0.3, 0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a space is made, and how stop words are treated."""
+
+    balance: float = contextual.BALANCE
+    order: str = "improved"
+    spacing: float = 0.0
+    stop_words: Any = "privatize"
+
+    def space(self, words: int) -> Space:
+        return contextual.space(self.balance, self.order, words, self.spacing)
+
+    @property
+    def policy(self) -> cv.TextPolicy:
+        return cv.TextPolicy(stop_words=self.stop_words)
+
+
+WAYS = {
+    "plain": Way(0.0, "greedy"),
+    "balanced": Way(),
+    "spaced .25": Way(spacing=0.25),
+    "spaced .5": Way(spacing=0.5),
+    "spaced .75": Way(spacing=0.75),
+    "kept": Way(stop_words="keep"),
+    "kept, spaced .5": Way(spacing=0.5, stop_words="keep"),
+}
+"""Published mechanisms are measured on the plain space, ours on all others."""
+OURS = "ring-geometric"
 PUBLISHED = (
+    "santext",
+    "vickrey-cmp",
+    "cmp",
     "diffractor-geometric",
-    "diffractor-exponential",
     "custext",
     "custext-per-word",
-    "santext",
     "tem",
-    "truncated-gumbel",
     "syntf",
-    "cmp",
     "mahalanobis",
-    "vickrey-cmp",
     "vickrey-mahalanobis",
+    "diffractor-exponential",
+    "truncated-gumbel",
 )
-SPACES = {"plain": (0.0, "greedy"), "balanced": (contextual.BALANCE, "improved")}
+TASKS = {
+    "sst2": ("SST-2", ("label",)),
+    "ag_news": ("AG News", ("label",)),
+    "blog_authors": ("blogs", ("author", "gender")),
+    "blog_gender": ("other authors' blogs", ("label",)),
+    "rte": ("RTE", ()),
+    "imdb": ("film reviews", ()),
+}
+"""Titles and labels. RTE has pairs, and no label that a classifier of words can learn; the film reviews are those of
+the shard that no model has read."""
 SIZES = {
-    "quick": {"sst2": (1000, 500), "ag_news": (500, 400), "blog_gender": (500, 400)},
-    "full": {"sst2": (6000, 872), "ag_news": (4000, 2000), "blog_gender": (4105, 852)},
+    "quick": {
+        "sst2": (2000, 872),
+        "ag_news": (700, 700),
+        "blog_authors": (1000, 450),
+        "blog_gender": (1500, 852),
+        "rte": (0, 277),
+        "imdb": (0, 300),
+    },
+    "full": {
+        "sst2": (6000, 872),
+        "ag_news": (4000, 2000),
+        "blog_authors": (2100, 450),
+        "blog_gender": (4105, 852),
+        "rte": (2490, 277),
+        "imdb": (0, 1500),
+    },
 }
 """Rows to train on and to test on."""
 BEGINNING = {"quick": 60, "full": 0}
 """The most words of a text, 0 for all; blogs are long."""
 WORDS = {"quick": 12_000, "full": 0}
 """The most frequent words, which are the space; 0: all."""
-TASK_NAMES = {"sst2": "SST-2", "ag_news": "AG News", "blog_gender": "blogs"}
-FIGURES = ("unchanged", "similarity", "weighted", "perplexity", "distinct", *MODES)
 WEIGHT = 1e-3
 """Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
 SIMILAR_BY = "GloVe vectors, 25 dimensions"
 ERRORS = 2.0
-CHART = inputs.ROOT / "docs" / "equal-risk.svg"
-
-MODEL = Tfidf(words=1)
 Values = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Linear:
+    """TF-IDF of words and a linear support vector machine: as good as logistic regression, and fast for 50 authors."""
+
+    name: str = "tfidf, linear svm"
+    seeded: bool = False
+
+    def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.svm import LinearSVC
+
+        fitted = make_pipeline(
+            TfidfVectorizer(sublinear_tf=True, token_pattern=WORD_PATTERN), LinearSVC(random_state=seed)
+        ).fit(train.texts, train.labels)
+        return lambda task: [str(label) for label in fitted.predict(task.texts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Texts, and for each label the task to learn it; the last ``pairs`` texts are the second of pairs."""
+
+    texts: list[str]
+    labels: dict[str, LabelledTexts]
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A mechanism in a space at a risk, on a task: figures by key, of texts as drawn and denoised."""
+    """A mechanism in a way at a risk, on a task: figures by key, of texts as drawn and denoised."""
 
     task: str
     mechanism: str
-    space: str
+    way: str
     risk: float
     epsilon: float
-    nats: float
+    nats: float | None
     measured: float
     drawn: Values
     denoised: Values
 
 
 def run(arguments: Sequence[str] = ()) -> list[Table]:
-    asked = _asked(arguments)
-    size = "full" if asked.full else "quick"
-    began = time.perf_counter()
-    found = functools.partial(kept, size) if asked.kept else functools.partial(measure, size)
-    cells = [cell for risk in asked.risk for cell in found(risk, asked.task, asked.mechanism, asked.space)]
-    tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
-    tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
-    if asked.chart:
-        shown = equal_risk(size, asked.task[0], cells)
-        FILE.write_text(shown.as_json(), encoding="utf-8")
-        CHART.write_text(shown.chart(), encoding="utf-8")
-    return tables
-
-
-def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks utility")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", action="store_true")
     sizes.add_argument("--full", action="store_true")
     parser.add_argument("--risk", type=float, nargs="+", default=RISKS)
-    parser.add_argument("--task", nargs="+", choices=TASK_NAMES, default=list(TASK_NAMES))
-    parser.add_argument("--mechanism", nargs="+", choices=(*OURS, *PUBLISHED), default=(*OURS, *PUBLISHED))
-    parser.add_argument("--space", nargs="+", choices=SPACES, default=list(SPACES))
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--mechanism", nargs="+", choices=(OURS, *PUBLISHED), default=(OURS, *PUBLISHED))
+    parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
-    parser.add_argument("--chart", action="store_true", help=f"write {CHART.name} and {FILE.name} of the first task")
-    return parser.parse_args(list(arguments))
-
-
-def measure(
-    size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str], spaces: Sequence[str]
-) -> list[Cell]:
-    """Return all cells of a risk, except those without an epsilon."""
-    shared = inputs.data()
-    if shared is None or not all((shared / "tasks" / f"{name}.parquet").is_file() for name in tasks):
+    asked = parser.parse_args(list(arguments))
+    size = "full" if asked.full else "quick"
+    if (shared := inputs.data()) is None or not (shared / "tasks").is_dir():
         raise Skipped("the shared data and its task sets are not on this machine.")
-    cells = []
-    for name in mechanisms:
-        for kind in spaces:
-            space = contextual.space(*SPACES[kind], WORDS[size])
-            mechanism = cv.mechanism(name, space)
-            try:
-                chosen = cv.epsilon_for_risk(mechanism, risk, of="context", model=contextual.model())
-            except UserError as reason:
-                print(f"  {name}, {kind}: {reason}", flush=True)
-                continue
-            for task in tasks:
-                path = _path(size, task, name, kind, risk)
-                if not path.exists():
-                    path.parent.mkdir(exist_ok=True)
-                    drawn, denoised = measured(subset(shared, task, size), mechanism, chosen.epsilon)
-                    nats = math.nan if chosen.plain_ldp is None else chosen.plain_ldp
-                    cell = Cell(task, name, kind, risk, chosen.epsilon, nats, chosen.measured, drawn, denoised)
-                    path.write_bytes(orjson.dumps(cell))
-                    print(f"  {path.stem}", flush=True)
-                cells.append(_read(path))
-    return cells
+    began, cells = time.perf_counter(), []
+    for risk, name, way in itertools.product(asked.risk, asked.mechanism, asked.way):
+        if (way == "plain") == (name != OURS):
+            cells += [cell for task in asked.task if (cell := measured(size, task, name, way, risk, asked))]
+    tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
+    tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
+    return tables
 
 
-def kept(size: str, risk: float, tasks: Sequence[str], mechanisms: Sequence[str], spaces: Sequence[str]) -> list[Cell]:
-    """Return the cells of a risk that were measured before."""
-    paths = [_path(size, *at, risk) for at in itertools.product(tasks, mechanisms, spaces)]
-    return [_read(path) for path in paths if path.exists()]
+@functools.lru_cache(maxsize=2)
+def mechanism(name: str, way: str, size: str) -> Mechanism:
+    return cv.mechanism(name, WAYS[way].space(WORDS[size]))
 
 
-def _path(size: str, task: str, mechanism: str, kind: str, risk: float) -> Path:
-    return inputs.work() / "utility-cells" / f"{size}-{task}-{mechanism}-{kind}-{risk:g}.json"
+def epsilon_of(size: str, name: str, way: str, risk: float) -> dict[str, Any]:
+    """Return what ``--risk`` chooses, or why it chooses nothing."""
+    path = inputs.work() / "utility-epsilons" / f"{size}-{name}-{way}-{risk:g}.json"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        try:
+            chosen = cv.epsilon_for_risk(
+                mechanism(name, way, size), risk, of="content-context", model=contextual.model(),
+                policy=WAYS[way].policy,
+            )  # fmt: skip
+            fields = {"epsilon": chosen.epsilon, "nats": chosen.plain_ldp, "measured": chosen.measured}
+        except UserError as reason:
+            fields = {"refused": str(reason)}
+        path.write_bytes(orjson.dumps(fields))
+        print(f"  {path.stem}: {fields}", flush=True)
+    return dict(json.loads(path.read_bytes()))
 
 
-def _read(path: Path) -> Cell:
-    found = json.loads(path.read_bytes())
-    return Cell(**{**found, "nats": math.nan if found["nats"] is None else found["nats"]})
+def measured(size: str, task: str, name: str, way: str, risk: float, asked: argparse.Namespace) -> Cell | None:
+    """Return a cell; None without an epsilon of this risk, or where only what was kept is asked for."""
+    path = inputs.work() / "utility-cells" / f"{size}-{task}-{name}-{way}-{risk:g}.json"
+    if not path.exists():
+        if asked.kept or "refused" in (chosen := epsilon_of(size, name, way, risk)):
+            return None
+        path.parent.mkdir(exist_ok=True)
+        law, sample = mechanism(name, way, size), sampled(task, size)
+        drawn, denoised = values_of(sample, task, law, WAYS[way].policy, chosen["epsilon"], asked.keys)
+        path.write_bytes(orjson.dumps(Cell(task, name, way, risk, **chosen, drawn=drawn, denoised=denoised)))
+        print(f"  {path.stem}", flush=True)
+    return Cell(**json.loads(path.read_bytes()))
 
 
-def subset(shared: Path, name: str, size: str) -> LabelledTexts:
+@functools.cache
+def sampled(name: str, size: str) -> Sample:
     """Return some rows to train on and to test on, drawn by a fixed seed."""
-    task = read_task(str(shared / "tasks" / f"{name}.parquet"), split="split", name=name)
+    shared, (train, test) = inputs.data(), SIZES[size][name]
+    assert shared is not None
     rng = np.random.default_rng(0)
-    parts = zip(task.train_and_test(0), SIZES[size][name], strict=True)
-    some = task.take(np.concatenate([np.sort(rng.permutation(rows)[:most]) for rows, most in parts]))
-    return some.with_texts([" ".join(text.split()[: BEGINNING[size] or None]) for text in some.texts])
 
+    def begun(texts: Sequence[str]) -> list[str]:
+        return [" ".join(text.split()[: BEGINNING[size] or None]) for text in texts]
 
-def measured(task: LabelledTexts, mechanism: Mechanism, epsilon: float) -> tuple[Values, Values]:
-    """Release a task under each key, denoise it, and measure both."""
-    drawn: Values = {name: [] for name in FIGURES}
-    denoised: Values = {name: [] for name in FIGURES}
-    policy, budget = cv.TextPolicy(), cv.Budget(epsilon)
-    denoiser = Denoiser(mechanism, budget, policy, contextual.model(), Search(margin=MARGIN))
-    originals = Remembered(MODEL, most=1)
-    for key in range(KEYS):
-        secret = cv.Key(hashlib.sha256(f"benchmark {key}".encode()).digest())
-        release = cv.Release(mechanism, budget, policy, secret, accept_no_guarantee=True)
-        texts = cv.privatize(list(task.texts), release, cv.RowNumbers(task.name))
-        readable, _ = denoiser.privatize(pa.array(texts), [], "text")
-        for values, some in ((drawn, texts), (denoised, readable.to_pylist())):
-            for name, value in figures(task, some, mechanism.space, originals).items():
-                values[name].append(value)
-    return drawn, denoised
-
-
-def figures(task: LabelledTexts, texts: Sequence[str], space: Space, originals: Remembered) -> dict[str, float]:
-    known = changed_share(task.texts, texts, space.vocabulary)
-    train, test = task.train_and_test(0)
-    private, fitted = task.with_texts(texts), Remembered(MODEL, most=1)
-    versions = {"original": (task, originals), "private": (private, fitted)}
-
-    def accuracy(mode: Mode) -> float:
-        source, target = mode.split("-")
-        version, model = versions[source]
-        return train_and_test(version.take(train), versions[target][0].take(test), model).accuracy
-
-    return {
-        "unchanged": 1 - known.share,
-        "similarity": float(np.mean(cosine(task.texts, texts, independent(False)))),
-        "weighted": float(np.mean(cosine(task.texts, texts, independent(True)))),
-        "perplexity": reader().perplexity(texts).value,
-        "distinct": float(len(count_words(texts)[0])),
-        **{mode: accuracy(mode) for mode in MODES},
+    if name == "imdb":
+        texts = held_out("imdb")
+        return Sample(begun([texts[at] for at in np.sort(rng.permutation(len(texts))[:test])]), {})
+    rows = pq.read_table(shared / "tasks" / f"{name}.parquet")  # type: ignore[no-untyped-call]
+    parts = np.array(rows["split"].to_pylist())
+    last = "test" if "test" in parts else "dev"
+    some = [np.sort(rng.permutation(np.flatnonzero(parts == part))[:most]) for part, most in
+            (("train", train), (last, test))]  # fmt: skip
+    rows, split = rows.take(np.concatenate(some)), ["train"] * some[0].size + ["test"] * some[1].size
+    texts, pairs = begun(rows["text"].to_pylist()), begun(rows["text2"].to_pylist()) if name == "rte" else []
+    labels = {
+        label: LabelledTexts(texts, [str(value) for value in rows[label].to_pylist()], None, name, split)
+        for label in TASKS[name][1]
     }
+    return Sample([*texts, *pairs], labels, len(pairs))
+
+
+@functools.cache
+def held_out(source: str) -> list[str]:
+    """Return the texts of the last shard, which no model has read, whose address names a source."""
+    url = inputs.shards()[-1]
+    batches = formats.find(formats.form_of(url)).batches
+    texts: list[str] = []
+    with open(url, "rb") as file:
+        for batch in batches(file, url, Columns("text", None, ("url",))):
+            addresses = batch.kept[0].to_pylist()
+            texts += [text for text, at in zip(batch.texts.to_pylist(), addresses, strict=True) if source in at]
+    return texts
+
+
+def values_of(
+    sample: Sample, task: str, law: Mechanism, policy: cv.TextPolicy, epsilon: float, keys: int
+) -> tuple[Values, Values]:
+    """Release texts under each key, denoise them, and measure both."""
+    both: tuple[Values, Values] = ({}, {})
+    budget = cv.Budget(epsilon)
+    denoiser = Denoiser(law, budget, policy, contextual.model(), Search(margin=MARGIN))
+    originals = {label: Remembered(Linear(), most=1) for label in sample.labels}
+    for key in range(keys):
+        secret = cv.Key(hashlib.sha256(f"benchmark {key}".encode()).digest())
+        release = cv.Release(law, budget, policy, secret, accept_no_guarantee=True)
+        texts = cv.privatize(sample.texts, release, cv.RowNumbers(task))
+        readable, _ = denoiser.privatize(pa.array(texts), [], "text")
+        for values, some in zip(both, (texts, readable.to_pylist()), strict=True):
+            for name, value in figures(sample, some, law.space, originals).items():
+                values.setdefault(name, []).append(value)
+    return both
+
+
+def figures(sample: Sample, texts: list[str], space: Space, originals: dict[str, Remembered]) -> dict[str, float]:
+    """Return the figures of private texts."""
+    out = {
+        "content": contextual.share(*contextual.right_words(sample.texts, texts, content_words(space)))[0],
+        "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
+        "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
+        "perplexity": reader().perplexity(texts).value,
+    }
+    if sample.pairs:
+        pairs = [alike(some, sample.pairs) for some in (sample.texts, texts)]
+        out["STS"] = float(stats.spearmanr(*pairs).statistic)
+    for label, task in sample.labels.items():
+        train, test = task.train_and_test(0)
+        private, fitted = task.with_texts(texts), Remembered(Linear(), most=1)
+        versions = {"original": (task, originals[label]), "private": (private, fitted)}
+        for mode in MODES:
+            (source, model), (target, _) = (versions[name] for name in mode.split("-"))
+            out[f"{label}, {mode}"] = train_and_test(source.take(train), target.take(test), model).accuracy
+    return out
+
+
+def alike(texts: list[str], pairs: int) -> Any:
+    """Return the similarity of the two texts of each pair; float64."""
+    return cosine(texts[:-pairs], texts[-pairs:], independent(True))
+
+
+@functools.lru_cache(maxsize=2)
+def content_words(space: Space) -> frozenset[str]:
+    return frozenset(itertools.compress(space.vocabulary.words, content_weights(space)))
 
 
 @functools.cache
@@ -246,89 +351,52 @@ def reader() -> KneserNey:
 
 
 def table(size: str, task: str, risk: float, cells: Sequence[Cell]) -> Table:
-    """Return a row for each mechanism, space, and text as drawn or denoised."""
-    shared = inputs.data()
-    assert shared is not None
-    data = subset(shared, task, size)
-    whole = baselines(data, MODEL, [0])[0]
-    perplexity, distinct = reader().perplexity(data.texts).value, len(count_words(data.texts)[0])
-    rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
-    told = Table(
-        f"{TASK_NAMES[task]} at contextual risk {risk:g}, {KEYS} keys; mean ± half of the 95 % interval",
-        (
-            "mechanism",
-            "space",
-            "text",
-            "ε",
-            "nats",
-            "unchanged",
-            "similarity",
-            "weighted",
-            "perplexity",
-            "distinct words",
-            *MODES,
-        ),
-    )
+    """Return a row for each mechanism, way, and text as drawn or denoised."""
+    title, sample = TASKS[task][0], sampled(task, size)
     some = [cell for cell in cells if cell.task == task and cell.risk == risk]
+    names = list(some[0].drawn) if some else []
+    columns = ("mechanism", "way", "text", "ε", "nats", "risk", *names)
+    shown = Table(f"{title} at content risk {risk:g} from context; mean ± half of the 95 % interval", columns)
     for cell in some:
         for text, values in (("drawn", cell.drawn), ("denoised", cell.denoised)):
-            shown = [interval(values[name], 0 if name in ("perplexity", "distinct") else 3) for name in FIGURES]
-            told.rows.append((cell.mechanism, cell.space, text, cell.epsilon, cell.nats, *shown))
-    targets(told, some)
+            intervals = [interval(values[name], 0 if name == "perplexity" else 3) for name in names]
+            nats = math.nan if cell.nats is None else cell.nats
+            shown.rows.append((cell.mechanism, cell.way, text, cell.epsilon, nats, cell.measured, *intervals))
+    targets(shown, some)
+    for label, labelled in sample.labels.items():
+        whole = baselines(labelled, Linear(), [0])[0]
+        shown.notes.append(f"{label}, original text: {whole.accuracy:.3f}; constant: {whole.floor_accuracy:.3f}.")
     words = f"the {WORDS[size]:,} most frequent words of MiniLM's" if WORDS[size] else "all words of MiniLM's"
-    original = f"accuracy {whole.accuracy:.3f}, constant {whole.floor_accuracy:.3f}, perplexity {perplexity:,.0f}"
-    original += f", {distinct:,} distinct words"
-    similar = f"{independent(False).label}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share)"
-    beginning = f", the first {BEGINNING[size]} words of each" if BEGINNING[size] else ""
-    told.notes += [
-        f"Space: {words}. Rows trained and tested on: {rows}{beginning}. Classifier: TF-IDF of words.",
-        f"Original text: {original}.",
-        f"Similarity: {similar}. Perplexity: of another shard than the denoiser's model.",
-        "Unchanged: of the words that the space has. Of denoised text it is what the contextual attacker reads.",
+    rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
+    shown.notes += [
+        f"Space: {words}. Rows to train and to test on: {rows}, of each at most {BEGINNING[size] or 'all'} words.",
+        f"Perplexity of the original: {reader().perplexity(sample.texts).value:,.0f}, by another shard's model.",
+        f"Similarity: averaged {SIMILAR_BY}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share).",
+        "STS: rank correlation of the similarities of pairs with those of the originals.",
+        "Content: content words of the space that are right; denoised: what the contextual attacker reads.",
+        "Of authors and gender, original-private is the static attacker, private-private the adaptive one.",
     ]
-    if task == "blog_gender":
-        told.notes.append(
-            "The label is the writer's gender: original-private is the static attacker, private-private the adaptive "
-            "one; in rows of denoised text they denoise first."
-        )
-    return told
+    return shown
 
 
 def interval(values: Sequence[float], digits: int = 3) -> str:
+    if len(values) < 2:
+        return f"{values[0]:,.{digits}f}"
     half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return f"{np.mean(values):,.{digits}f} ± {half:.{digits}f}"
 
 
-def targets(told: Table, cells: Sequence[Cell]) -> None:
-    """Check that ours, balanced and denoised, is above every mechanism as published, by two standard errors."""
-    for ours in (cell for cell in cells if cell.mechanism in OURS and cell.space == "balanced"):
-        for other in (cell for cell in cells if cell.mechanism in PUBLISHED and cell.space == "plain"):
-            for name in ("similarity", "weighted", "private-original"):
-                first, second = ours.denoised[name], other.drawn[name]
-                error = math.sqrt((np.var(first, ddof=1) + np.var(second, ddof=1)) / len(first))
+def targets(shown: Table, cells: Sequence[Cell]) -> None:
+    """Check that ours, denoised, is above every mechanism as published, by two standard errors."""
+    published = [cell for cell in cells if cell.mechanism != OURS]
+    for ours, other in itertools.product((cell for cell in cells if cell.mechanism == OURS), published):
+        for name in ("similarity", "weighted", "label, private-original"):
+            first, second = ours.denoised.get(name, []), other.drawn.get(name, [])
+            if min(len(first), len(second)) > 1:
+                error = math.sqrt(np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second))
                 more = float(np.mean(first) - np.mean(second))
                 words = f"{name} {more:+.3f} over {other.mechanism}'s, error {error:.3f}"
-                told.target(f"{ours.mechanism} balanced, denoised: {words}", met=more > ERRORS * error)
-
-
-def equal_risk(size: str, task: str, cells: Sequence[Cell]) -> EqualRisk:
-    """Return the data of the chart: mean similarities of a task, of all cells, and their description."""
-    some = [cell for cell in cells if cell.task == task]
-    newest = max(_path(size, task, cell.mechanism, cell.space, cell.risk).stat().st_mtime for cell in some)
-    points = [
-        EqualRiskPoint(cell.mechanism, cell.space, text, cell.risk, round(float(np.mean(values["similarity"])), 4))
-        for cell in sorted(some, key=lambda cell: (OURS + PUBLISHED).index(cell.mechanism))
-        for text, values in (("drawn", cell.drawn), ("denoised", cell.denoised))
-    ]
-    return EqualRisk(
-        TASK_NAMES[task],
-        sum(SIZES[size][task]),
-        len(contextual.space(*SPACES["plain"], WORDS[size])),
-        KEYS,
-        dt.datetime.fromtimestamp(newest, dt.UTC).date().isoformat(),
-        f"averaged {SIMILAR_BY}, of which no space is made",
-        tuple(points),
-    )
+                shown.target(f"{ours.way}, denoised: {words}", met=more > ERRORS * error)
 
 
 __all__ = ["run"]

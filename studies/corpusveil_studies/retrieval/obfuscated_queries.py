@@ -163,7 +163,7 @@ def read_together(denoiser: Denoiser, variants: Sequence[Sequence[str]]) -> list
     rows[replaced] = np.arange(replaced.sum())
     kept = reads[0][2] & ~replaced
     with reader.lock:
-        combined = combine(law, denoiser.budget.epsilon, ids[:, replaced].T, denoiser.search.candidates)
+        combined = combine(law, denoiser.budget.epsilon, ids[:, replaced].T, denoiser.search.breadth)
         denoiser.search_words(reader, tokens, replaced, kept, rows, combined, 0.0, out)
     data, word = tokens.data, denoiser.mechanism.space.word
     said = [
