@@ -5,6 +5,7 @@ The share of a token is computed here, in exact fractions, not by the attacked c
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -87,16 +88,19 @@ def attack(scale: float) -> Attempt:
         "simplex and one far word",
         "Gaussian, 50 dimensions",
     )
-    for geometry in chosen:
-        space = space_of(geometries()[geometry])
-        for name in MECHANISMS:
+    for geometry, spaced in itertools.product(chosen, (False, True)):
+        space = space_of(geometries()[geometry], spaced=spaced)
+        for name in ("ring-geometric",) if spaced else MECHANISMS:
             mechanism = make(name, space)
             laws = _Laws(mechanism)
+            where = f"{name} on {geometry}{', spaced' * spaced}"
             for budget in BUDGETS:
-                _cells(attempt, mechanism, laws, budget, random, int(200 * scale), f"{name} on {geometry}")
-    for name in MECHANISMS:
+                _cells(attempt, mechanism, laws, budget, random, int(200 * scale), where)
+    three = np.array([[1.0], [2.0], [2.5]])
+    mechanisms = [make(name, space_of(three)) for name in MECHANISMS]
+    for mechanism in [make("ring-geometric", space_of(three, spaced=True)), *mechanisms]:
         for budget in BUDGETS:
-            _joint(attempt, make(name, space_of(np.array([[1.0], [2.0], [2.5]]))), budget, int(60_000 * scale))
+            _joint(attempt, mechanism, budget, int(60_000 * scale))
     return attempt
 
 

@@ -65,13 +65,15 @@ def geometries() -> dict[str, Vectors]:
     }
 
 
-def space_of(vectors: Vectors, lists: int = 2, seed: int = 7) -> Space:
-    """Return a space of these vectors, with random lists and counts by Zipf's law."""
+def space_of(vectors: Vectors, lists: int = 2, seed: int = 7, *, spaced: bool = False) -> Space:
+    """Return a space of these vectors, with random lists and counts by Zipf's law; ``spaced``: with random arcs."""
     random = np.random.default_rng(seed)
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     size = len(rows)
     counts = (1_000_000 // np.arange(1, size + 1)).astype(np.int64)
     vocabulary = Vocabulary.from_words(words_of(size), counts)
     orders = np.array([random.permutation(size) for _ in range(lists)], dtype=np.int32).reshape(lists, size)
-    digest = content_digest(vocabulary, rows, orders)
-    return Space(vocabulary, rows, orders, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
+    arcs = (2.0 ** random.uniform(0, 6, size)).astype(np.int64) if spaced else None
+    digest = content_digest(vocabulary, rows, orders, None, arcs)
+    info = {"kind": KIND, "version": VERSION, "digest": digest}
+    return Space(vocabulary, rows, orders, digest, None, info, arcs=arcs)

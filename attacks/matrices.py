@@ -28,13 +28,15 @@ def euclidean(space: Space) -> Floats:
 
 
 def steps(space: Space, *, closed: bool) -> Floats:
-    """Return the most steps between two words over all lists, float64 [V, V]."""
+    """Return the most steps between two words over all lists, float64 [V, V]; on a ring with arcs, mean arcs."""
     size = len(space)
+    arcs = np.ones(size) if space.arcs is None or not closed else np.asarray(space.arcs, dtype=np.float64)
+    mean = arcs.mean()
     out = np.zeros((size, size))
     for order in space.lists:
         place = np.empty(size)
-        place[order] = np.arange(size)
-        gap = np.abs(place[:, None] - place[None])
+        place[order] = arcs[order].cumsum() - arcs[order] + arcs[order] // 2
+        gap = np.abs(place[:, None] - place[None]) / mean
         out = np.maximum(out, np.minimum(gap, size - gap) if closed else gap)
     return out
 
@@ -71,9 +73,9 @@ def attack(scale: float) -> Attempt:
     epsilons = EPSILONS if scale >= 1 else (0.1, 2.0)
     promising = [name for name in names() if find(name).private]
     for geometry, vectors in geometries().items():
-        for lists in (1, 3):
-            space = space_of(vectors, lists, seed=len(geometry))
-            for name in promising:
+        for lists, spaced in ((1, False), (3, False), (1, True), (3, True)):
+            space = space_of(vectors, lists, seed=len(geometry), spaced=spaced)
+            for name in ["ring-geometric"] if spaced else promising:
                 for epsilon in epsilons:
                     try:
                         mechanism = make(name, space)
@@ -82,7 +84,7 @@ def attack(scale: float) -> Attempt:
                         continue  # noise in several dimensions is sampled; a flat space is refused
                     guarantee = mechanism.guarantee(epsilon)
                     over, most = excess(law, metric(mechanism, epsilon), epsilon)
-                    where = f"{name} at epsilon {epsilon:g} on {geometry}, {lists} lists"
+                    where = f"{name} at epsilon {epsilon:g} on {geometry}, {lists} lists{', spaced' * spaced}"
                     attempt.tried("exact matrices")
                     attempt.tried("pairs of words", len(space) * (len(space) - 1))
                     attempt.check(bool(law.min() > 0), f"{where}: an output is impossible")

@@ -27,6 +27,7 @@ _PUBLIC = {
     "corpusveil.evaluation.report.release_page": ("write_report",),
     "corpusveil.jobs.spark": ("Spark",),
     "corpusveil.mechanisms": ("Guarantee", "Mechanism", "make as mechanism", "names as mechanism_names"),
+    "corpusveil.mechanisms.content": ("content_weights",),
     "corpusveil.mechanisms.risk": ("WordRisk", "word_risk"),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
@@ -38,6 +39,7 @@ _PUBLIC = {
     "corpusveil.spaces.vectors": ("Vectors", "read_vectors"),
     "corpusveil.text.policy": ("TextPolicy",),
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
+    "corpusveil.language.ladder": ("Ladder", "reader_ladder"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
     "corpusveil.transforms.release.denoise_corpus": ("denoise",),
     "corpusveil.transforms.release.document_figures": ("DocumentFigure",),
@@ -47,7 +49,8 @@ _PUBLIC = {
     "corpusveil.transforms.release.presets": ("find as profile",),
     "corpusveil.transforms.release.release": ("Release",),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
-    "corpusveil.transforms.table": ("privatize", "privatize_table"),
+    "corpusveil.transforms.spark": ("register_sql",),
+    "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
     "corpusveil.transforms.term_vectors": ("term_vectors",),
 }
 """Public names and their modules, which are imported when a name is first used.

@@ -30,6 +30,8 @@ from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.language.context_risk import ContextRisk as ContextRisk
 from corpusveil.language.context_risk import context_risk as context_risk
+from corpusveil.language.ladder import Ladder as Ladder
+from corpusveil.language.ladder import reader_ladder as reader_ladder
 from corpusveil.language.model import load_model as load_model
 from corpusveil.ledger.summary import Ledger as Ledger
 from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
@@ -39,6 +41,7 @@ from corpusveil.mechanisms import Mechanism as Mechanism
 from corpusveil.mechanisms import make as mechanism
 from corpusveil.mechanisms import names as mechanism_names
 from corpusveil.mechanisms.cmp import Cmp as Cmp
+from corpusveil.mechanisms.content import content_weights as content_weights
 from corpusveil.mechanisms.custext import CusText as CusText
 from corpusveil.mechanisms.custext import CusTextPerWord as CusTextPerWord
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential as DiffractorExponential
@@ -76,6 +79,8 @@ from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
+from corpusveil.transforms.spark import register_sql as register_sql
+from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
 from corpusveil.transforms.term_vectors import term_vectors as term_vectors
@@ -101,6 +106,7 @@ __all__ = [
     "Forecast",
     "Guarantee",
     "Key",
+    "Ladder",
     "Ledger",
     "LedgerCheck",
     "LedgerSummary",
@@ -137,6 +143,7 @@ __all__ = [
     "audit",
     "audit_documents",
     "build_space",
+    "content_weights",
     "context_risk",
     "count_corpus",
     "demo_model",
@@ -147,6 +154,7 @@ __all__ = [
     "load_collocations",
     "load_model",
     "load_space",
+    "masker",
     "mechanism",
     "mechanism_names",
     "plan",
@@ -155,6 +163,8 @@ __all__ = [
     "privatize_table",
     "profile",
     "read_vectors",
+    "reader_ladder",
+    "register_sql",
     "risk_curve",
     "score_counts",
     "term_vectors",

@@ -57,6 +57,10 @@ Separator = Literal["comma", "semicolon", "tab"]
 """The character between the cells of CSV, by its name."""
 SEPARATORS: tuple[Separator, ...] = get_args(Separator)
 
-RiskOf = Literal["word", "context"]
-"""The reader whose risk chooses epsilon: a reader of single words, or a reader with a language model."""
+RiskOf = Literal["word", "context", "content", "content-context"]
+"""The reader whose risk chooses epsilon: of single words, or with a language model; who guesses all words, or content.
+"""
 RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
+
+OF_CONTEXT: tuple[RiskOf, ...] = ("context", "content-context")
+"""The readers with a language model."""

@@ -99,8 +99,10 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(one, id=kind, marks=[pytest.mark.nightly] if kind == "connect" else [])
-        for kind, one in zip(("classic", "connect"), (one for _, one in EXAMPLES if "pyspark" in one), strict=True)
+        pytest.param(example, id=kind, marks=[pytest.mark.nightly] if kind != "classic" else [])
+        for kind, example in zip(
+            ("classic", "sql", "connect"), (one for _, one in EXAMPLES if "pyspark" in one), strict=True
+        )
     ],
 )
 def test_an_example_with_spark_runs(example: str, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -43,6 +44,11 @@ def script() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def blocks(page: str) -> list[str]:
+    """Return the Python of a page."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def shell_commands(page: str) -> list[str]:
@@ -168,19 +174,20 @@ class TestTheReadme:
         assert script().written(README) == README, "run: python scripts/readme_output.py"
 
     def test_with_another_output_would_be_seen(self) -> None:
-        wrong = README.replace("an informed reader guesses about 46.8% of known words one by one", "nothing is known")
+        wrong = README.replace("an informed reader guesses about 47.5% of known content words", "nothing is known")
         assert wrong != README
         assert script().written(wrong) != wrong
 
-    def test_risks_are_those_of_its_space(self) -> None:
-        """The shares beside the picture are computed, not remembered."""
-        mechanism = cv.RingGeometric(cv.demo_space())
-        shares = {epsilon: f"{cv.word_risk(mechanism, epsilon).share:.1%}" for epsilon in (0.5, 1.0, 3.0)}
-        said = " ".join(README.split())
-        assert (
-            f"about {shares[0.5]} of known words at ε = 0.5, {shares[1.0]} at ε = 1, and {shares[3.0]} at ε = 3" in said
-        )
-        assert f"guesses {cv.word_risk(mechanism, 1.0).blind:.1%}." in said
+    def test_risks_are_those_of_its_readers(self) -> None:
+        """The shares beside the texts are computed, not remembered, and the weakest reader is not named first."""
+        mechanism, said = cv.RingGeometric(cv.demo_space()), " ".join(README.split())
+        read = cv.context_risk(mechanism, 1.0, cv.demo_model()).content
+        risk = cv.word_risk(mechanism, 1.0).content
+        assert f"guesses about {read.share:.0%} of content words" in said
+        assert f"one who takes each word alone, {risk.share:.1%}" in said
+        assert f"without your text, {risk.blind:.1%}".replace("0.", ".") in said
+        (most,) = re.findall(r"at most (\d+)% if all other words are known", said)
+        assert f"| 75.5 ± 0.8 % | {most}.0 ± 0.9 % | at most" in (ROOT / "docs" / "guarantees.md").read_text()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
@@ -216,12 +223,40 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     few = [space.id(word) for word in ("river", "cold", "road", "nurse")]
     names = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
     names["counts"] = np.arange(1, 5)
-    for block in re.findall(
-        r"^```python\n(.*?)^```$", (ROOT / "docs/readable.md").read_text(), re.MULTILINE | re.DOTALL
-    ):
-        exec(compile(block, "readable", "exec"), names)
+    for block in blocks("docs/readable.md"):
+        if "transformers" not in block:
+            exec(compile(block, "readable", "exec"), names)
     assert Path("readable/manifest.json").exists()
+    assert Path("chosen/manifest.json").exists()
     assert cv.Release(cv.RingGeometric(names["space"]), cv.Budget(1), names["policy"], cv.Key.generate()).digest
+
+
+def test_the_causal_model_of_readable_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of random weights in the folder, as a module that two processes import; the same words both times."""
+    pytest.importorskip("torch", reason="needs the extra 'transformers'")
+    transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    tokenizers = importlib.import_module("tokenizers")
+    monkeypatch.chdir(tmp_path)
+    space, model = cv.demo_space(), cv.demo_model()
+    words = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({"<e>": 0, "<u>": 1, "the": 2, "river": 3}, unk_token="<u>")
+    )
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<e>", unk_token="<u>").save_pretrained(
+        "models/causal"
+    )
+    shape = transformers.GPT2Config(vocab_size=4, n_embd=8, n_layer=1, n_head=1, n_positions=1024)
+    transformers.GPT2LMHeadModel(shape).save_pretrained("models/causal")
+    Path("notes.txt").write_text("the river was cold\nthe road\n" * 3)
+    made = cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
+    cv.privatize_corpus("notes.txt", "released", made)
+    (recipe,) = (block for block in blocks("docs/readable.md") if "transformers" in block)
+    Path("my_model.py").write_text(recipe)
+    for name, engine in (("one", None), ("two", cv.Local(2))):
+        cv.denoise("released", name, space=space, model=model, candidates=3, chooser="my_model:choose", engine=engine)
+    one, two = (next(Path(name, "data").iterdir()).read_text() for name in ("one", "two"))
+    assert one == two
+    assert len(one.splitlines()) == 6
 
 
 def test_no_page_has_python_that_nobody_runs() -> None:

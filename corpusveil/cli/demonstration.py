@@ -37,7 +37,10 @@ PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
 SHOWN = 320
 TRIED = (0.1, 0.5, 1.0, 3.0)
-TOLD = ("words unchanged", "words guessed from context", "similarity of meaning", "one unknown word recovered")
+TOLD = (
+    "words unchanged", "content words guessed from context", "words guessed from context", "similarity of meaning",
+    "one unknown word recovered",
+)  # fmt: skip
 
 
 def demonstrate(output: str) -> None:

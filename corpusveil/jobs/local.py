@@ -86,7 +86,7 @@ class Local:
         except BrokenProcessPool:
             self.close()
             raise worker_killed() from None
-        except Exception:
+        except Exception:  # whatever a task raised: the others must not go on to write for a run that has failed
             self.close()
             raise
         except BaseException:  # Ctrl+C: nobody waits for what is being done

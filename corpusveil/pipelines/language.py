@@ -40,26 +40,31 @@ def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | Non
     chosen, space = settings.needed("denoise", "space")
     release = chosen.release or settings.value("output.path")
     model = chosen.model or settings.value("model.path")
-    for name, value in (("release", release), ("model", model)):
-        if value is None:
-            raise UnsetError(f"denoise.{name}: this setting is missing; add it.")
+    if release is None:
+        raise UnsetError("denoise.release: this setting is missing; add it.")
+    search = Search(
+        aim=chosen.aim, breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
+        margin=chosen.margin,
+    )  # fmt: skip
     table = chosen.collocations or settings.value("text.collocations")
     made = denoise_corpus.denoise(
-        release, chosen.path, space=load_space(located(space.path, "space")), model=load_model(located(model, "model")),
+        release, chosen.path, space=load_space(located(space.path, "space")),
+        model=None if model is None else load_model(located(model, "model")),
         collocations=None if table is None else load_collocations(table),
-        search=Search(
-            aim=chosen.aim, candidates=chosen.candidates, width=chosen.width, unknown_share=chosen.unknown_share,
-            margin=chosen.margin,
-        ),
+        search=search if chosen.searches else None, candidates=chosen.candidates, chooser=chosen.chooser,
         engine=engine or settings.engine.make(), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
         documents = several(made.documents, "document is", "documents are")
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
+    listed = chosen.candidates is not None and chosen.chooser is None
+    done = f"{made.words - made.unchanged:,} of {made.words:,} words were replaced"
+    done = f"candidates for {several(made.words, 'word')} were listed, and no text was written" if listed else done
+    public = "the model is" if chosen.chooser is None else "the chooser's knowledge is"
     watch.say(
-        f"{chosen.path}: {several(made.documents, 'document')}; {made.words - made.unchanged:,} of {made.words:,} "
-        f"words were replaced; {made.words / made.seconds:,.0f} words/s\nsha256 {made.content_sha256}\nThe guarantee "
-        f"of {release} holds unchanged if the model is public; nothing was spent.\n{NO_FACTS}"
+        f"{chosen.path}: {several(made.documents, 'document')}; {done}; {made.words / made.seconds:,.0f} words/s\n"
+        f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if {public} public; nothing was "
+        f"spent.\n{NO_FACTS}"
     )
     return made

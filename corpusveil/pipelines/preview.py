@@ -81,7 +81,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
             texts = made.to_pylist()
             drawn.append(Drawn(
                 epsilon, texts, _denoised(release, model, texts), mechanism.retention(epsilon),
-                word_risk(mechanism, epsilon) if isinstance(mechanism, OnLists) else None,
+                word_risk(mechanism, epsilon, policy=policy) if isinstance(mechanism, OnLists) else None,
             ))  # fmt: skip
     return Preview(before, drawn, counts)
 

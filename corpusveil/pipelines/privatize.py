@@ -9,12 +9,14 @@ from typing import Any
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
+from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
 from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
@@ -99,10 +101,12 @@ def mechanism_of(settings: Settings) -> Mechanism:
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     """Return the epsilon for the risk of the settings, from public artefacts alone."""
     (budget,) = settings.needed("budget")
-    model = None
-    if budget.risk_of == "context":
+    reader, model = rules.risk_reader(settings), None
+    if reader in OF_CONTEXT:
         model = context().load_model(located(str(rules.risk_model(settings)), "model"))
-    return epsilon_for_risk(mechanism, budget.risk, of=budget.risk_of, model=model)
+    content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
+    policy = settings.settled().text.policy()
+    return epsilon_for_risk(mechanism, budget.risk, of=reader, model=model, policy=policy, content=content)
 
 
 def budget_of(settled: Settings) -> Budget:

@@ -7,9 +7,10 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import corpusveil
+from corpusveil.choices import RiskOf
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError
 from corpusveil.jobs.beam import goes_on_alone
@@ -82,12 +83,15 @@ class Chosen(Record):
 
     asked: Line
     risk: float
-    risk_of: Literal["word", "context"]
+    risk_of: RiskOf
     epsilon: float
     measured: float
     exact: bool
     plain_ldp: float | None
     model: Line | None
+    beside: float | None = None
+    weights: Line | None = None
+    blind: float | None = None
 
 
 def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
@@ -100,7 +104,12 @@ def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
     if budget.risk is None:
         return None
     mechanism = privatize.mechanism_of(settings)
-    decisive = [budget.risk, budget.risk_of, rules.risk_model(settings), mechanism.name, mechanism.parameters()]
+    decisive = [
+        budget.risk, rules.risk_reader(settings), rules.risk_model(settings), mechanism.name, mechanism.parameters()
+    ]  # fmt: skip
+    stop_words = settings.settled().text.stop_words
+    if (budget.function_words, stop_words) != (None, "privatize"):  # what earlier versions did not have
+        decisive += [budget.function_words, stop_words]
     asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:
@@ -144,7 +153,12 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
     decisive = {"the fingerprint of the key": fingerprint, **named(configuration)}
     if risk is not None:
         del decisive["budget.epsilon"]
-        decisive |= {"budget.risk": risk.risk, "budget.risk_of": risk.risk_of, "the digest of budget.model": risk.model}
+        decisive |= {
+            "budget.risk": risk.risk,
+            "budget.risk_of": risk.risk_of,
+            "the digest of budget.model": risk.model,
+            "the weights of budget.function_words": risk.weights,
+        }
     return decisive
 
 

@@ -146,3 +146,7 @@ class TextPolicy:
             if fields[name] == default:
                 del fields[name]
         return fields
+
+
+DEFAULT = TextPolicy()
+"""The policy of a release that says nothing else."""

@@ -11,9 +11,11 @@ from corpusveil.errors import (
     BadRowError,
     BadTypeError,
     ColumnError,
+    ConflictError,
     SizeError,
     UnsetError,
     UserError,
+    VersionError,
     column_twice,
     no_column,
     sentences_in,
@@ -92,13 +94,7 @@ def privatize_frame(
         raise ColumnError(
             f"{id}: this column is of type {kind}; an id has to be text, bytes, a number, a date or a time."
         )
-    if not _is_connect(df):
-        refuse_other_python(df.sparkSession.sparkContext)
-    space = release.mechanism.space
-    if _is_connect(df) and space.url is None and space.vectors.nbytes > CONNECT_BYTES:
-        raise SizeError(
-            "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
-        )
+    _check_workers(df.sparkSession, release)
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     if spending is not None:
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
@@ -118,8 +114,53 @@ def privatize_frame(
     return numbered.mapInArrow(run, schema)
 
 
-def _is_connect(df: Any) -> bool:
-    return type(df).__module__.startswith("pyspark.sql.connect.")
+def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
+    """Register the SQL function ``privatize('review', id, text)`` in a session, classic or of Spark Connect.
+
+    Its first argument is a constant: the name of the column, which noise depends on; then the document's id and its
+    text. It returns what ``privatize_frame`` writes for this column and id. Noise is keyed, so the function is
+    deterministic, and Spark may evaluate it again. A null text stays null; an id must not be null.
+
+    A function of rows cannot ask a ledger before it draws: raises UserError if one is given, if Spark is older than
+    4.1, and as ``privatize_frame`` does. A fault of a row arrives as Spark's PythonException, as there.
+    """
+    import pyspark.sql.functions
+
+    if ledger is not None:
+        raise ConflictError(
+            "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
+            "privatize_frame(df, release, text=..., id=..., ledger=ledger, unit=...)."
+        )
+    if not hasattr(pyspark.sql.functions, "arrow_udf"):
+        raise VersionError(f"register_sql needs Spark 4.1 or later, and this is {pyspark.__version__}; upgrade it.")
+    _check_workers(spark, require_release(release))
+    kernel = release.kernel()
+
+    def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
+        names = column.unique().to_pylist()
+        if not names:
+            return texts
+        if len(names) > 1 or not names[0]:
+            raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
+        return pa.concat_arrays(privatized_parts(kernel, texts, identities_of(ids, "id"), names[0]))
+
+    spark.udf.register(name, pyspark.sql.functions.arrow_udf(run, "string"))
+
+
+def _check_workers(spark: Any, release: Release) -> None:
+    """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
+    if not _is_connect(spark):
+        refuse_other_python(spark.sparkContext)
+        return
+    space = release.mechanism.space
+    if space.url is None and space.vectors.nbytes > CONNECT_BYTES:
+        raise SizeError(
+            "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
+        )
+
+
+def _is_connect(spark: Any) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _accounts(

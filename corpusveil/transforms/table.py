@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical
-from corpusveil.transforms.frames import Frame, cannot_hold, frame_of
+from corpusveil.transforms.frames import Frame, cannot_hold, frame_of, large_strings
 from corpusveil.transforms.identities import Ids, identities_of_documents
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.release import Release, require_release
@@ -107,6 +107,25 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
         )
     private: T = _privatized(frame, release, ids if id is None else id, text, None, {})
     return private
+
+
+def masker(release: Release, text: str = "text") -> Callable[[str], str]:
+    """Return a function from one text to its private text, for hooks of logs and traces; threads may share it.
+
+    Noise is that of ``cv.privatize`` for the column ``text`` and the id ``""``: such texts have no id, so equal texts
+    get equal output. That discloses which texts are equal; with fresh noise, a text that occurs often could be averaged
+    instead. Nothing is written to a ledger. The returned function raises UserError for a value that is not text.
+    """
+    kernel = require_release(release).kernel()
+
+    def mask(value: str) -> str:
+        if not isinstance(value, str):
+            raise of_other_type("the text", value, "a string")
+        private, _ = kernel.privatize(large_strings([value], None), [""], text)
+        return str(private[0])
+
+    mask("a")  # what a process prepares once, before the first text waits for it
+    return mask
 
 
 @waiting("privatizing")

@@ -70,7 +70,7 @@ def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def chosen(public: Path, risk: float, of: Any = "word") -> cv.EpsilonAtRisk:
+def chosen(public: Path, risk: float, of: Any = "content") -> cv.EpsilonAtRisk:
     """Return what Python chooses."""
     mechanism = cv.RingGeometric(cv.load_space(str(public / "space")))
     return cv.epsilon_for_risk(mechanism, risk, of=of, model=cv.load_model(str(public / "model")))
@@ -86,35 +86,38 @@ class TestARelease:
         assert first == again
         told, plain = manifest("out"), manifest("again")
         assert told["configuration"]["budget"]["epsilon"] == found.epsilon
-        assert told.pop("risk") == {"risk": 0.5, "risk_of": "word", "measured": found.measured, "exact": True}
+        assert told.pop("risk") == found.as_dict()
         assert told == plain
+        assert found.risk_of == "content"
         assert "risk" not in plain
         page = (folder / "out.report.html").read_text()
-        assert f"guesses about\n{found.measured:.1%} of known words one by one;\nasked for were 50.0% or less" in page
+        said = f"guesses about\n{found.measured:.1%} of known content words, and {found.beside:.1%} of all known words,"
+        assert f"{said} one by one;\nasked for were 50.0% or less of content words" in page
         assert "guesses at most" not in (folder / "again.report.html").read_text()
 
     def test_of_a_reader_of_context_needs_a_model(self, public: Path, folder: Path) -> None:
-        found = chosen(public, 0.6, "context")
+        found = chosen(public, 0.6, "content-context")
         assert found.epsilon < chosen(public, 0.6).epsilon
-        words = ["--risk", "0.6", "--risk-of", "context"]
-        fails(call(public, *words), "missing-setting", "--model", "--risk-of context")
+        words = ["--risk", "0.6"]
+        for reader in ("context", "content-context"):
+            asked = call(public, *words, "--risk-of", reader)
+            fails(asked, "missing-setting", "--model", f"--risk-of {reader}")
         assert not (folder / "out").exists()
         assert found.sentence() in succeeds(*call(public, *words, "--model", str(public / "model"))).out
         model = cv.load_model(str(public / "model")).digest
-        assert manifest("out")["risk"] == {
-            "risk": 0.6, "risk_of": "context", "measured": found.measured, "exact": False, "model": model
-        }  # fmt: skip
+        assert manifest("out")["risk"] == found.as_dict()
+        assert (found.risk_of, found.exact, found.model) == ("content-context", False, model)
 
-    @pytest.mark.parametrize("reader", ["word", "context"])
+    @pytest.mark.parametrize("reader", ["word", "content", "content-context"])
     def test_says_so_when_it_is_denoised(self, public: Path, folder: Path, reader: str) -> None:
         """By context that gives back more than a reader of single words guesses, and the page says it."""
         model = ["--model", str(public / "model")]
-        asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "context" else [])]
+        asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "content-context" else [])]
         succeeds(*call(public, *asked))
         succeeds("denoise", "out", "--space", public / "space", *model, "--output", "readable", *QUIET)
         assert manifest("readable")["risk"] == manifest("out")["risk"]
         pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
-        assert ["recovers more" in page for page in pages] == [False, reader == "word"]
+        assert ["recovers more" in page for page in pages] == [False, reader != "content-context"]
 
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -161,7 +164,7 @@ class TestAFile:
         file = save(folder / "run.toml", settings(public, risk=0.5))
         printed = succeeds("run", file, "--print-config").out
         budget = tomllib.loads(printed)["budget"]
-        assert (budget["risk"], budget["risk_of"]) == (0.5, "word")
+        assert (budget["risk"], "risk_of" in budget) == (0.5, False)
         assert "epsilon" not in budget
         (folder / "again.toml").write_text(printed)
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
@@ -175,12 +178,13 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
         (["--risk", "0.5", "--profile", "collocations", "--strategy", "s3", "--average-words", "52"],
          "conflicting-settings", "--risk"),
         (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "conflicting-settings", "--risk"),
-        (["--risk", "0.5", "--model", "m"], "conflicting-settings", "--risk-of context"),
+        (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),
+        (["--epsilon", "1", "--function-words", "w"], "conflicting-settings", "--risk"),
         (["--epsilon", "1", "--model", "m"], "conflicting-settings", "--risk"),
         (["--epsilon", "1", "--risk-of", "context"], "conflicting-settings", "--risk"),
         (["--risk", "0"], "wrong-value", "--risk 0.0"),
         (["--risk", "1"], "wrong-value", "--risk 1.0"),
-        (["--risk", "0.1"], "unsuitable-data", "0.1"),
+        (["--risk", "0.01"], "unsuitable-data", "0.01"),
     ):  # fmt: skip
         fails(call(public, *options), code, named)
         assert not (folder / "out").exists(), options
@@ -229,5 +233,5 @@ class TestASchedule:
 def test_a_space_of_other_tests_has_a_risk_too(tmp_path: Path) -> None:
     """Of five hundred words at random, with counts of one size: hardly more is guessed than comes back."""
     space: Space = make_space(tmp_path / "space")
-    found = cv.epsilon_for_risk(cv.RingGeometric(space), 0.5)
+    found = cv.epsilon_for_risk(cv.RingGeometric(space), 0.5, of="word")
     assert cv.RingGeometric(space).retention(found.epsilon) == pytest.approx(0.5, abs=0.1)

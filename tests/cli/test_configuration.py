@@ -193,14 +193,15 @@ class TestPaths:
         """The kinds of the table: a path that stood as a text would begin at the working folder."""
         paths = {one.place for one in declared(Settings) if one.path}
         assert paths == {
-            "corpus.input", "corpus.root", "space.path", "space.vectors", "space.counts", "space.vocabulary",
-            "space.importance", "text.collocations", "key.path", "ledger.path", "ledger.spill", "output.path",
-            "output.records", "schedule.state", "schedule.prometheus", "collocations.input", "collocations.counts",
-            "collocations.table", "collocations.tokens", "collocations.connectors", "embeddings.vectors",
-            "collocations.add_to", "output.log", "model.path", "model.counts", "denoise.path", "denoise.release",
-            "denoise.model", "denoise.collocations", "budget.model", "audit.path", "evaluate.original",
-            "evaluate.private", "evaluate.path", "evaluate.collocations", "evaluate.second_private",
-            "evaluate.leaked_keys", "evaluate.counts", "evaluate.vectors", "evaluate.causal", "evaluate.words",
+            "audit.model", "audit.path", "budget.function_words", "budget.model", "collocations.add_to",
+            "collocations.connectors", "collocations.counts", "collocations.input", "collocations.table",
+            "collocations.tokens", "corpus.input", "corpus.root", "denoise.collocations", "denoise.model",
+            "denoise.path", "denoise.release", "embeddings.vectors", "evaluate.causal", "evaluate.collocations",
+            "evaluate.counts", "evaluate.leaked_keys", "evaluate.original", "evaluate.path", "evaluate.private",
+            "evaluate.second_private", "evaluate.vectors", "evaluate.words", "key.path", "ledger.path",
+            "ledger.spill", "model.counts", "model.path", "output.log", "output.path", "output.records",
+            "schedule.prometheus", "schedule.state", "space.counts", "space.harmless", "space.importance",
+            "space.path", "space.sensitive", "space.vectors", "space.vocabulary", "text.collocations",
         }  # fmt: skip
 
 

@@ -53,6 +53,7 @@ VALID = {
     "risk": "0.5",
     "riskOf": "context",
     "model": "gs://bucket/models/public",
+    "functionWords": "gs://bucket/function-words.txt",
     "profile": "pypantera",
     "strategy": "s3",
     "averageWords": "52",

@@ -237,6 +237,40 @@ class TestIsRefused:
             assert privatize_frame(frame, unsaved, id="id").count() == 1
 
 
+class TestSql:
+    def test_gives_what_the_frame_gives(self, spark: Any, release: cv.Release) -> None:
+        """One expression: the same bytes as the frame, nulls, strange ids and a second evaluation included."""
+        frame = spark.createDataFrame(documents(), SCHEMA)
+        wanted = privatize_frame(frame, release, text="review", id="id").select("id", "review")
+        cv.register_sql(spark, release)
+        frame.createOrReplaceTempView("reviews")
+        made = spark.sql("SELECT id, privatize('review', id, review) AS review FROM reviews")
+        assert sorted(made.collect()) == sorted(wanted.collect())
+        again = (
+            "SELECT privatize('review', id, review) AS r FROM reviews WHERE privatize('review', id, review) <> review"
+        )
+        assert 0 < spark.sql(again).count() <= 294
+        assert spark.sql("SELECT privatize('review', id, review) FROM reviews WHERE id < 0").collect() == []
+        dates = "SELECT privatize('review', at, review) AS review FROM reviews"
+        by_date = privatize_frame(frame, release, text="review", id="at").select("review")
+        assert spark.sql(dates).collect() == by_date.collect()
+
+    def test_is_refused(self, spark: Any, release: cv.Release, tmp_path: Path) -> None:
+        """A ledger has to be asked first; a row without an id, or names that differ, end the query by a sentence."""
+        from pyspark.errors import PythonException
+
+        with refused("conflicting-settings", "privatize_frame"):
+            cv.register_sql(spark, release, ledger=cv.Ledger(str(tmp_path / "ledger"), cap=1))
+        cv.register_sql(spark, release, "hide")
+        frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
+        frame.createOrReplaceTempView("documents")
+        for call, sentence in (("'text', id, text", "id: the id column has empty values"),
+                               ("id, text, text", "hide: the first argument is the column's name")):  # fmt: skip
+            with pytest.raises(PythonException, match=f"BadRowError: {sentence}") as caught:
+                spark.sql(f"SELECT hide({call}) FROM documents").collect()
+            assert CANARY not in str(caught.value)
+
+
 def unsaved_space() -> Space:
     rng = np.random.default_rng(3)
     return cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))

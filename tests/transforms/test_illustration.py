@@ -90,7 +90,9 @@ def test_dots_are_the_risk_of_public_text(space: Space) -> None:
     for panel in found.panels:
         risk = word_risk(mechanism, panel.epsilon)
         assert panel.guess is not None
-        assert (panel.guess.share, panel.guess.blind) == pytest.approx((risk.share, risk.blind), abs=1e-6)
+        assert (panel.guess.share, panel.guess.blind, panel.guess.beside) == pytest.approx(
+            (risk.content.share, risk.content.blind, risk.share), abs=1e-6
+        )
     assert picture(space, "santext").own.guess is None  # it would take all pairs of words
     chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5)
     own = illustrate(cv.mechanism("santext", space), cv.Budget(chosen.epsilon), cv.TextPolicy(), None, chosen)
@@ -203,7 +205,7 @@ def test_a_page_begins_with_pictures_and_marks_the_release_on_each(space: Space,
     guess = picture(space).own.guess
     assert guess is not None
     guessed = round(100 * guess.share)
-    assert f"guesses about {guess.share:.1%} of known words one by one, {guess.blind:.1%} without looking." in page
+    assert f"guesses about {guess.share:.1%} of known content words ({guess.blind:.1%} without looking), and " in page
     own = re.findall(r'<figure class="panel counted own">.*?</figure>', page, re.DOTALL)[0]
     assert own.count('class="dark"') == round(100 * guess.blind)
     assert own.count('class="shown"') == guessed - round(100 * guess.blind)

@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.language.context_risk import RUNS, WORDS, _public_text, context_risk
+from corpusveil.language.context_risk import RUNS, WORDS, context_risk, public_text
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
@@ -19,7 +19,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.manifest import draft
-from corpusveil.transforms.release.risk import epsilon_for_risk
+from corpusveil.transforms.release.risk import epsilon_for_risk, risk_of
 from tests.calls import refused
 from tests.evaluation.statistics.test_kneser_ney import WORDS as SAID
 from tests.evaluation.statistics.test_kneser_ney import corpus
@@ -50,15 +50,21 @@ def following(epsilon: float) -> float:
 
 class TestOneByOne:
     @pytest.mark.parametrize("name", ["ring-geometric", "santext", "tem", "custext", "syntf", "cmp"])
-    @pytest.mark.parametrize("risk", [0.4, 0.5, 0.8])
+    @pytest.mark.parametrize(("of", "risk"), [("word", 0.4), ("content", 0.4), (None, 0.8)])
     def test_the_chosen_epsilon_meets_the_risk_and_the_next_one_does_not(
-        self, space: Space, name: str, risk: float
+        self, space: Space, name: str, of: Any, risk: float
     ) -> None:
         mechanism = cv.mechanism(name, space)
-        found = epsilon_for_risk(mechanism, risk)
+        found = epsilon_for_risk(mechanism, risk, of=of)
         assert is_on_grid(found.epsilon)
-        assert found.measured == round(word_risk(mechanism, found.epsilon).share, 9) <= risk
-        assert word_risk(mechanism, following(found.epsilon)).share > risk
+        assert found.risk_of == of or (of, found.risk_of) == (None, "content")
+
+        def both(epsilon: float) -> tuple[float, float]:
+            risk = word_risk(mechanism, epsilon)
+            return (risk.share, risk.content.share) if of == "word" else (risk.content.share, risk.share)
+
+        assert (found.measured, found.beside) == tuple(round(share, 9) for share in both(found.epsilon))
+        assert found.measured <= risk < both(following(found.epsilon))[0]
         assert found.plain_ldp == mechanism.guarantee(found.epsilon).plain_ldp
         assert found.exact == (name != "cmp")
 
@@ -68,9 +74,11 @@ class TestOneByOne:
 
     def test_it_is_said_in_a_sentence(self, space: Space) -> None:
         found = dataclasses.replace(
-            epsilon_for_risk(cv.RingGeometric(space), 0.5), epsilon=0.8408964152537145, measured=0.4811, plain_ldp=10.9
-        )
-        for figure in ("epsilon 0.8409", "50.0% or less on public text", "about 48.1% of known words", "10.9 nats"):
+            epsilon_for_risk(cv.RingGeometric(space), 0.5),
+            epsilon=0.8408964152537145, measured=0.4811, beside=0.5166, plain_ldp=10.9,
+        )  # fmt: skip
+        for figure in ("epsilon 0.8409", "keeps content words at 50.0% or less on public text", "10.9 nats",
+                       "about 48.1% of known content words, and 51.7% of all known words, one by one"):  # fmt: skip
             assert figure in found.sentence()
         assert "about 48.1%" in str(found)
         assert "at most 4" not in found.sentence() + str(found), "the share of other text may be larger"
@@ -78,11 +86,13 @@ class TestOneByOne:
 
     def test_less_than_the_most_frequent_word_is_refused_with_the_floor(self, space: Space) -> None:
         """By one sentence, at once: nothing can be below what is right without looking."""
-        blind = word_risk(cv.RingGeometric(space), 1.0).blind
-        with refused("unsuitable-data", "risk = 0.1", f"{100 * blind:.1f}"):
-            epsilon_for_risk(cv.RingGeometric(space), 0.1)
-        with refused("unsuitable-data", "0.0039"):
-            epsilon_for_risk(cv.CusText(space), blind + 1e-4)
+        risk = word_risk(cv.RingGeometric(space), 1.0)
+        assert risk.blind > 2 * risk.content.blind
+        for of, blind in (("word", risk.blind), ("content", risk.content.blind)):
+            with refused("unsuitable-data", "risk = 0.01", f"{100 * blind:.1f}"):
+                epsilon_for_risk(cv.RingGeometric(space), 0.01, of=of)  # type: ignore[arg-type]
+            with refused("unsuitable-data", "0.0039"):
+                epsilon_for_risk(cv.CusText(space), blind + 1e-4, of=of)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("risk", [0, 1, 1.5, -0.1, float("nan"), True, "half", None])
     def test_what_is_no_share_is_refused(self, space: Space, risk: Any) -> None:
@@ -111,10 +121,12 @@ class TestFromContext:
     ) -> None:
         mechanism = cv.mechanism(name, space)
         for epsilon in epsilons:
-            found = context_risk(mechanism, epsilon, model)
-            assert found.share >= word_risk(mechanism, epsilon).share == found.alone
-            assert found.share >= max(found.by_law, found.unchanged, found.by_search)
-            assert found.words <= RUNS * WORDS
+            whole, alone = context_risk(mechanism, epsilon, model), word_risk(mechanism, epsilon)
+            for found, simple in ((whole, alone), (whole.content, alone.content)):
+                assert found.share >= simple.share == found.alone
+                assert found.share >= max(found.by_law, found.unchanged, found.by_search)
+            assert whole.content.words < whole.words <= RUNS * WORDS
+            assert whole.content.error > whole.error or whole.by_search == 1
 
     def test_context_tells_more_than_words_do(self, space: Space, model: LanguageModel) -> None:
         """In text of some order; so the same risk is a smaller epsilon."""
@@ -122,6 +134,7 @@ class TestFromContext:
         found = context_risk(mechanism, 0.7, model)
         assert found.by_search > found.by_law + 10 * found.error
         alone, read = (epsilon_for_risk(mechanism, 0.6, of=of, model=model) for of in ("word", "context"))
+        assert epsilon_for_risk(mechanism, 0.6, model=model).risk_of == "content-context"
         assert read.epsilon < alone.epsilon
         assert (alone.model, read.model) == (None, model.digest)
         assert (alone.exact, read.exact) == (True, False)
@@ -131,7 +144,7 @@ class TestFromContext:
         """By law and unchanged: what the whole text gives is what the exact law says of it, within its error."""
         mechanism = cv.RingGeometric(space)
         law = mechanism.distributions(np.arange(len(space)), 0.7)
-        said = _public_text(mechanism, model)
+        said = public_text(mechanism, model)
         truth = said.truth[said.truth >= 0]
         shares = np.bincount(truth, minlength=len(space)) / truth.size
         guess = (said.prior.shares[:, None] * law).argmax(axis=0)
@@ -143,7 +156,7 @@ class TestFromContext:
 
     def test_it_is_the_same_each_time(self, space: Space, model: LanguageModel) -> None:
         first = context_risk(cv.RingGeometric(space), 0.7, model)
-        _public_text.cache_clear()
+        public_text.cache_clear()
         assert context_risk(cv.RingGeometric(space), 0.7, model) == first
 
     def test_words_that_the_space_lacks_are_resampled(self, model: LanguageModel) -> None:
@@ -151,7 +164,7 @@ class TestFromContext:
         small = space_of(SAID[:20])
         found = context_risk(cv.RingGeometric(small), 0.7, model)
         assert found.words < RUNS * WORDS
-        said = _public_text(cv.RingGeometric(small), model)
+        said = public_text(cv.RingGeometric(small), model)
         assert ((said.drawn >= 0) & (said.drawn < 20)).all()
         assert said.reader.rho > 0
 
@@ -169,7 +182,12 @@ class TestTheRelease:
         assert plain.digest == chosen.digest, "the text is the same, whoever chose epsilon"
         before, after = draft(plain, Columns()), draft(chosen, Columns())
         assert "risk" not in before
-        assert after.pop("risk") == {"risk": 0.5, "risk_of": "word", "measured": found.measured, "exact": True}
+        assert after.pop("risk") == {
+            "risk": 0.5, "risk_of": "content", "measured": found.measured, "exact": True, "beside": found.beside,
+            "blind": found.blind,
+        }  # fmt: skip
+        old = after | {"risk": {"risk": 0.5, "risk_of": "word", "measured": 0.4, "exact": True}}
+        assert "about 40.0% of known words one by one" in str(risk_of(old)), "a manifest of 0.2"
         assert before == after
         assert f"guesses about {found.measured:.1%}" in " ".join(str(chosen).split())
 

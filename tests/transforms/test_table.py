@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -263,6 +264,19 @@ class TestLists:
         with refused(*refusal) as caught:
             privatize(texts, RELEASE, ["a"])
         assert "zzcanary" not in str(caught.value)
+
+
+def test_a_mask_of_single_texts_is_the_release_in_every_thread() -> None:
+    """What a hook gets for a text is what any other call writes under the same column and id, whoever else calls."""
+    mask = cv.masker(RELEASE, "review")
+    texts = [" ".join(WORDS[number % 20 :]) for number in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        masked = list(threads.map(mask, texts))
+    assert masked == cv.privatize(texts, RELEASE, [""] * len(texts), "review")
+    assert masked != cv.privatize(texts, RELEASE, [""] * len(texts), "other")
+    for wrong in (None, b"text", ["text"]):
+        with refused("wrong-type"):
+            mask(wrong)
 
 
 @pytest.mark.parametrize("kind", [pytest.param(pa.string(), marks=pytest.mark.nightly), pa.large_string()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from corpusveil.errors import ConflictError, RefutedError, UnknownError, UnsetEr
 from corpusveil.evaluation.attacks.document_audit import DocumentAudit, audit_documents
 from corpusveil.evaluation.attacks.guarantee_audit import Audit, audit
 from corpusveil.evaluation.attacks.risk_curve import EPSILONS, RiskCurve, risk_curve
+from corpusveil.language.ladder import reader_ladder
+from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
 from corpusveil.pipelines.demo_space import located
@@ -40,6 +43,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
     if len(mechanisms) != 1 or not epsilons or (len(epsilons) > 1 and not asked.documents):
         raise ConflictError("An audit checks one mechanism at one epsilon; give each once, or ask for a curve.")
     audited: Audit | DocumentAudit
+    readers: dict[str, Any] = {}
     if asked.documents:
         audited = audit_documents(
             mechanisms[0], [Budget(value, asked.per) for value in epsilons], asked.documents, asked.delta,
@@ -53,8 +57,15 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         )  # fmt: skip
         for line in audited.lines():
             watch.say(line)
+        model = asked.model or settings.value("model.path")
+        ladder = reader_ladder(
+            mechanisms[0], epsilons[0], None if model is None else load_model(located(model, "model")),
+            policy=settings.text.policy(),
+        )  # fmt: skip
+        watch.say(str(ladder))
+        readers = {"readers": dataclasses.asdict(ladder)}
     if asked.path is not None:
-        files.write_bytes(asked.path, (json.dumps(audited.as_dict(), indent=1) + "\n").encode())
+        files.write_bytes(asked.path, (json.dumps(audited.as_dict() | readers, indent=1) + "\n").encode())
     if audited.refuted:
         raise RefutedError("The audit refuted this; choose another mechanism, or report a fault of ours.")
     return audited

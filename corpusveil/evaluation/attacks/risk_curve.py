@@ -1,10 +1,11 @@
 """Choosing epsilon: what a mechanism keeps, what an attacker recovers, and the guarantee, over a grid of epsilons.
 
 With the public prior pi over words and the exact law P, the best possible guess of a word from its replacement is right
-with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk. Curves over it compare
-mechanisms at equal risk; at equal epsilon they differ in what epsilon means. It is the risk by which ``--risk`` chooses
-epsilon (``mechanisms/risk.py``). Every word may be an input, unless ``inputs`` restricts inputs to the most frequent
-words (outputs are always all words); the attacker then knows this restriction.
+with probability ``sum_u max_w pi(w) P[w, u]``: Bayes-optimal reconstruction, the risk; of all words, and of content
+words for an attacker who cares for these alone. Curves over the latter compare mechanisms at equal risk; at equal
+epsilon they differ in what epsilon means. ``--risk`` chooses epsilon by it (``mechanisms/risk.py``). Every word may be
+an input, unless ``inputs`` restricts inputs to the most frequent words (outputs are always all words); the attacker
+then knows this restriction.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Point:
 
     ``retention``: the share of words that stay unchanged (N_w), by the prior; ``distinct``: expected different outputs
     of 100 (S_w), ``distance``: expected Euclidean distance of vectors of output and input, both over 100 words;
-    ``risk``: Bayes-optimal reconstruction, None if it was not estimated; ``plain_ldp``: nats, None without a guarantee.
+    ``risk``: Bayes-optimal reconstruction of all words, ``content_risk`` of content words, None if not estimated, or if
+    no input is a content word; ``plain_ldp``: nats, None without a guarantee.
     ``exact`` is False if figures come from samples. ``on_grid``: epsilon is a value of the public grid 2^(j/8), from
     which a risk chooses; ``chosen_for``: the risk that chose it, if any.
     """
@@ -61,6 +63,7 @@ class Point:
     distinct: float
     distance: float | None
     risk: float | None
+    content_risk: float | None
     plain_ldp: float | None
     exact: bool
     on_grid: bool = False
@@ -111,9 +114,10 @@ def point(mechanism: Mechanism, epsilon: float, prior: Prior, *, estimate: bool 
     exact = risk is not None and risk.exact
     retention = risk.unchanged if risk is not None and exact else mechanism.retention(epsilon)
     distinct, distance = (_exact if exact else _sampled)(mechanism, epsilon, looked_at)
+    content = None if risk is None else risk.content.share or None
     return Point(
         mechanism.name, mechanism.parameters(), epsilon, retention, distinct, distance,
-        None if risk is None else risk.share, guarantee.plain_ldp, exact, is_on_grid(epsilon),
+        None if risk is None else risk.share, content, guarantee.plain_ldp, exact, is_on_grid(epsilon),
     )  # fmt: skip
 
 
@@ -146,7 +150,10 @@ def _mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class AtRisk:
-    """A mechanism at a given risk: its epsilon, and what it keeps, interpolated between two points of its curve."""
+    """A mechanism at a given risk of content words: its epsilon, and what it keeps, between two points of its curve.
+
+    ``all_words`` is the risk of all words there.
+    """
 
     risk: float
     mechanism: str
@@ -154,6 +161,7 @@ class AtRisk:
     retention: float
     distance: float | None
     plain_ldp: float | None
+    all_words: float | None
 
 
 def at_equal_risk(points: Sequence[Point], risks: Sequence[float] = RISKS) -> list[AtRisk]:
@@ -163,14 +171,13 @@ def at_equal_risk(points: Sequence[Point], risks: Sequence[float] = RISKS) -> li
     for risk in risks:
         for name in names:
             known = [
-                point for point in points if (point.mechanism, str(point.parameters)) == name and point.risk is not None
+                (point.content_risk, point)
+                for point in points
+                if (point.mechanism, str(point.parameters)) == name and point.content_risk is not None
             ]
-            for low, high in itertools.pairwise(known):
-                assert low.risk is not None  # noqa: S101 - for the types
-                assert high.risk is not None  # noqa: S101 - for the types
-                if low.risk <= risk < high.risk:
-                    part = (risk - low.risk) / (high.risk - low.risk)
-                    crossings.append(_between(risk, low, high, part))
+            for (low, below), (high, above) in itertools.pairwise(known):
+                if low <= risk < high:
+                    crossings.append(_between(risk, below, above, (risk - low) / (high - low)))
                     break
     return crossings
 
@@ -186,23 +193,28 @@ def _between(risk: float, low: Point, high: Point, part: float) -> AtRisk:
         low.retention + part * (high.retention - low.retention),
         mixed(low.distance, high.distance),
         mixed(low.plain_ldp, high.plain_ldp),
+        mixed(low.risk, high.risk),
     )
 
 
 ON_GRID = "*"
 GRID = f"{ON_GRID} This epsilon is a value of the public grid 2^(j/8), from which a risk chooses"
-UNCHANGED, RECOVERED = "known words unchanged", "known words recovered"
+UNCHANGED, RECOVERED, CONTENT = "known words unchanged", "known words recovered", "content words recovered"
 UNCHANGED_MEANS = (
     "Share of the words in the space, weighted by their frequency. The text policy decides about all other words."
 )
 RECOVERED_MEANS = (
     "The probability that the best guess of a word from its replacement is right, for an attacker who knows the "
-    "mechanism, epsilon and the frequencies of words: the risk by which a release can choose epsilon. Without an exact "
-    "law, it is estimated from samples, and rather too high than too low."
+    "mechanism, epsilon and the frequencies of words. Without an exact law, it is estimated from samples, and rather "
+    "too high than too low."
+)
+CONTENT_MEANS = (
+    "The same for an attacker who cares for content words alone, as a share of these: the risk by which a release "
+    "chooses epsilon without a language model."
 )
 AT_RISK = (
     "The epsilons of different mechanisms mean different things. Here each mechanism has the epsilon at which the best "
-    "attacker recovers this share of words, interpolated between two points of its curve."
+    "attacker recovers this share of content words, interpolated between two points of its curve."
 )
 
 
@@ -220,7 +232,8 @@ class RiskCurve(Shown):
             [
                 point.mechanism, f"{point.epsilon:.4g}{ON_GRID if point.on_grid else ''}",
                 _written(point.chosen_for, ""), f"{point.retention:.3f}", f"{point.distinct:.1f}",
-                _written(point.distance), f"{_written(point.risk)}{'' if point.exact else ' (sampled)'}",
+                _written(point.distance), _written(point.content_risk),
+                f"{_written(point.risk)}{'' if point.exact else ' (sampled)'}",
                 _written(point.plain_ldp),
             ]
             for point in self.points
@@ -228,15 +241,15 @@ class RiskCurve(Shown):
         by_risk = [
             [
                 kept.mechanism, f"{kept.risk:g}", f"{kept.epsilon:.3g}", f"{kept.retention:.3f}",
-                _written(kept.distance), _written(kept.plain_ldp),
+                _written(kept.all_words), _written(kept.distance), _written(kept.plain_ldp),
             ]
             for kept in self.at_equal_risk
         ]  # fmt: skip
         columns = (
-            "mechanism", "epsilon", "chosen for risk", UNCHANGED, "distinct of 100", "distance", RECOVERED,
-            "plain LDP, nats",
+            "mechanism", "epsilon", "chosen for risk", UNCHANGED, "distinct of 100", "distance", CONTENT,
+            RECOVERED, "plain LDP, nats",
         )  # fmt: skip
-        at_risk = ("mechanism", RECOVERED, "epsilon", UNCHANGED, "distance", "plain LDP, nats")
+        at_risk = ("mechanism", CONTENT, "epsilon", UNCHANGED, RECOVERED, "distance", "plain LDP, nats")
         tables = [Table(columns, by_epsilon), Table(at_risk, by_risk, "at equal risk:")]
         return Card("Risk and utility by epsilon", [("inputs", self.note), ("grid", GRID)], tables)
 
@@ -267,6 +280,7 @@ class RiskCurve(Shown):
         charts = [
             self._chart("Known words that stay unchanged", UNCHANGED_MEANS, "retention", "unchanged"),
             self._chart("Known words that the best attacker recovers", RECOVERED_MEANS, "risk", "recovered"),
+            self._chart("Content words that the best attacker recovers", CONTENT_MEANS, "content_risk", "recovered"),
         ]
         return render_blocks("What epsilon keeps and gives away", self.note, [*charts, *tables])
 

@@ -1,4 +1,4 @@
-"""What attackers recover of single words: from the exact law alone, or with a language model over the sentence.
+"""What attackers recover of single words: from the exact law alone, or with a language model over the document.
 
 An attacker who uses context weighs the mechanism's law with a language model, by the search of denoise. Words are
 replaced independently, so released words u_1 ... u_n came from w_1 ... w_n with a probability proportional to
@@ -9,6 +9,7 @@ and the figures of this attacker are lower bounds.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +21,15 @@ import numpy.typing as npt
 from corpusveil.arrays import Integers
 from corpusveil.errors import DataError, NoClosedForm, ShapeError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.evaluation.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
+from corpusveil.evaluation.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, register
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
 from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
-from corpusveil.language.denoise import CUT, LEAST, Search
+from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Search
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.content import content_weights
 from corpusveil.mechanisms.risk import Prior, prior_of, smoothed, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -38,26 +40,25 @@ from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
-THOROUGH = Search(candidates=64, width=40)
-"""An attacker has time: more candidates than the default of ``denoise``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """Shares of the attacked words, 0 to 1.
 
     ``unchanged``: the released word is the original; ``by_frequency``: the original is the most frequent word, whatever
-    was released; ``by_law``: the best guess from the word alone is right; ``by_search``: the search over the sentence
-    is right. ``error`` is the standard error of ``given_back``, for independent sentences.
+    was released; ``by_law``: the best guess from the word alone is right; ``by_search``: the search over the document
+    is right. ``error`` is the standard error of ``given_back``, for independent documents. ``content`` are the shares
+    of content words, of attackers who care for these alone; None if there are none.
     """
 
     words: int
-    sentences: int
+    documents: int
     unchanged: float
     by_frequency: float
     by_law: float
     by_search: float
     error: float
+    content: Recovery | None = None
 
     @property
     def without_context(self) -> float:
@@ -71,7 +72,7 @@ class Recovery:
 
     @property
     def given_back(self) -> float:
-        """The share that the search over sentences recovers beyond single words.
+        """The share that the search over documents recovers beyond single words.
 
         Below 0 if it is the weaker attacker.
         """
@@ -80,7 +81,7 @@ class Recovery:
 
 @dataclass(slots=True)
 class ContextAttacker:
-    """Reconstructs sentences from their released words; ``search`` is the width of the search.
+    """Reconstructs documents from their released words; ``search`` is the width of the search.
 
     Candidates come from the whole vocabulary and always include the released word. No margin keeps a released word.
     """
@@ -92,81 +93,100 @@ class ContextAttacker:
     _said: Spoken = field(init=False, repr=False)
     _candidates: Candidates = field(init=False, repr=False)
     _room: Room = field(init=False, repr=False)
+    _weights: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         space = self.mechanism.space
         shares, _ = public_shares(space, self.model)
-        count = min(self.search.candidates, len(space))
+        count = min(self.search.breadth, len(space))
         self._said = spoken_of(space, self.model, shares)
         self._candidates = Candidates(self.mechanism, shares, count, CUT)
-        self._room = room(count, self.search.width)
-
-    @property
-    def most_frequent(self) -> int:
-        """The word that a blind reader guesses."""
-        return int(self._candidates.shares.argmax())
+        self._room = room(count, self.search.width, len(space))
+        self._weights = content_weights(space)
 
     def guesses(self, released: Sequence[Integers]) -> list[npt.NDArray[np.int32]]:
-        """Return the likeliest originals of each sentence, int32, as many as released words.
+        """Return the likeliest originals of each document, int32, as many as released words.
 
-        A sentence is ids, -1 for a word that was not replaced by the mechanism; it stays, and is not used as context.
+        A document is ids, -1 for a word that was not replaced by the mechanism and for the end of a sentence: it stays,
+        and what stands on its two sides is not used as context.
         """
         whole, ends = _joined(released)
-        return _split(self._guessed(whole, ends, alone=False), ends)
+        return _split(self._guessed(whole, ends)[0], ends)
 
     def attack(self, originals: Sequence[Integers], released: Sequence[Integers]) -> Recovery:
-        """Attack sentences, and count recovered words over the places where both are words of the space."""
-        if [len(original) for original in originals] != [len(sentence) for sentence in released]:
-            raise ShapeError("The released sentences differ in length from the originals; give both word by word.")
+        """Attack documents, and count recovered words over the places where both are words of the space."""
+        if [len(original) for original in originals] != [len(document) for document in released]:
+            raise ShapeError("The released documents differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
         both = (truth >= 0) & (seen >= 0)
-        words = int(both.sum())
-        if not words:
-            raise DataError("The mechanism replaced no word of these sentences; there is nothing to attack.")
-        constant = np.full(truth.size, self.most_frequent, np.int32)
-        guesses = (seen, constant, self._guessed(seen, ends, alone=True), self._guessed(seen, ends, alone=False))
-        right = [both & (guess == truth) for guess in guesses]
-        unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / words for hits in right)
+        if not both.any():
+            raise DataError("The mechanism replaced no word of these documents; there is nothing to attack.")
+        searched, weighed = self._guessed(seen, ends)
+        every = np.ones(self._weights.size)
+        content = None
+        if (counts := self._weights[truth] * both).any():
+            content = self._recovery(truth, seen, ends, weighed, counts, self._weights)
+        return dataclasses.replace(self._recovery(truth, seen, ends, searched, both, every), content=content)
+
+    def _recovery(
+        self, truth: Any, seen: Any, ends: Any, searched: Any, counts: Any, weights: npt.NDArray[np.float64]
+    ) -> Recovery:
+        """Count the words that attackers guess who weigh words by ``weights``; ``counts`` [T] weighs each place."""
+        whole = float(counts.sum())
+        constant = np.full(truth.size, (self._candidates.shares * weights).argmax(), np.int32)
+        right = [(guess == truth) * counts for guess in (seen, constant, self._alone(seen, weights), searched)]
+        unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / whole for hits in right)
         simpler = max(range(3), key=lambda at: right[at].sum())
-        some = len(originals)
+        some = ends.size
         which = np.repeat(np.arange(some), np.diff(ends, prepend=0))
         gained = right[3].astype(np.float64) - right[simpler]
-        gained -= (by_search - max(unchanged, by_frequency, by_law)) * both
+        gained -= (by_search - max(unchanged, by_frequency, by_law)) * counts
         more = np.bincount(which, gained, some)
-        error = math.sqrt(some / (some - 1) * float((more**2).sum())) / words if some > 1 else math.nan
-        return Recovery(words, some, unchanged, by_frequency, by_law, by_search, error)
+        error = math.sqrt(some / (some - 1) * float((more**2).sum())) / whole if some > 1 else math.nan
+        return Recovery(int((counts > 0).sum()), some, unchanged, by_frequency, by_law, by_search, error)
 
-    def _guessed(self, seen: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], *, alone: bool) -> Any:
+    def _alone(self, seen: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        """Return the best guess of each word alone, of readers who weigh words."""
         out = seen.copy()
         at = np.flatnonzero(seen >= 0)
-        if not at.size:
-            return out
-        self.mechanism.check_id(int(seen.max()))
-        rows = self._candidates.rows(self.epsilon, seen[at])
-        if alone:
-            out[at] = self._candidates.words[rows, 0]
-            return out
-        sentence = np.searchsorted(ends, at, side="right")
-        begins = np.ones(at.size, np.bool_)
-        begins[1:] = (np.diff(at) > 1) | (np.diff(sentence) > 0)
-        first = np.maximum.accumulate(np.where(begins, np.arange(at.size), 0))
-        begins |= (np.arange(at.size) - first) % LONGEST == 0
-        guesses = np.empty(at.size, np.int32)
-        search_runs(
-            out[at], rows, np.append(np.flatnonzero(begins), at.size), self._candidates.words,
-            self._candidates.emissions, np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence",
-            ALL, self._said, self.model.arrays, self._room, guesses,
-        )  # fmt: skip
-        out[at] = guesses
+        out[at] = self._candidates.guesses(self._candidates.rows(self.epsilon, seen[at]), weights)
         return out
 
+    def _guessed(
+        self, seen: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the likeliest originals in their sentences, and those of a reader who cares for content words."""
+        out, weighed = seen.copy(), seen.copy()
+        at = np.flatnonzero(seen >= 0)
+        if not at.size:
+            return out, weighed
+        self.mechanism.check_id(int(seen.max()))
+        rows = self._candidates.rows(self.epsilon, seen[at])
+        document = np.searchsorted(ends, at, side="right")
+        begins = np.ones(at.size, np.bool_)
+        begins[1:] = (np.diff(at) > 1) | (np.diff(document) > 0)
+        first = np.maximum.accumulate(np.where(begins, np.arange(at.size), 0))
+        begins |= (np.arange(at.size) - first) % LONGEST == 0
+        runs = np.flatnonzero(begins)
+        documents = np.searchsorted(document[runs], np.arange(ends.size + 1))
+        candidates = self._candidates
+        guesses, content = np.empty((2, at.size), np.int32)
+        search_runs(
+            out[at], rows, np.append(runs, at.size), documents, candidates.words, candidates.emissions,
+            np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence", ALL, candidates.shares,
+            MEMORY, self._said, self.model.arrays, self._room, guesses, self._weights, content,
+        )  # fmt: skip
+        out[at] = guesses
+        weighed[at] = np.where(content < 0, self._candidates.guesses(rows, self._weights), content)
+        return out, weighed
 
-def _joined(sentences: Sequence[Integers]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Return the ids of all sentences, int32 [T], and where each ends, int64 [D]."""
-    whole = [np.asarray(sentence, dtype=np.int32) for sentence in sentences]
+
+def _joined(documents: Sequence[Integers]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Return the ids of all documents, int32 [T], and where each ends, int64 [D]."""
+    whole = [np.asarray(document, dtype=np.int32) for document in documents]
     return np.concatenate([np.empty(0, np.int32), *whole]), np.cumsum(
-        [sentence.size for sentence in whole], dtype=np.int64
+        [document.size for document in whole], dtype=np.int64
     )
 
 
@@ -177,7 +197,7 @@ def _split(whole: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]) -> list[np
 def released_words(
     mechanism: Mechanism, epsilon: float, originals: Sequence[Integers], key: Key
 ) -> list[npt.NDArray[np.int32]]:
-    """Replace the words of sentences as a release would, for an attack on them; ids of -1 stay."""
+    """Replace the words of documents as a release would, for an attack on them; ids of -1 stay."""
     whole, ends = _joined(originals)
     known = np.flatnonzero(whole >= 0)
     draws = Draws.of_tokens(DrawKey.derive(key, "33" * 32), known.size)
@@ -185,27 +205,34 @@ def released_words(
     return _split(whole, ends)
 
 
-def sentence_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
-    """Return the words of each sentence of some texts as ids, int32; -1 for a word that the space lacks.
+def document_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
+    """Return the words of each text as ids, int32; -1 for a word that the space lacks, and after a sentence.
 
-    Numbers, punctuation, and sentences without a word are left out.
+    Numbers, punctuation, and texts without a word are left out.
     """
     vocabulary = space.vocabulary
     table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
     tokens = Tokenizer(table, space.hyphens or "split").tokenize(texts)
-    after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[:-1]  # sentences before each token
     words = np.flatnonzero(tokens.classes == WORD)
-    cuts = np.flatnonzero(np.diff(after[words])) + 1
-    return list(np.split(tokens.ids[words], cuts)) if words.size else []
+    after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[words]  # sentences before each word
+    cuts = np.flatnonzero(np.diff(after)) + 1
+    starts = np.flatnonzero(np.diff(np.searchsorted(tokens.offsets, words, side="right"))) + 1
+    whole = np.insert(tokens.ids[words], cuts, -1)
+    return list(np.split(whole, starts + np.searchsorted(cuts, starts, side="right"))) if words.size else []
 
 
-SENTENCES = 200
-MOST_WORDS = 40
+ATTACKED = 8000
+"""About how many words are attacked, of documents of which each counts with at most ``MOST_WORDS``."""
+MOST_WORDS = 400
 WORDS = 25
 """The number of words for N_w and S_w, as in the studies; drawn by the prior."""
 BAYES_OPTIMAL = register("words guessed, Bayes-optimal", group="attack", of=KNOWN_WORDS)
 RELEASED_WORD = register("words guessed by the released word", group="attack", of=KNOWN_WORDS)
 ONE_BY_ONE = register("words guessed one by one", group="attack", of=KNOWN_WORDS)
+CONTENT_OPTIMAL = register("content words guessed, Bayes-optimal", group="attack", of=CONTENT_WORDS)
+CONTENT_ONE_BY_ONE = register("content words guessed one by one", group="attack", of=CONTENT_WORDS)
+CONTENT_FROM_CONTEXT = register("content words guessed from context", group="attack", of=CONTENT_WORDS, tile=True,
+    floor="a reader who takes the most frequent content word")  # fmt: skip
 FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_WORDS, tile=True,
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
@@ -230,7 +257,7 @@ def attack_words(
     """Yield N_w, S_w and the figures of attacks on single words, at the epsilon of a word.
 
     ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the language model was
-    not. Sentences of the originals are released anew, under a throwaway key, because the words of a release do not show
+    not. Some originals are released anew, under a throwaway key, because the words of a release do not show
     which of them were replaced.
     """
     known = prior_of(mechanism.space)
@@ -252,13 +279,13 @@ def attack_words(
         note = f"any of the {prior.words.size:,} words of the space can be the original"
         model, of_input = f"{law} and {_frequencies(model_public)}", not (epsilon_given and model_public)
         yield BAYES_OPTIMAL.measure(Reading(risk.share, model, note, of_input), floor=risk.blind)
-    sentences = [
-        sentence[:MOST_WORDS] for sentence in sentence_ids(mechanism.space, originals[1::2]) if sentence.size > 2
-    ][:SENTENCES]
-    if not sentences:
+        yield CONTENT_OPTIMAL.measure(Reading(risk.content.share, model, note, of_input), floor=risk.content.blind)
+    documents = [document[:MOST_WORDS] for document in document_ids(mechanism.space, originals[1::2])]
+    documents = documents[: 1 + int(np.searchsorted(_joined(documents)[1], ATTACKED))]
+    if not any((document >= 0).any() for document in documents):
         return
     attacker = ContextAttacker(mechanism, epsilon, language.model)
-    recovery = attacker.attack(sentences, released_words(mechanism, epsilon, sentences, Key.generate()))
+    recovery = attacker.attack(documents, released_words(mechanism, epsilon, documents, Key.generate()))
     yield from _recovered(recovery, law, _frequencies(model_public))
 
 
@@ -268,8 +295,8 @@ def _frequencies(model_public: bool) -> str:
 
 
 def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figure]:
-    """Yield what each attacker recovers of sentences; an attacker who knows more never recovers less."""
-    note = f"{recovery.words:,} words of the space, in {recovery.sentences:,} sentences that were privatized again"
+    """Yield what each attacker recovers of documents; an attacker who knows more never recovers less."""
+    note = f"{recovery.words:,} words of the space, in {recovery.documents:,} documents that were privatized again"
     yield RELEASED_WORD.measure(Reading(recovery.unchanged, note=note))
     alone = {
         f"{law} and {frequencies}": recovery.by_law,
@@ -281,10 +308,15 @@ def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figur
     yield ONE_BY_ONE.measure(Reading(recovery.without_context, model, f"the best of three attackers: {shares}"))
     searched = recovery.given_back >= 0
     note = (
-        f"the best of all attackers; a search over sentences, as in denoise, guesses {recovery.by_search:.1%}, and "
+        f"the best of all attackers; a search over documents, as in denoise, guesses {recovery.by_search:.1%}, and "
         f"gives back {recovery.given_back:+.1%} (standard error {recovery.error:.1%})"
         + ("" if searched else "; guesses one by one are better")
     )
     learned = "Kneser-Ney" + frequencies.removeprefix("word frequencies")
     best = f"{law} and {learned}, lattice search" if searched else model
     yield FROM_CONTEXT.measure(Reading(recovery.with_context, best, note))
+    if (content := recovery.content) is not None:
+        note = f"{content.words:,} content words, by attackers who care for these alone"
+        yield CONTENT_ONE_BY_ONE.measure(Reading(content.without_context, note=note))
+        note += f"; a search over sentences guesses {content.by_search:.1%}"
+        yield CONTENT_FROM_CONTEXT.measure(Reading(content.with_context, note=note), floor=content.by_frequency)

@@ -15,7 +15,7 @@ import numpy as np
 
 from corpusveil.errors import UserError
 from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, point
-from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL, prior_by
+from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL, prior_by
 from corpusveil.evaluation.report.classifier_figures import SHARES, LabelledDocuments, Version, classifier_figures
 from corpusveil.evaluation.report.findings import EQUAL, Gathered
 from corpusveil.evaluation.report.manifest_release import mechanism_of, release_of, word_epsilon
@@ -106,15 +106,11 @@ def _of_words(promised: Point, prior: Prior, *, public: bool) -> Iterator[Figure
     by = "exact law" if promised.exact else "100 runs of 100 words"
     yield Figure("curve", N_W.name, promised.retention, model=by, of_input=not public)
     yield Figure("curve", S_W.name, promised.distinct, S_W.unit, model=by, of_input=not public)
-    if promised.risk is not None:
-        yield Figure(
-            "curve",
-            BAYES_OPTIMAL.name,
-            promised.risk,
-            model=f"exact law, any of {prior.words.size:,} words",
-            floor=prior.guess,
-            of_input=not public,
-        )
+    for name, share in ((BAYES_OPTIMAL.name, promised.risk), (CONTENT_OPTIMAL.name, promised.content_risk)):
+        if share is not None:
+            law = f"exact law, any of {prior.words.size:,} words"
+            floor = prior.guess if name == BAYES_OPTIMAL.name else None
+            yield Figure("curve", name, share, model=law, floor=floor, of_input=not public)
     if promised.plain_ldp is not None and math.isfinite(promised.plain_ldp):
         yield Figure("curve", PLAIN_LDP, promised.plain_ldp, "number", model="plain LDP, a word")
 
@@ -139,6 +135,8 @@ def _equal(points: Sequence[Point], measures: Sequence[Figure]) -> Iterator[Figu
         at: dict[str, Any] = {"epsilon": at_risk.epsilon, "mechanism": at_risk.mechanism, "risk": at_risk.risk}
         yield Figure(EQUAL, "epsilon", at_risk.epsilon, "number", **at, of_input=True)
         yield Figure(EQUAL, N_W.name, at_risk.retention, **at, of_input=True)
+        if at_risk.all_words is not None:
+            yield Figure(EQUAL, BAYES_OPTIMAL.name, at_risk.all_words, **at, of_input=True)
         if at_risk.plain_ldp is not None and math.isfinite(at_risk.plain_ldp):
             yield Figure(EQUAL, PLAIN_LDP, at_risk.plain_ldp, "number", **at, of_input=True)
         for name in (statistic.name for statistic in compared()):

@@ -21,8 +21,14 @@ GROUPS = {
     "language": "What the text is like",
     "curve": "What each mechanism promises and gives away",
 }
-FIRST = (
-    ("words guessed from context", "words guessed, Bayes-optimal", "words guessed by the released word"),
+FIRST: tuple[tuple[str, ...], ...] = (
+    (
+        "content words guessed from context",
+        "content words guessed, Bayes-optimal",
+        "words guessed from context",
+        "words guessed, Bayes-optimal",
+        "words guessed by the released word",
+    ),
     ("attribute, best attack", "words unchanged"),
     ("accuracy, private to private", "similarity of meaning", "shared words (Jaccard)"),
 )

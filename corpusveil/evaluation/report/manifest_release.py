@@ -14,6 +14,7 @@ from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.evaluation.matching import Matched
 from corpusveil.evaluation.report.question import Question
+from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -61,12 +62,16 @@ def release_of(
     return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
 
 
-def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
+def picture_of(
+    manifest: Mapping[str, Any], question: Question, model: LanguageModel | None = None
+) -> Illustration | None:
     """Return the effect of the release on a public sentence; None if its collocations are not given."""
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None
     release = release_of(manifest, question)
-    return illustrate(release.mechanism, release.budget, release.policy, release.collocations, risk_of(manifest))
+    public = None if question.asked.counts is None else model  # any other model was made from originals
+    parts = (release.mechanism, release.budget, release.policy, release.collocations)
+    return illustrate(*parts, risk_of(manifest), public)
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.evaluation.attacks.attribute_inference import Readable
-from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL
+from corpusveil.evaluation.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL
 from corpusveil.evaluation.line_charts import Mark, legend, line_chart
 from corpusveil.evaluation.report.findings import EQUAL, GROUPS, Example, Findings
 from corpusveil.evaluation.statistics.statistic import Figure, Statistic, compared, find, statistics
@@ -22,11 +22,13 @@ BARS = "Bars: standard deviations over seeds. Each point is a separate release, 
 LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
 EPSILONS_MEAN = "Each mechanism states epsilon in its own metric, so equal epsilons do not give equal guarantees."
 RISKS_MEAN = (
-    "Further right, an attacker who knows the mechanism guesses more words; further up, more is kept. This compares "
-    "mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no line."
+    "Further right, an attacker who knows the mechanism guesses more content words; further up, more is kept. This "
+    "compares mechanisms at equal risk, whatever their epsilons mean. Mechanisms without an exact law have no line."
 )
 SEEDS_MEAN = "Means ± standard deviations over seeds; each seed has its own key."
-BETWEEN = "At the epsilon where the best attacker guesses this share of words, interpolated between two epsilons."
+BETWEEN = (
+    "At the epsilon where the best attacker guesses this share of content words, interpolated between two epsilons."
+)
 SIDES = ("released", "denoised")
 """Versions of a text that are shown beside it; others are folded."""
 UNCHANGED = "words unchanged"
@@ -41,7 +43,7 @@ class _Own:
 
     def mark(self, names: Sequence[str], *, at_risk: bool) -> Mark | None:
         """Return its place in a chart of these figures over epsilon, or over the best attacker's risk."""
-        risk = self.figures.get(BAYES_OPTIMAL.name)
+        risk = self.figures.get(CONTENT_OPTIMAL.name)
         x = self.epsilon if not at_risk else None if risk is None else risk.value
         if self.epsilon is None or x is None:
             return None
@@ -80,7 +82,8 @@ def render(findings: Findings) -> str:
         for example in findings.examples
     ]
     pictured = findings.picture is not None and findings.picture.own.guess is not None
-    guess = None if pictured else released.get(BAYES_OPTIMAL.name)
+    guess, every = (None if pictured else released.get(name.name) for name in (CONTENT_OPTIMAL, BAYES_OPTIMAL))
+    beside = None if every is None else every.value
     return template.render(
         findings=findings, examples=examples, picture=findings.picture, unchanged=released.get(UNCHANGED),
         tiles=[
@@ -91,7 +94,7 @@ def render(findings: Findings) -> str:
         ],
         charts=[*_charts(findings.measures, own)], tables=[*_figures(findings.measures), *_swept(findings.measures)],
         no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
-        guess=None if guess is None else Guess(guess.value, guess.floor or 0.0),
+        guess=None if guess is None else Guess(guess.value, guess.floor or 0.0, "content", beside),
     )  # fmt: skip
 
 
@@ -131,7 +134,7 @@ def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
         for figure in swept
-        if figure.name == BAYES_OPTIMAL.name and figure.group == "curve"
+        if figure.name == CONTENT_OPTIMAL.name and figure.group == "curve"
     }
     points = [
         (figure.mechanism, figure)
@@ -166,7 +169,7 @@ def _chart(
     drawn = {name: some for name, some in lines.items() if len(some) > 1}
     if drawn:
         at_risk = risks is not None
-        label = "share of words that the best attacker guesses" if at_risk else "epsilon"
+        label = "share of content words that the best attacker guesses" if at_risk else "epsilon"
         mark = own.mark(names, at_risk=at_risk)
         svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=at_risk, mark=mark)
         yield Block(title, text, svg, legend(list(drawn)))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from corpusveil.errors import DataError, UserError
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Evidence, Reading, register
 from corpusveil.evaluation.terms import Terms, check_pairs, joint_terms
+from corpusveil.text.stopwords import STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,20 @@ def _known_unchanged(evidence: Evidence) -> Iterator[Reading]:
         yield Reading(1 - known.share, note=f"of the words that the space has{expected}")
 
 
+class _ContentWords:
+    """All words but the stop words."""
+
+    def __contains__(self, word: object) -> bool:
+        return word not in STOP_WORDS
+
+
+def _content_unchanged(evidence: Evidence) -> Iterator[Reading]:
+    if evidence.once(_all) is not None:
+        content = changed_share(evidence.originals, evidence.privates, _ContentWords())
+        note = f"of {content.words:,} words that are not among the {len(STOP_WORDS)} stop words"
+        yield from [Reading(1 - content.share, note=note)] if content.words else []
+
+
 def _unknown(evidence: Evidence) -> Iterator[Reading]:
     changed, known = evidence.once(_all), evidence.once(_known)
     if changed is not None and known is not None:
@@ -113,6 +128,7 @@ def _unpaired(evidence: Evidence) -> Iterator[Reading]:
 
 register("words unchanged", group="privacy", of=ALL_WORDS, tile=True, swept=True, compute=_unchanged)
 register("known words unchanged", group="privacy", compute=_known_unchanged)
+register("content words unchanged", group="privacy", compute=_content_unchanged)
 register("unknown words", group="privacy", compute=_unknown)
 PP = register("words changed (PP)", group="privacy", key="pp", of=ALL_WORDS, compute=_changed)
 register("documents whose words cannot be paired", key="unpaired", compute=_unpaired)

@@ -74,6 +74,7 @@ def _written(value: float, unit: str) -> str:
 
 ALL_WORDS = "of all words of the originals, known to the space or not"
 KNOWN_WORDS = "of known words"
+CONTENT_WORDS = "of known content words"
 
 T = TypeVar("T")
 

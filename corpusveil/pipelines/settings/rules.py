@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from corpusveil.choices import OF_CONTEXT
 from corpusveil.errors import UserError
 from corpusveil.jobs import registry
 from corpusveil.transforms.release.presets import PROFILES, STRATEGIES
 
 if TYPE_CHECKING:
+    from corpusveil.choices import RiskOf
     from corpusveil.pipelines.settings import Settings
 
 Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
@@ -27,6 +29,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 NEEDS = {
     "budget.risk_of": "budget.risk",
     "budget.model": "budget.risk",
+    "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
     "ledger.cap_delta": "ledger.cap",
     "length.pad_growth": "length.pad",
@@ -50,6 +53,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _length,
         _engine,
         _schedule,
+        _denoise,
         _evaluate,
         _audit,
     ):
@@ -71,20 +75,28 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
-    budget = settings.budget
+    budget, denoise = settings.budget, settings.denoise
+    if denoise is not None and denoise.searches and not (denoise.model or settings.value("model.path")):
+        yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
     if budget is None:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and budget.risk_of == "context" and risk_model(settings) is None:
+    if budget.risk is not None and budget.risk_of in OF_CONTEXT and risk_model(settings) is None:
         model = "a language model of public text; add this key (make the model with 'corpusveil model')"
-        yield "budget.model", f"{{budget.risk_of}} context needs {model}"
+        yield "budget.model", f"{{budget.risk_of}} {budget.risk_of} needs {model}"
 
 
 def risk_model(settings: Settings) -> str | None:
     """Return the address of the language model for a risk of context; by default that of [model]."""
     address: str | None = settings.value("budget.model") or settings.value("model.path")
     return address
+
+
+def risk_reader(settings: Settings) -> RiskOf:
+    """Return the reader that a risk is about: by default of content words, from context if there is a model."""
+    reader: RiskOf | None = settings.value("budget.risk_of")
+    return reader or ("content" if risk_model(settings) is None else "content-context")
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -116,8 +128,8 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
-    if budget.model is not None and budget.risk_of != "context":
-        yield "budget.model", _needs("{budget.risk_of} context")
+    if budget.model is not None and budget.risk_of not in (None, *OF_CONTEXT):
+        yield "budget.model", _needs("{budget.risk_of} content-context or context")
     for multiplies, by in (
         (budget.strategy is not None, "{budget.strategy}"),
         (budget.average_words is not None, "{budget.average_words}"),
@@ -226,6 +238,15 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
 
 
+def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.denoise
+    for name in ("aim", "breadth", "width", "unknown_share", "margin"):
+        if asked is not None and not asked.searches and settings.is_given(f"denoise.{name}"):
+            renamed = "how many originals the search tries is {denoise.breadth}"
+            why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
+            yield f"denoise.{name}", f"{why} ({renamed})"
+
+
 def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
     asked = settings.evaluate
     if asked is None:
@@ -265,8 +286,6 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     if denoise is not None:
         if (denoise.release or settings.value("output.path")) is None:
             yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
-        if (denoise.model or settings.value("model.path")) is None:
-            yield "denoise.model", "a language model of public text is needed; add this key or {model}"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
     if settings.audit is not None and space is None:

@@ -157,6 +157,15 @@ class SpaceSettings(Section):
         "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
         "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
         "unchanged.", None, ge=0)
+    spacing: float = key(
+        "Power of public frequency by which words have wider arcs on the ring of a list, so that frequent words change "
+        "less and rare words more; 0.5 is usual, and 0 gives all words equal arcs. Above 0, it needs {space.counts}.",
+        0.0, ge=0, le=1)
+    sensitive: str | None = key(
+        "Public list of words with narrow arcs, which change more, one a line. A number behind the word is its factor, "
+        "4 by default.", None, path=True, metavar="FILE")
+    harmless: str | None = key(
+        "The same for words with wide arcs, which change less.", None, path=True, metavar="FILE")
     seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
@@ -189,21 +198,31 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        needed=True, metavar="URL", demo="model")
+        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
+        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", demo="model")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
     aim: Literal["words", "sentence", "table"] = key(
         "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of context "
         "(fast).", "words")
-    candidates: int = key("Candidate originals for each word.", 32, ge=1)
-    width: int = key("Candidates that are also scored in triples of words.", 16, ge=1)
+    candidates: int | None = key(
+        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
+        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
+    chooser: str | None = key(
+        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
+    breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
+    width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
         "Share of words outside the vocabulary. Default: as in the text of the model.", None, ge=0, le=1)
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a text is searched, rather than chosen or candidates listed."""
+        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
@@ -270,11 +289,16 @@ class BudgetSettings(Section):
     risk: float | None = key(
         "Instead of {budget.epsilon}: the largest share of the words of public text that an informed reader may "
         "guess, above 0 and below 1. For a budget per token.", None, gt=0, lt=1)
-    risk_of: RiskOf = key(
-        "Whether that reader sees each word alone or in its context; context needs {budget.model}.", "word")
+    risk_of: RiskOf | None = key(
+        "The reader that {budget.risk} is about: whether all words count or content words alone, and whether each is "
+        "seen alone or in its context, which needs {budget.model}. Default: content-context with a model, else "
+        "content.", None)
     model: str | None = key(
-        "For {budget.risk_of} context: a language model of public text, made by 'model'. Default in a file: the model "
-        "of [model].", None, path=True, metavar="URL", demo="model")
+        "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
+        "in a file: the model of [model].", None, path=True, metavar="URL", demo="model")
+    function_words: str | None = key(
+        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
+        "a tab says how much a word counts.", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
     delta: float | None = key(
@@ -576,6 +600,9 @@ class AuditSettings(Section):
     risks: list[float] = key(
         "With {audit.curve}: add the epsilon that 'privatize --risk' chooses for this share. Repeatable.", [],
         commands={"audit": "risk"}, metavar="SHARE")
+    model: str | None = key(
+        "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
+        "file: the model of [model].", None, path=True, metavar="URL", demo="model")
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
         "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")

@@ -7,15 +7,16 @@ depends on a corpus.
 from __future__ import annotations
 
 import functools
+import importlib
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.choices import RiskOf
+from corpusveil.choices import OF_CONTEXT, RiskOf
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.language.prepared import prepare
@@ -30,6 +31,10 @@ from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk
+
+if TYPE_CHECKING:
+    from corpusveil.language.ladder import Ladder
+    from corpusveil.language.model import LanguageModel
 
 SENTENCES = (
     ("On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.", "river"),
@@ -80,16 +85,18 @@ class Chip:
 class Guess:
     """Shares of the words of public text that an informed reader guesses, and guesses blindly, without the release.
 
-    ``of`` is ``word`` for a reader of single words, ``context`` for a reader of sentences.
+    ``of`` says which words count, and whether the reader sees them one by one; ``beside`` is the share of the others
+    (``reader_guesses``).
     """
 
     share: float
     blind: float
     of: RiskOf = "word"
+    beside: float | None = None
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        said = reader_guesses(self.share, self.of, self.blind)
+        said = reader_guesses(self.share, self.of, self.beside, self.blind)
         return said[0].upper() + said[1:]
 
 
@@ -110,7 +117,7 @@ class Illustration:
 
     ``chips``, ``result`` and ``word`` are empty if the space knows no bundled sentence. ``exact`` is False if shares
     come from ``SAMPLES`` draws a word. ``document_words``: epsilon is that of a word in a document with this many
-    replaced words.
+    replaced words. ``ladder``: what ever stronger readers guess; None if it takes long.
     """
 
     chips: tuple[Chip, ...]
@@ -119,6 +126,7 @@ class Illustration:
     panels: tuple[Panel, ...]
     exact: bool
     document_words: int | None
+    ladder: Ladder | None = None
 
     @property
     def own(self) -> Panel:
@@ -133,8 +141,9 @@ def illustrate(
     policy: TextPolicy,
     collocations: Collocations | None = None,
     risk: EpsilonAtRisk | None = None,
+    model: LanguageModel | None = None,
 ) -> Illustration | None:
-    """Return the pictures of releases with these parts.
+    """Return the pictures of releases with these parts; with a public ``model``, of readers who have it as well.
 
     None if they take long, or the mechanism is not defined at the epsilon.
     """
@@ -145,13 +154,15 @@ def illustrate(
     try:
         sentence, word, tokens = _sentence(mechanism, policy, collocations)
         chips, exact = _chips(mechanism, epsilon, tokens)
-        panels = [_panel(mechanism, value, word, risk, is_release=value == epsilon) for value in epsilons]
+        panels = [_panel(mechanism, value, word, risk, policy, is_release=value == epsilon) for value in epsilons]
         result = _drawn(sentence, mechanism, epsilon, policy, collocations) if sentence else ""
+        ladder = _ladder(mechanism, epsilon, policy, risk, model)
     except (UserError, NoClosedForm):
         return None
     return Illustration(
         chips, result, "" if word is None else _written(mechanism, word),
         tuple(panel for panel in panels if panel is not None), exact, DOCUMENT_WORDS if of_document else None,
+        ladder,
     )  # fmt: skip
 
 
@@ -215,7 +226,13 @@ def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[
 
 
 def _panel(
-    mechanism: Mechanism, epsilon: float, word: int | None, risk: EpsilonAtRisk | None, *, is_release: bool
+    mechanism: Mechanism,
+    epsilon: float,
+    word: int | None,
+    risk: EpsilonAtRisk | None,
+    policy: TextPolicy,
+    *,
+    is_release: bool,
 ) -> Panel | None:
     """Return a panel; None for an epsilon at which the mechanism is not defined."""
     try:
@@ -223,7 +240,7 @@ def _panel(
         if word is not None:
             laws, _ = _laws(mechanism, np.array([word], dtype=np.int32), epsilon)
             bars = _likeliest(mechanism, laws[0], BARS, word)
-        guess = _guess(mechanism, epsilon, risk, is_release=is_release)
+        guess = _guess(mechanism, epsilon, risk, policy, is_release=is_release)
     except UserError:
         if is_release:
             raise
@@ -232,15 +249,36 @@ def _panel(
     return Panel(epsilon, is_release, bars, rest, guess)
 
 
-def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, *, is_release: bool) -> Guess | None:
+def _guess(
+    mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy, *, is_release: bool
+) -> Guess | None:
     """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
+    of: RiskOf = "content" if risk is None else risk.risk_of
     if risk is not None and is_release:
-        return Guess(risk.measured, round(prior_of(mechanism.space).guess, DIGITS), risk.risk_of)
-    of_context, slow = risk is not None and risk.risk_of == "context", len(mechanism.space) >= MANY_WORDS
-    if not isinstance(mechanism, OnLists) or (not is_release and (of_context or slow)):
+        blind = prior_of(mechanism.space).guess if risk.blind is None else risk.blind
+        return Guess(risk.measured, round(blind, DIGITS), of, risk.beside)
+    weighed = risk is not None and risk.weights is not None
+    slow = of in OF_CONTEXT or weighed or len(mechanism.space) >= MANY_WORDS
+    if not isinstance(mechanism, OnLists) or (not is_release and slow):
         return None
-    guessed = word_risk(mechanism, epsilon)
-    return Guess(round(guessed.share, DIGITS), round(guessed.blind, DIGITS))
+    guessed = word_risk(mechanism, epsilon, policy=policy)
+    some, others = (guessed, guessed.content) if of == "word" else (guessed.content, guessed)
+    return Guess(round(some.share, DIGITS), round(some.blind, DIGITS), of, round(others.share, DIGITS))
+
+
+def _ladder(
+    mechanism: Mechanism, epsilon: float, policy: TextPolicy, risk: EpsilonAtRisk | None, model: LanguageModel | None
+) -> Ladder | None:
+    """Return readers, without the dial; None if they take long: without lists and a model of public text."""
+    if model is None and not isinstance(mechanism, OnLists):
+        return None
+    module = importlib.import_module("corpusveil.language.ladder")  # only here: runs of a release load no lattice
+    ladder: Ladder = module.reader_ladder(mechanism, epsilon, model, policy=policy, dial=False)
+    if model is None and risk is not None and risk.risk_of in OF_CONTEXT and risk.weights is None:
+        shares = (risk.measured, risk.beside) if risk.risk_of == "context" else (risk.beside, risk.measured)
+        known = module.Rung(module.BY_MODEL, "measured", *shares)
+        ladder = replace(ladder, rungs=(*ladder.rungs[:2], known, *ladder.rungs[3:]))
+    return ladder
 
 
 def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:

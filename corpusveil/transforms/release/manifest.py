@@ -162,7 +162,7 @@ def write_manifest(
         **drafted,
         **totals.public(),
         "content_sha256": content,
-        "checksums": formats.find(tasks[0].suffix).checksum,
+        "checksums": drafted.get("checksums", formats.find(tasks[0].suffix).checksum),
         "shards": shards,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

@@ -96,12 +96,13 @@ def test_risks_are_interpolated() -> None:
     """Half-way between two points in risk: half-way in ln epsilon and in the rest; nothing beyond the curve."""
 
     def made(epsilon: float, risk: float, kept: float) -> Point:
-        return Point("m", {}, epsilon, kept, 1.0, 2 * kept, risk, None, exact=True)
+        return Point("m", {}, epsilon, kept, 1.0, 2 * kept, 2 * risk, risk, None, exact=True)
 
     points = [made(1.0, 0.1, 0.2), made(4.0, 0.3, 0.6), made(8.0, 0.3, 0.7)]
     (one,) = at_equal_risk(points, [0.05, 0.2, 0.5])
     assert (one.risk, one.epsilon, one.retention, one.distance) == pytest.approx((0.2, 2.0, 0.4, 0.8))
     assert one.plain_ldp is None
+    assert one.all_words == pytest.approx(0.4)
 
 
 def test_epsilons_that_a_mechanism_has_not_are_left_out() -> None:
@@ -134,7 +135,7 @@ def test_the_command_writes_json_and_a_page(space: Space, tmp_path: Path, capsys
     told = json.loads((tmp_path / "out/curve.json").read_text())
     assert [one["epsilon"] for one in told["points"]] == [0.1, 1, 9] * 3
     page = (tmp_path / "out/curve.html").read_text()
-    assert page.count("<polyline") == 6
+    assert page.count("<polyline") == 9
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -150,7 +151,7 @@ def test_the_curve_shows_the_risk_that_epsilon_is_chosen_by(
     }  # fmt: skip
     assert all(one.risk == word_risk(mechanism, one.epsilon).share for one in found)
     (marked,) = [one for one in found if one.chosen_for]
-    assert marked.risk == pytest.approx(chosen.measured, abs=1e-9)
+    assert (marked.content_risk, marked.risk) == pytest.approx((chosen.measured, chosen.beside), abs=1e-9)
     space.save(str(tmp_path / "space"))
     command = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--risk", "0.4"]
     assert run([*command, "--curve", "--epsilon", "0.3", "--output", str(tmp_path / "out")]) == 0

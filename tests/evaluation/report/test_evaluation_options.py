@@ -32,7 +32,7 @@ from corpusveil.evaluation.utility.text_classifiers import Tfidf
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import Prior
 from corpusveil.pipelines.settings import toml
-from corpusveil.pipelines.settings.rules import risk_model
+from corpusveil.pipelines.settings.rules import risk_model, risk_reader
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, write_shard
@@ -175,7 +175,9 @@ class TestMechanisms:
             low, high = max(e for e in grid if e <= one.epsilon), min(e for e in grid if e >= one.epsilon)
             ends = sorted(found.at(one.name, e, one.mechanism).value for e in (low, high))
             assert ends[0] - 1e-9 <= one.value <= ends[1] + 1e-9
-            risks = sorted(found.at("words guessed, Bayes-optimal", e, one.mechanism).value for e in (low, high))
+            risks = sorted(
+                found.at("content words guessed, Bayes-optimal", e, one.mechanism).value for e in (low, high)
+            )
             assert risks[0] <= one.risk <= risks[1]
 
     def test_one_that_is_not_defined_at_an_epsilon_is_left_out_and_said(
@@ -337,7 +339,8 @@ def test_the_demo_names_its_risk_beforehand_and_it_is_of_context() -> None:
     """It denoises, and a denoised release shows what is guessed from context."""
     settings = toml.read(str(demonstration.CONFIGURATION)).settings
     (budget,) = settings.needed("budget")
-    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, 0.5, "context")
+    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, 0.5, None)
+    assert risk_reader(settings) == "content-context"
     assert risk_model(settings) == settings.value("model.path")
 
 

@@ -22,7 +22,7 @@ from tests.evaluation.releases import evaluate, manifest_of
 
 UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)
 SIMILAR = Figure("utility", "similarity of meaning", 0.8)
-GUESSED = Figure("attack", "words guessed, Bayes-optimal", 0.66, floor=0.06)
+GUESSED = Figure("attack", "content words guessed, Bayes-optimal", 0.66, floor=0.06)
 RELEASE = {"mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 2.0, "per": "token"}}
 EXAMPLES = examples_of(["the cat sat down"], {"released": ["a cat sat down"], "epsilon 9": ["the cat sat down"]})
 
@@ -81,7 +81,7 @@ def test_every_table_is_folded() -> None:
 
 def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
     told = section(page_of(GUESSED), "What a reader can guess")
-    assert "guesses about 66.0% of known words one by one, 6.0% without looking." in told
+    assert "guesses about 66.0% of known content words (6.0% without looking) one by one." in told
     assert [told.count(f'class="{kind}"') for kind in ("dark", "shown", "hidden")] == [6, 60, 34]
 
 
@@ -160,7 +160,7 @@ def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
     picture = picture_of(manifest_of(private), Question.of(space=space))
     assert picture is not None
     assert picture.own.guess is not None
-    assert f"guesses about {picture.own.guess.share:.1%} of known words" in told
+    assert f"guesses about {picture.own.guess.share:.1%} of known content words" in told
 
 
 def test_the_documentation_shows_every_screenshot_and_each_is_small() -> None:

@@ -14,6 +14,7 @@ from corpusveil.evaluation.statistics.changed_words import changed_share
 from corpusveil.evaluation.statistics.listed_words import english_share
 from corpusveil.evaluation.statistics.rare_words import surviving_rare
 from corpusveil.evaluation.statistics.shared_words import jaccard
+from corpusveil.evaluation.statistics.statistic import Evidence, statistics
 from corpusveil.evaluation.statistics.word_statistics import relative, word_statistics
 from corpusveil.evaluation.terms import WordList
 from corpusveil.mechanisms import make
@@ -135,6 +136,14 @@ class TestChangedShare:
         with pytest.raises(BadTypeError):
             changed_share("abc", "abc")
         assert changed_share(["12", ""], ["13", ""]).share == 0.0
+
+    def test_content_words_are_all_but_stop_words(self) -> None:
+        """In capitals, too; nothing is said of texts without one."""
+        (content,) = (statistic for statistic in statistics() if statistic.name == "content words unchanged")
+        reading = content.value(Evidence(["The cat is IN the box"], ["the dog is on a box"]))
+        assert reading is not None
+        assert reading.value == 1 / 2
+        assert content.value(Evidence(["it is the"], ["it is a"])) is None
 
     def test_of_a_release_is_what_the_tokens_say(self, animals: Space) -> None:
         """Words, unknown words, numbers, contacts and marks through a release: every word token finds its output."""

@@ -1,0 +1,196 @@
+"""Content risk is that of brute force; whose words count is public; kept stop words are known to every reader."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import NoClosedForm
+from corpusveil.evaluation.statistics.perplexity import KneserNey
+from corpusveil.language.context_risk import context_risk, ids_in, sampled_text
+from corpusveil.language.fixed import ONE
+from corpusveil.language.model import LanguageModel
+from corpusveil.mechanisms import risk
+from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
+from corpusveil.mechanisms.risk import prior_of, word_risk
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.text.stopwords import STOP_WORDS
+from tests.calls import refused
+from tests.evaluation.statistics.test_kneser_ney import corpus
+
+SIZE = 5
+KEPT = cv.TextPolicy(stop_words="keep")
+WEIGHTS = np.array([0.0, 2.5, 0.0, 1.0, 0.25])
+EXACT = ("ring-geometric", "tight-exponential", "santext", "custext")
+
+
+def space_of(words: list[str], counts: Any = None, **more: Any) -> Space:
+    vectors = np.random.default_rng(2).normal(size=(len(words), 3)).astype(np.float32)
+    counts = np.random.default_rng(3).integers(1, 100, len(words)) if counts is None else counts
+    return cv.build_space(Vectors(words, vectors), counts=counts, **more)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    """Return two stop words and three other words."""
+    return space_of(["the", "river", "of", "doctor", "ran"], lists=2)
+
+
+def weights_of(space: Space, **by_word: float) -> np.ndarray:
+    return np.array([by_word.get(word, 1.0) for word in space.vocabulary.words])
+
+
+def best_of_all_rules(joint: np.ndarray) -> float:
+    """Return how much the best of all V^V rules that guess a word from an output gets right."""
+    rules = itertools.product(range(len(joint)), repeat=joint.shape[1])
+    return max(sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in rules)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatized", "kept"])
+def test_both_shares_are_those_of_the_best_of_all_guessing_rules(
+    space: Space, name: str, epsilon: float, policy: cv.TextPolicy
+) -> None:
+    """Enumerated; a kept word is itself with certainty, and a replacement may look like one."""
+    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
+    law = mechanism.distributions(np.arange(SIZE), epsilon)
+    if policy is KEPT:
+        stops = stop_words_of(space)
+        law[stops] = np.eye(SIZE)[stops]
+    found = word_risk(mechanism, epsilon, policy=policy, content=WEIGHTS)
+    for shown, weights in ((found, np.ones(SIZE)), (found.content, WEIGHTS)):
+        counted = shares * weights
+        joint = counted[:, None] * law
+        assert shown.share == pytest.approx(best_of_all_rules(joint) / counted.sum(), rel=1e-12)
+        assert shown.unchanged == pytest.approx(np.trace(joint) / counted.sum(), rel=1e-12)
+        assert shown.blind == pytest.approx(counted.max() / counted.sum(), rel=1e-12)
+    assert found.exact
+
+
+def test_masked_stop_words_are_guessed_alike_and_dropped_ones_not(space: Space) -> None:
+    mechanism, shares, stops = cv.RingGeometric(space), prior_of(space).shares, stop_words_of(space)
+    joint = (shares * ~stops)[:, None] * mechanism.distributions(np.arange(SIZE), 1.0)
+    for policy, more in (("drop", 0.0), ("mask", (shares * stops).max())):
+        found = word_risk(mechanism, 1.0, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+        assert found.share == pytest.approx(max(joint.max(axis=0).sum() + more, shares.max()), rel=1e-12)
+
+
+def test_samples_come_near_the_exact_content_risk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a line ``cmp`` has both; the weights of other words are noticed."""
+    small = cv.build_space(Vectors([f"w{i}" for i in range(20)], np.random.default_rng(2).normal(size=(20, 1)).astype(
+        np.float32)), lists=0, counts=np.random.default_rng(3).integers(1, 100, 20))  # fmt: skip
+    mechanism, weights = cv.mechanism("cmp", small), np.arange(20.0)
+    exact = word_risk(mechanism, 2.0, content=weights)
+
+    def refuse(*_: object) -> None:
+        raise NoClosedForm
+
+    monkeypatch.setattr(risk, "explain", refuse)
+    near, other = (word_risk(mechanism, 2.0, content=some) for some in (weights, weights[::-1].copy()))
+    assert (exact.exact, near.exact) == (True, False)
+    assert abs(near.content.share - exact.content.share) < 0.005 < abs(near.content.share - other.content.share)
+    assert near.share == other.share
+
+
+class TestWhoseWordsCount:
+    def test_by_default_those_that_are_no_english_function_words(self) -> None:
+        """Of the demo: nor collocations of these alone."""
+        space = space_of([*sorted(STOP_WORDS), "river", "of_the", "of_rivers"], lists=0)
+        counted = {word for word, weight in zip(space.vocabulary.words, content_weights(space), strict=True) if weight}
+        assert counted == {"river", "of_rivers"}
+
+    @pytest.mark.parametrize(("size", "functions"), [(400, FREQUENT), (100, 50)])
+    def test_in_another_language_those_that_are_not_most_frequent(self, size: int, functions: int) -> None:
+        """At most half of all words are function words."""
+        counts = np.random.default_rng(0).permutation(size)
+        weights = content_weights(space_of([*(f"w{i}" for i in range(size - 2)), "die", "war"], counts, lists=0))
+        assert (weights == 0).sum() == functions
+        space = space_of([f"w{i}" for i in range(size)], counts, lists=0)
+        assert space.counts is not None
+        assert space.counts[content_weights(space) == 0].min() > space.counts[content_weights(space) == 1].max()
+
+    def test_or_those_of_a_file_with_weights(self, space: Space, tmp_path: Path) -> None:
+        file = tmp_path / "words.txt"
+        file.write_text("the\nriver\t2.5\nunknown\n\ndoctor\t0\n", encoding="utf-8")
+        assert content_weights(space, str(file)).tolist() == weights_of(space, the=0, river=2.5, doctor=0).tolist()
+
+    @pytest.mark.parametrize(("content", "code", "named"), [
+        ("the\nriver\tmuch", "bad-row", "line 2"), ("river\t-1", "bad-row", "line 1"),
+        ("river\tnan", "bad-row", "line 1"),
+        ("bank\nboat", "unsuitable-data", "none"), ("the\nof\nriver\ndoctor\nran", "unsuitable-data", "above 0"),
+    ])  # fmt: skip
+    def test_what_cannot_be_used_is_said(
+        self, space: Space, tmp_path: Path, content: str, code: str, named: str
+    ) -> None:
+        (tmp_path / "words.txt").write_text(content, encoding="utf-8")
+        with refused(code, "words.txt", named):
+            content_weights(space, str(tmp_path / "words.txt"))
+
+    def test_decides_what_is_chosen(self, space: Space) -> None:
+        weights = weights_of(space, river=5.0)
+        found = cv.epsilon_for_risk(cv.RingGeometric(space), 0.75, content=weights)
+        assert found.measured == round(
+            word_risk(cv.RingGeometric(space), found.epsilon, content=weights).content.share, 9
+        )
+        assert found.weights is not None
+        assert cv.epsilon_for_risk(cv.RingGeometric(space), 0.75).weights is None
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return KneserNey.of_texts([text.replace("aa", "the").replace("ab", "of") for text in corpus(800, 1, 40)]).model
+
+
+@pytest.fixture(scope="module")
+def words(model: LanguageModel) -> Space:
+    return space_of(list(model.vocabulary.words), model.vocabulary.counts, lists=1)
+
+
+class TestFromContext:
+    @pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatized", "kept"])
+    def test_it_is_no_less_than_a_naive_attack_on_fresh_text(
+        self, words: Space, model: LanguageModel, policy: cv.TextPolicy
+    ) -> None:
+        """Sums over all words by bigrams, plain NumPy, other text and other draws: within its error."""
+        mechanism, rng, length, size = cv.RingGeometric(words), np.random.default_rng(5), 20, len(words)
+        weights, stops = content_weights(words), stop_words_of(words) & (policy is KEPT)
+        ids = np.arange(size, dtype=np.int32)
+        assert np.array_equal(ids_in(words, model)[:size], ids)
+        truth = sampled_text(model, rng.random(600 * length), length).reshape(-1, length)
+        law = mechanism.distributions(ids, 0.5)
+        law[stops] = np.eye(size)[stops]
+        after = np.exp([model.score(np.full(size, -1, np.int32), np.full(size, v, np.int32), ids) / ONE for v in ids])
+        start = np.exp(model.arrays.start[:size] / ONE)
+        right = counted = 0.0
+        for run in truth[(truth < size).all(axis=1)]:
+            seen = [rng.choice(size, p=law[word] / law[word].sum()) for word in run]
+            ahead, behind = [start * law[:, seen[0]]], [np.ones(size)]
+            for t in range(1, length):
+                ahead.append((ahead[-1] @ after) * law[:, seen[t]])
+                behind.append(after @ (behind[-1] * law[:, seen[length - t]]))
+            guess = (np.array(ahead) * np.array(behind[::-1]) * weights).argmax(axis=1)
+            right += weights[run][guess == run].sum()
+            counted += weights[run].sum()
+        found = context_risk(mechanism, 0.5, model, policy=policy).content
+        share = right / counted
+        assert found.by_search >= share - 4 * (found.error + (share * (1 - share) / counted) ** 0.5)
+        assert found.by_search > found.by_law + 5 * found.error
+
+    def test_kept_stop_words_are_known_and_tell_about_the_others(self, words: Space, model: LanguageModel) -> None:
+        mechanism = cv.RingGeometric(words)
+        plain, kept = (context_risk(mechanism, 0.5, model, policy=policy) for policy in (cv.TextPolicy(), KEPT))
+        assert kept.content.by_search > plain.content.by_search + 2 * plain.content.error
+        assert kept.unchanged > plain.unchanged + 0.1
+        single = word_risk(mechanism, 0.5, policy=KEPT)
+        assert (kept.alone, kept.content.alone) == (single.share, single.content.share)
+        for policy in ("mask", "drop", "resample"):
+            hidden = context_risk(mechanism, 0.5, model, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+            assert hidden.unchanged < plain.unchanged
+            assert hidden.words == plain.words
