@@ -127,7 +127,7 @@ class Key:
 
     @classmethod
     def at(cls, kind: str, name: str) -> Key:
-        """Read the key at a ``path`` (also a URL), in an ``environment`` variable or a ``secret``, as ``read_key`` does.
+        """Read the key at a ``path`` or URL, in an ``environment`` variable, or in a ``secret`` as ``read_key`` does.
 
         What draws with it is pickled as this place: each process reads the key there again. Raises UserError if it is
         not a key, and for a name that is itself a key, which is not quoted.
@@ -179,7 +179,9 @@ def read_key(location: str) -> str:
             from google.auth.exceptions import GoogleAuthError
             from google.cloud import secretmanager
         except ImportError:
-            raise PackageError(f"{location}: a secret needs Google's client: pip install 'corpusveil[dataflow]'.") from None
+            raise PackageError(
+                f"{location}: a secret needs Google's client: pip install 'corpusveil[dataflow]'."
+            ) from None
         try:
             client = secretmanager.SecretManagerServiceClient()
             data = bytes(client.access_secret_version(name=location).payload.data)
