@@ -141,7 +141,7 @@ class TestWhatIsKept:
         assert connector_words(str(tmp_path / "words")) == {"und", "oder"}
 
     def test_those_of_gensim_need_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As on Python 3.14, which it has no wheel for: the sentence says what to do, and a file of words needs none."""
+        """As on Python 3.14, which it has no wheel for: a sentence says what to do; a file needs none."""
         monkeypatch.setitem(sys.modules, "gensim", None)
         monkeypatch.delitem(sys.modules, "gensim.models.phrases", raising=False)
         with refused("missing-package", "gensim", "corpusveil[train]"):
