@@ -100,8 +100,7 @@ def _key(settings: Settings, given: Mapping[str, str] | None) -> Key:
     """Return the key at the place that is given, or else at that of the settings, in this process's memory."""
     if given is None and settings.key.test:
         return Key.for_tests()
-    places = given or {"path": settings.key.path, "environment": settings.key.environment}
-    named = [(kind, name) for kind, name in places.items() if name is not None]
-    if len(named) != 1 or named[0][0] not in KINDS:
+    places = given or settings.key.model_dump(exclude_none=True, exclude={"test"})
+    if len(places) != 1 or not {*places} <= {*KINDS} or not all(isinstance(name, str) for name in places.values()):
         raise UnsetError(f"key: name one place of the key here or in [key], by {either(KINDS)}.")
-    return Key.at(*named[0])
+    return Key.at(*next(iter(places.items())))
