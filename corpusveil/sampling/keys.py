@@ -16,7 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from corpusveil.errors import AddressError, InUseError, NoFileError, PackageError, SecretError
+from corpusveil.errors import AddressError, InUseError, NoFileError, PackageError, SecretError, not_a_choice
 from corpusveil.storage import files
 
 KEY_BYTES = 32
@@ -24,6 +24,8 @@ FEWEST_BYTES = 8
 """A secret of fewer different bytes is not random."""
 OTHERS = 0o077
 """The bits of a file's mode that give access to its group or others."""
+PLACES = ("path", "environment", "secret")
+"""How the place of a key is named."""
 _SALT = b"corpusveil key derivation 1"
 _TEST_SECRET = bytes(range(KEY_BYTES))
 _HEX = re.compile(f"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
@@ -132,14 +134,20 @@ class Key:
         What draws with it is pickled as this place: each process reads the key there again. Raises UserError if it is
         not a key, and for a name that is itself a key, which is not quoted.
         """
-        if _HEX.fullmatch(name.strip()):
-            raise SecretError(f"key.{kind}: this looks like a key; give the place where it lies, and make a new key.")
+        if kind not in PLACES:
+            raise not_a_choice("key", kind, PLACES)
+        if not isinstance(name, str) or _HEX.fullmatch(name.strip()):
+            raise SecretError(f"key.{kind}: give the place of the key, never the key itself.")
         if kind == "environment":
-            return replace(cls.from_environment(name), place=(kind, name))
-        if kind == "path" and "://" not in name:
-            path = os.path.abspath(name)  # workers may run in other folders
-            return replace(cls.load(path), place=(kind, path))
-        return replace(cls(bytes.fromhex(read_key(name))), place=(kind, name))
+            key = cls.from_environment(name)
+        elif kind == "path" and "://" not in name:
+            name = os.path.abspath(name)  # workers may run in other folders
+            key = cls.load(name)
+        elif kind == "secret" and not name.startswith("projects/"):
+            raise SecretError("key.secret: name a version, as in projects/PROJECT/secrets/NAME/versions/3.")
+        else:
+            key = cls(bytes.fromhex(read_key(name)))
+        return replace(key, place=(kind, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the key to a new file of mode 0600. Raises UserError if the file exists: it is never replaced."""

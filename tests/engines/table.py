@@ -12,6 +12,7 @@ from tests.cells import read_cells
 
 ENGINES = {
     "prism": "Prism",
+    "yaml": "Beam YAML, on Prism",
     "flink": "Flink, in the job server",
     "flink-cluster": "Flink, two task managers",
 }
