@@ -66,13 +66,16 @@ class Key:
     test: bool = False
     """A public test key: everything made with it is marked NOT PRIVATE."""
     place: tuple[str, str] | None = field(default=None, repr=False, compare=False)
-    """Where workers read it themselves (``at``); None: they are sent what they need of it."""
+    """Where each process reads it (``at``); None: it is sent."""
 
     def __post_init__(self) -> None:
         if self.secret == _TEST_SECRET:
             object.__setattr__(self, "test", True)
         else:
             _check(self.secret, "Key")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.secret, self.test)) if self.place is None else (type(self).at, self.place)
 
     @classmethod
     def generate(cls) -> Key:
@@ -131,8 +134,8 @@ class Key:
     def at(cls, kind: str, name: str) -> Key:
         """Read the key at a ``path`` or URL, in an ``environment`` variable, or in a ``secret`` as ``read_key`` does.
 
-        What draws with it is pickled as this place: each process reads the key there again. Raises UserError if it is
-        not a key, and for a name that is itself a key, which is not quoted.
+        It is pickled as this place, and so is what draws with it: each process reads the key there again. Raises
+        UserError if it is not a key, and for a name that is itself a key, which is not quoted.
         """
         if kind not in PLACES:
             raise not_a_choice("key", kind, PLACES)

@@ -305,7 +305,8 @@ def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str]
     With ``nulls``, a document without a text needs no unit.
     """
     text, identity = _read(document, text_field, id_field)
-    large_strings([text], text_field)
+    if text is not None and not text.isascii():
+        large_strings([text], text_field)  # half a surrogate pair
     encode_id(*checked_identities([identity], id_field))
     for unit in units if text is not None or not nulls else ():
         if canonical(_field(document, unit)) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import bz2
+import dataclasses
 import logging
 import pickle
 import re
@@ -214,8 +215,11 @@ class TestKey:
         names = {"path": str(ground.key), "environment": "CORPUSVEIL_KEY", "secret": SECRET}
         key = cv.Key.at("path", "memory://keys/release.key") if kind == "url" else cv.Key.at(kind, names[kind])
         draw_key = draws.DrawKey.derive(key, release.digest)
+        sent = pickle.dumps((key, draw_key, dataclasses.replace(release, key=key)))
+        assert secrets_in(sent, *keys_of(release)) == []
+        assert secrets_in(pickle.dumps(release), *keys_of(release)) == [TEST_KEY]
         draws._derived_again.cache_clear()
-        assert pickle.loads(pickle.dumps(draw_key)) == draw_key == release.kernel().draw_key
+        assert pickle.loads(sent)[:2] == (release.key, release.kernel().draw_key)
 
     def test_another_key_on_a_worker_is_refused(self, release: cv.Release, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CORPUSVEIL_KEY", TEST_KEY.hex())
