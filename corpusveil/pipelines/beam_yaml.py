@@ -16,7 +16,7 @@ from apache_beam.yaml.yaml_errors import (
 
 from corpusveil.errors import UnsetError, either, no_column
 from corpusveil.ledger.summary import Ledger
-from corpusveil.pipelines.privatize import release_of
+from corpusveil.pipelines.privatize import refuse_other, release_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.sections import CorpusSettings
 from corpusveil.pipelines.settings.toml import read
@@ -59,6 +59,7 @@ class PrivatizeFromFile(beam.PTransform):
         settings = settings.model_copy(update={"corpus": corpus})
         self._columns = Columns.of(corpus.text, corpus.id, corpus.keep)
         made = release_of(settings, _key(settings, key), Watch())
+        refuse_other(settings, made)
         ledger = None
         if (of := settings.ledger) is not None:
             caps = {"cap": of.cap, "cap_token": of.cap_token, "cap_ldp": of.cap_ldp, "cap_delta": of.cap_delta}

@@ -129,6 +129,16 @@ def budget_of(settled: Settings) -> Budget:
     return Budget(epsilon, chosen.per, allocation, tuple(chosen.weights))
 
 
+def refuse_other(settings: Settings, release: Release) -> None:
+    """Raise MismatchError for another release than the only one that the settings allow, if they name one."""
+    only = settings.value("output.only_release")
+    if only is not None and release.name != only:
+        raise MismatchError(
+            f"only_release {only}: this run would make release {release.name}; the configuration, the space, the key "
+            "or the version of corpusveil differs."
+        )
+
+
 def _spending(settings: Settings) -> Spending | None:
     ledger = settings.ledger
     if ledger is None:
@@ -162,11 +172,7 @@ def run(
     later = Later(watch)
     prepared = prepare(settings, later, risk=risk)
     release = prepared.release
-    if output.only_release is not None and release.name != output.only_release:
-        raise MismatchError(
-            f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
-            "space, the key or the version of corpusveil differs."
-        )
+    refuse_other(settings, release)
     if check is None or check(release):
         announce(release, later, explain=explain)
         if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):

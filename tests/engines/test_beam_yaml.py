@@ -264,6 +264,13 @@ def test_a_field_that_is_not_there_is_named(place: Path) -> None:
         graph(place)
 
 
+def test_a_file_for_one_release_makes_no_other(place: Path) -> None:
+    text = block("toml") + '\n[output]\npath = "out"\nonly_release = "0123456789abcdef-0123456789abcdef"\n'
+    (place / "release.toml").write_text(text)
+    with refused("mismatch", "only_release 0123"):
+        PrivatizeFromFile("release.toml", id="review_id", key={"environment": "CORPUSVEIL_KEY"})
+
+
 def test_fields_may_be_those_of_the_file_and_all_kept(place: Path) -> None:
     """As ``corpusveil run`` reads the same file."""
     write_reviews(place)
