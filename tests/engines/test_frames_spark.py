@@ -25,7 +25,7 @@ from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.spark import privatize_frame
+from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
 from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
 from tests.engines.processes import free_port, stop_spark, wait_until
@@ -255,6 +255,16 @@ class TestSql:
         dates = "SELECT privatize('review', at, review) AS review FROM reviews"
         by_date = privatize_frame(frame, release, text="review", id="at").select("review")
         assert spark.sql(dates).collect() == by_date.collect()
+
+    def test_as_an_expression_gives_what_the_frame_gives(self, classic: Any, release: cv.Release) -> None:
+        """``privatize_column``, of which a declarative pipeline is made; docs/streaming.md runs one, on Connect."""
+        frame = classic.createDataFrame(documents(60), SCHEMA)
+        made = frame.withColumn("review", privatize_column(release, text="review", id="id"))
+        wanted = privatize_frame(frame, release, text="review", id="id")
+        columns = ("id", "review", "price")
+        assert made.select(*columns).collect() == wanted.select(*columns).collect()
+        (named,) = frame.select(privatize_column(release, text="review", id="id")).columns
+        assert named == "review"
 
     def test_is_refused(self, spark: Any, release: cv.Release, tmp_path: Path) -> None:
         """A ledger has to be asked first; a row without an id, or names that differ, end the query by a sentence."""

@@ -157,7 +157,7 @@ class YarnBench(Bench):
 
 @pytest.fixture(scope="class")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
-    folder, jars = tmp_path_factory.mktemp("yarn"), installed("yarn/jars")
+    folder, jars = tmp_path_factory.mktemp("yarn"), installed("yarn/version").with_name("jars")
     if "DEV" in os.environ:
         packed = Path(os.environ["DEV"])
     else:
@@ -178,8 +178,7 @@ class TestYarn(EngineContract):
     @pytest.fixture(scope="class")
     @classmethod
     def version(cls) -> str:
-        (jar,) = installed("yarn/jars").glob("hadoop-yarn-api-*.jar")
-        return jar.stem.removeprefix("hadoop-yarn-api-")
+        return installed("yarn/version").read_text().strip()
 
     @pytest.fixture(scope="class")
     @classmethod
