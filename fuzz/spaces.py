@@ -291,7 +291,7 @@ def number_seeds() -> Iterator[bytes]:
 def _arc_factors(url: str) -> None:
     """Read sensitive words, and space a list by them."""
     factors = read_importance(url, FACTOR)
-    need(all(word and BLANKS.isdisjoint(word) for word in factors), "a word that is empty or contains a blank")
+    need(all(factors) and None not in factors.values(), "an empty word")
     spacing = Spacing.of(0.5, factors, None, 1)
     need(spacing is not None, "no spacing")
     arcs = spacing.arcs(_vocabulary(np.arange(6)))

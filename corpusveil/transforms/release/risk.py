@@ -78,13 +78,13 @@ class EpsilonAtRisk(Shown):
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
-    """Return what a manifest says about the risk that chose its epsilon, without nats; None without a risk."""
+    """Return what a manifest says about the risk that chose its epsilon; None without a risk."""
     risk = manifest.get("risk")
     if risk is None:
         return None
     known = {name: risk.get(name) for name in _LATER}
-    epsilon = float(manifest["configuration"]["budget"]["epsilon"])
-    return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], None, **known)
+    epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
+    return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], nats, **known)
 
 
 def epsilon_for_risk(
