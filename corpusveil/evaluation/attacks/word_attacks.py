@@ -245,14 +245,9 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
 
 
 def attack_words(
-    mechanism: Mechanism,
-    epsilon: float,
-    originals: Sequence[str],
-    language: KneserNey,
-    *,
-    epsilon_given: bool,
+    mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey, *, epsilon_given: bool,
     model_public: bool,
-) -> Iterator[Figure]:
+) -> Iterator[Figure]:  # fmt: skip
     """Yield N_w, S_w and the figures of attacks on single words, at the epsilon of a word.
 
     ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the language model was

@@ -54,9 +54,8 @@ class EpsilonAtRisk(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
-        fields = {name: getattr(self, name) for name in ("risk", "risk_of", "measured", "exact")}
-        more = {name: getattr(self, name) for name in _LATER}
-        return fields | {name: value for name, value in more.items() if value is not None}
+        names = ("risk", "risk_of", "measured", "exact", *_LATER)
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def sentence(self) -> str:
         """Say it in one sentence."""
