@@ -174,7 +174,7 @@ def _function(spark: Any, release: Release, name: str) -> Any:
 
 def _check_workers(spark: Any, release: Release) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
-    if not _is_connect(spark):
+    if not type(spark).__module__.startswith("pyspark.sql.connect."):
         refuse_other_python(spark.sparkContext)
         return
     space = release.mechanism.space
@@ -182,10 +182,6 @@ def _check_workers(spark: Any, release: Release) -> None:
         raise SizeError(
             "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
         )
-
-
-def _is_connect(spark: Any) -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _accounts(
