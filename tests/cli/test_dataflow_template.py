@@ -104,7 +104,7 @@ VALID = {
     "acceptNoGuarantee": "true",
 }
 BESIDE = (
-    "risk", "riskOf", "model", "parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format",
+    "risk", "riskOf", "model", "functionWords", "parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format",
     "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
 )  # fmt: skip
 """What excludes something else among the examples, or is of another mechanism."""
