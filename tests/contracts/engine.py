@@ -14,9 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.transforms.window import FixedWindows
 
+import corpusveil as cv
 from corpusveil.storage.engine import NAMES
+from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
 from tests.engines.corpora import CANARIES, ROOT, data_files, make_ground, rows, write_corpus
 from tests.engines.processes import Cluster, end_session
@@ -33,6 +39,34 @@ def installed(name: str) -> Path:
     if not path.exists():
         pytest.skip(f".tools/{name} is not there: make engines installs it")
     return path
+
+
+def equal_stream(release: cv.Release, folder: Path, runner: str, *options: str) -> None:
+    """Privatize an unbounded collection, a window a file, and check that its texts are those of a list."""
+
+    def document(moment: float) -> dict[str, str]:
+        return {"id": f"{moment:.0f}", "text": f"bababa dekiba {moment:.0f}"}
+
+    def write(keyed: Any, window: Any = beam.DoFn.WindowParam) -> None:
+        (folder / str(window.start.seconds())).write_text(json.dumps(list(keyed[1])))
+
+    with beam.Pipeline(runner, options=PipelineOptions(list(options), streaming=True)) as pipeline:
+        _ = (
+            pipeline
+            | PeriodicImpulse(1000, 1020, 1.0)
+            | "Document" >> beam.Map(document)
+            | PrivatizeDocuments(release, id="id")
+            | beam.WindowInto(FixedWindows(10))
+            | "Line" >> beam.Map(lambda row: (0, row))
+            | beam.GroupByKey()
+            | "Write" >> beam.Map(write)
+        )
+    written = {path.name: json.loads(path.read_text()) for path in folder.iterdir()}
+    assert {name: len(rows) for name, rows in written.items()} == {"1000": 10, "1010": 10}
+    every = [row for rows in written.values() for row in rows]
+    ids = [row["id"] for row in every]
+    texts = [document(float(name))["text"] for name in ids]
+    assert [row["text"] for row in every] == cv.privatize(texts, release, ids=ids) != texts
 
 
 def no_cluster() -> Cluster:

@@ -10,11 +10,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from tests.contracts.engine import EngineContract, installed
+from tests.contracts.engine import EngineContract, equal_stream, installed
+from tests.engines.corpora import Ground, make_release
 from tests.engines.processes import answers, end_session, free_port, start, wait_until, worker_pool
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
@@ -101,6 +103,11 @@ class FlinkContract(EngineContract):
     ) -> Iterator[tuple[object, ...]]:
         with worker_pool(tmp_path_factory.mktemp("pool")) as where:
             yield (*through(server), *where)
+
+    def test_a_stream(self, ground: Ground, server: int, tmp_path: Path, keeps: Any) -> None:
+        place = (f"--job_endpoint=127.0.0.1:{server}", "--environment_type=LOOPBACK")
+        equal_stream(make_release(ground.space), tmp_path, "PortableRunner", *place)
+        keeps("stream", "equal")
 
 
 class TestEmbedded(FlinkContract):

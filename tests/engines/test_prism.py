@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import pytest
@@ -17,7 +18,7 @@ from apache_beam.testing.util import assert_that, equal_to
 import corpusveil as cv
 from corpusveil.errors import GO_ON, CapError, user_error_in
 from corpusveil.transforms.beam import PrivatizeDocuments
-from tests.contracts.engine import EngineContract, installed
+from tests.contracts.engine import EngineContract, equal_stream, installed
 from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, environment, make_release
 from tests.engines.processes import tree, worker_pool
 from tests.faults.harm import Bench
@@ -45,6 +46,10 @@ class TestPrism(EngineContract):
     ) -> Iterator[tuple[object, ...]]:
         with worker_pool(tmp_path_factory.mktemp("pool")) as where:
             yield (*options, *where)
+
+    def test_a_stream(self, ground: Ground, tmp_path: Path, keeps: Any) -> None:
+        equal_stream(make_release(ground.space), tmp_path, "PrismRunner", f"--prism_location={installed('prism')}")
+        keeps("stream", "equal")
 
     def test_a_killed_prism(self, bench: Bench, tmp_path: Path) -> None:
         """The runner itself, whose worker is a thread of the command: one sentence, and the same command completes."""
