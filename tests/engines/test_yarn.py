@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.sax.saxutils import escape
@@ -178,7 +179,7 @@ class TestYarn(EngineContract):
     @pytest.fixture(scope="class")
     @classmethod
     def version(cls) -> str:
-        return installed("yarn/version").read_text().strip()
+        return f"{version_of('pyspark')}, Hadoop {installed('yarn/version').read_text().strip()}"
 
     @pytest.fixture(scope="class")
     @classmethod
