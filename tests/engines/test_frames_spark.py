@@ -315,6 +315,7 @@ class TestAStream:
         out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
         return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
 
+    @pytest.mark.slow
     def test_stopped_in_the_middle_and_started_again_is_the_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
     ) -> None:
@@ -343,6 +344,7 @@ class TestAStream:
         assert state
         assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))
 
+    @pytest.mark.slow
     def test_a_replayed_batch_draws_the_same_and_spends_nothing(
         self, classic: Any, release: cv.Release, tmp_path: Path
     ) -> None:

@@ -159,12 +159,8 @@ class YarnBench(Bench):
 @pytest.fixture(scope="class")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     folder, jars = tmp_path_factory.mktemp("yarn"), installed("yarn/version").with_name("jars")
-    if "DEV" in os.environ:
-        packed = Path(os.environ["DEV"])
-    else:
-        package_spark(str(folder / "packed"))
-        packed = folder / "packed"
-    made = Yarn(folder, packed, jars)
+    package_spark(str(folder / "packed"))
+    made = Yarn(folder, folder / "packed", jars)
     try:
         made.start()
         yield made
