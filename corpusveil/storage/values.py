@@ -1,16 +1,22 @@
-"""Kept values between forms: as JSON text, and as strings."""
+"""Kept values between forms: as JSON text, and as strings; and texts within values, in the place of others."""
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
 import decimal
+from itertools import chain, pairwise
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
-from corpusveil.storage.rows import JSON
+from corpusveil.storage.json_text import quoted
+from corpusveil.storage.nested import filled
+from corpusveil.storage.rows import JSON, Batch, Columns
+
+HOLE = b"\0"
+"""What stands in JSON text in the place of a text, and nowhere else: JSON escapes it."""
 
 
 def _plain(value: Any) -> Any:
@@ -41,3 +47,24 @@ def as_strings(column: pa.Array) -> pa.Array:
         for text in as_json(column)
     ]
     return pa.array(values, type=pa.large_string())
+
+
+def around(batch: Batch) -> list[Any]:
+    """Return the values of Python that texts of a batch lie within; those of JSON without their texts."""
+    if batch.around is None or batch.around.type != JSON:
+        return [] if batch.around is None else list(batch.around.to_pylist())
+    return [orjson.loads(text.replace(HOLE, b"null")) for text in as_json(batch.around)]
+
+
+def written(batch: Batch, texts: pa.Array, columns: Columns) -> pa.Array:
+    """Return the text column [N] of a batch as it is written, with other texts large_string [D]."""
+    if batch.around is None or columns.path is None:
+        return texts
+    if batch.around.type != JSON:
+        return filled(batch.around, texts, columns.path.steps)
+    cells, ends = quoted(texts, b"", b"")
+    private = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    first, *pieces = b"\n".join(as_json(batch.around)).split(HOLE)  # JSON text has no line break either
+    whole = b"".join((first, *chain.from_iterable(zip(private, pieces, strict=True))))
+    values = pa.array(whole.split(b"\n") if len(batch.around) else [], pa.large_binary())
+    return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))

@@ -209,11 +209,11 @@ class Csv(ByteForm):
 
     def header(self, columns: Columns) -> bytes:
         """Return the names of the columns."""
-        return _written([columns.text, *columns.keep], MARKS[columns.separator])
+        return _written([columns.column, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return a row a document."""
         mark, escapes = MARKS[columns.separator], columns.formulas == "escape"
-        arrays = [texts, *map(as_strings, kept)]
+        arrays = [*map(as_strings, (texts, *kept))]
         written = [cells(array, separator=mark, alone=not kept, escapes=escapes) for array in arrays]
         return b"".join(_rows(written, mark)) if kept else written[0][0]

@@ -6,25 +6,30 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, ClassVar
+from itertools import pairwise
+from typing import IO, Any, ClassVar, TypeAlias
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, UserError, existing
+from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, split
 from corpusveil.storage.json_text import quoted
+from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import as_json
+from corpusveil.storage.values import HOLE, as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
 _LONG_LINE = 16 << 20
 _CELLS = 1 << 12
 """So many kept values are objects of Python at a time, which take 4 KB each."""
+_Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
+"""Texts of a row, with their numbers in the lists there."""
+_TOO_DEEP = "nested too deeply; lists and objects can be nested 250 times."
 
 
 class _BadValueError(Exception):
@@ -46,7 +51,7 @@ def _value(row: Any, column: str) -> Any:
 
 def _kept(row: Any, columns: Columns) -> list[Any]:
     if columns.others == "keep":
-        return [{name: value for name, value in row.items() if name != columns.text}]
+        return [{name: value for name, value in row.items() if name != columns.column}]
     return [_value(row, column) for column in columns.keep]
 
 
@@ -63,8 +68,11 @@ def _is_unicode(line: bytes) -> bool:
     return True
 
 
-def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[str]]:
-    """Return text, id and kept values of one line; a text that is null stays null."""
+def _row(line: bytes, columns: Columns) -> tuple[_Texts, str, str | int | None, list[str]]:
+    """Return text, id and kept values of one line; a text that is null stays null.
+
+    There can be several if texts lie within a column; and then what is around them.
+    """
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -72,9 +80,13 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
             raise MemoryError from None
         other = "" if _is_unicode(line) else f" {RECODE}"
         raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
-    text = _value(row, columns.text)
-    if text is not None and not isinstance(text, str):
-        raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+    if columns.path is not None:
+        texts, outside = _within(row, line, columns.path)
+    else:
+        text, outside = _value(row, columns.text), ""
+        if text is not None and not isinstance(text, str):
+            raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+        texts = [(text, ())]
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
@@ -84,21 +96,43 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
             raise _BadValueError(
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
             )
-    if not columns.keeps:
-        return text, identity, []
+    if not (columns.keep or columns.others == "keep"):
+        return texts, outside, identity, []
     try:
         if not _LONG_NUMBER.search(line):
             # as str, because the bytes that orjson returns keep 4 KB each, however short they are
-            return text, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
+            return texts, outside, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
+        return texts, outside, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
-        raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
+        raise _BadValueError(_TOO_DEEP) from None
+
+
+def _whole(digits: str) -> Any:
+    return int(digits) if len(digits) < len(str(1 << 64)) else orjson.Fragment(digits)
+
+
+def _within(row: Any, line: bytes, path: Path) -> tuple[_Texts, str]:
+    """Return the texts of a sound row and where they lie, and the JSON of their column with holes in their places."""
+    if _LONG_NUMBER.search(line):
+        row = json.loads(line, parse_int=_whole)
+    texts: _Texts = []
+
+    def take(text: str | None, at: tuple[int, ...]) -> Any:
+        texts.append((text, at))
+        return orjson.Fragment(HOLE)
+
+    try:
+        return texts, orjson.dumps(changed(_value(row, path.column), path, take)).decode()
+    except BadRowError as error:
+        raise _BadValueError(str(error), BadRowError) from None
+    except orjson.JSONEncodeError:
+        raise _BadValueError(_TOO_DEEP) from None
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
-    if columns.id is not None or columns.keeps:
+    if columns.id is not None or columns.keeps or columns.path is not None:
         return None
     loads, column = orjson.loads, columns.text
     try:
@@ -126,23 +160,30 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     texts: list[str | None] = []
     identities: list[Any] = []
     kept: list[list[str]] = []
+    around: list[str] = []
+    places: list[tuple[int, ...]] = []
     for number, line in enumerate(rows, first):
         try:
-            text, identity, values = _row(line, columns)
+            inside, outside, identity, values = _row(line, columns)
         except _BadValueError as error:
             batch.bad.append(BadRow(number, str(error), line, error.kind))
             continue
+        texts += [text for text, _ in inside]
+        places += [(len(batch.numbers), *at) for _, at in inside]
         batch.numbers.append(number)
-        texts.append(text)
+        around.append(outside)
         identities.append(identity)
         kept.append(values)
     batch.texts = _strings(texts)
     batch.ids = None if columns.id is None else identities
-    batch.kept = [
-        pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
-        for k in range(len(_types(columns)))
-    ]
+    batch.kept = [_json([values[k] for values in kept]) for k in range(len(_types(columns)))]
+    if columns.path is not None:
+        batch.around, batch.places = _json(around), Places.of(places, columns.path.steps.count(None))
     return batch
+
+
+def _json(values: list[str]) -> pa.Array:
+    return pa.ExtensionArray.from_storage(JSON, pa.array(values, type=pa.large_string()))
 
 
 def _types(columns: Columns) -> list[pa.DataType]:
@@ -154,29 +195,33 @@ class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._begin = b"{" + orjson.dumps(columns.text) + b":"
+        self._begin = b"{" + orjson.dumps(columns.column) + b":"
+        self._nested = columns.path is not None
         self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
         self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        return b"".join(self.parts(texts, kept)) if kept else next(self.parts(texts, kept))
+        return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
 
     def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
         """Yield the rows, so many at a time that memory holds their values."""
-        if not kept:
+        if not kept and not self._nested:
             yield quoted(texts, self._begin, b"}\n")[0]
             return
-        size = max(1, _CELLS // len(kept))
+        size = max(1, _CELLS // (len(kept) + self._nested))
         for first in range(0, len(texts), size):
             yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
 
     def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
-        whole, ends = quoted(texts, self._begin, b"")
+        if self._nested:
+            begun: list[Any] = [self._begin + value for value in as_json(texts)]
+        else:
+            whole, ends = quoted(texts, self._begin, b"")
+            begun = [whole[first:last] for first, last in pairwise([0, *ends.tolist()])]
         rows: list[Any] = []
-        first = 0
-        for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
-            rows.append(whole[first:last])
+        for begin, *values in zip(begun, *map(as_json, kept), strict=True):
+            rows.append(begin)
             if self._whole:
                 (others,) = values  # an object, of which the text becomes a part
                 rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
@@ -184,7 +229,6 @@ class Renderer:
                 for name, value in zip(self._keep, values, strict=True):
                     rows += (name, value)
                 rows.append(b"}\n")
-            first = last
         return b"".join(rows)
 
 
@@ -193,6 +237,11 @@ class JsonLines(ByteForm):
 
     __slots__ = ()
     rows_differ: ClassVar[bool] = True
+    nests: ClassVar[bool] = True
+
+    def text_type(self, file: IO[bytes], name: str, columns: Columns) -> pa.DataType:
+        """Return JSON text for values with texts within."""
+        return pa.large_string() if columns.path is None else JSON
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return JSON text for each."""

@@ -16,10 +16,13 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
+from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
 
+_NOT_UTF8 = "not valid UTF-8; repair or remove the row."
+_STRING = pa.large_string()
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
 """So much of each column is read at a time; without it, all that a row group has of it."""
@@ -56,7 +59,8 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
             if column in schema.names:
                 raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
             raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
-    text = schema.field(columns.text).type
+    text = schema.field(columns.column).type
+    text = text if columns.path is None else leaf_type(text, columns.path)
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
     if columns.id is not None:
@@ -111,8 +115,11 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         left = batch.slice(low, max(0, high - low))
         row = at - batch.num_rows + low
         while left.num_rows:
-            text = _plain(left.column(columns.text)).cast(pa.large_string())
-            sizes = weight + np.cumsum(pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False))
+            text, places = _texts(left, columns)
+            sizes = pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False)
+            if places is not None:
+                sizes = np.bincount(places.rows, sizes, left.num_rows).astype(np.int64)
+            sizes = weight + np.cumsum(sizes)
             room = BLOCK_ROWS - row % BLOCK_ROWS
             full = int(np.searchsorted(sizes, BATCH_BYTES)) + 1
             take = min(room, full, left.num_rows)
@@ -127,6 +134,14 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
 
 
+def _texts(rows: pa.RecordBatch, columns: Columns) -> tuple[pa.Array, Places | None]:
+    """Return the texts of rows as large_string, and where they lie if they lie within a column."""
+    column, places = rows.column(columns.column), None
+    if columns.path is not None:
+        column, places = flat(column, columns.path)
+    return _plain(column).cast(pa.large_string()), places
+
+
 def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return the rows of all parts, and let go of these column by column: wide rows are not in memory twice."""
     names = parts[0].schema.names
@@ -137,23 +152,27 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     batch = Batch(first + rows.num_rows)
-    texts = _plain(rows.column(columns.text)).cast(pa.large_string())
+    texts, places = _texts(rows, columns)
     why: dict[int, str] = {}
+    if places is not None:
+        why.update(dict.fromkeys(places.rows[_wrong(texts)].tolist(), _NOT_UTF8))
     for name in columns.named:
         column = rows.column(name)
         if _is_text(column.type):
-            why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
+            why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
             why[number] = no_id(columns.id)
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
-        rows, texts = rows.take(sound), texts.take(sound)
+        rows = rows.take(sound)
+        texts, places = _texts(rows, columns)
         batch.numbers = [first + number for number in sound.to_pylist()]
     else:
         batch.numbers = list(range(first, batch.stop))
-    batch.texts = texts
+    batch.texts, batch.places = texts, places
+    batch.around = None if places is None else rows.column(columns.column)
     batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
     batch.kept = [rows.column(name) for name in columns.keep]
     return batch
@@ -169,9 +188,11 @@ class _Abandonable(pq.ParquetWriter):
 class ParquetWriter(Writer):
     """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
-    def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
-        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
-        self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
+    def __init__(
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], text_type: pa.DataType
+    ) -> None:
+        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in (text_type, *kept_types)]
+        self._schema = pa.schema(list(zip((columns.column, *columns.keep), types, strict=True)))
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
         self._render = Renderer(columns)
@@ -179,7 +200,7 @@ class ParquetWriter(Writer):
         self._block: list[pa.RecordBatch] = []
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        kept = [as_strings(column) if column.type == JSON else column for column in kept]
+        texts, *kept = (as_strings(column) if column.type == JSON else column for column in (texts, *kept))
         for part in self._render.parts(texts, kept):
             self._digest.update(part)
         self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
@@ -199,11 +220,21 @@ class Parquet(Form):
 
     __slots__ = ()
     seeks: ClassVar[bool] = True
+    nests: ClassVar[bool] = True
     checksum: ClassVar[str] = "SHA-256 of each shard's rows written as JSON lines"
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of the schema."""
         return list(_open(file, name).schema_arrow.names)
+
+    def text_type(self, file: IO[bytes], name: str, columns: Columns) -> pa.DataType:
+        """Return large strings, or the column's own type with these. Raises UserError as ``kept_types``."""
+        if columns.path is None:
+            return pa.large_string()
+        schema = _open(file, name).schema_arrow
+        _check(schema, columns, name)
+        empty = pa.array([], schema.field(columns.column).type)
+        return filled(empty, pa.array([], pa.large_string()), columns.path.steps).type
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
@@ -237,10 +268,11 @@ class Parquet(Form):
             raise BadFileError(_not_sound(name))
 
     def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
-    ) -> ParquetWriter:
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True,
+        text_type: pa.DataType = _STRING,
+    ) -> ParquetWriter:  # fmt: skip
         """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the rows as JSON lines."""
-        return ParquetWriter(file, columns, digest, kept_types)
+        return ParquetWriter(file, columns, digest, kept_types, text_type)
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         """Write the pieces' row groups one behind the other."""
@@ -249,8 +281,8 @@ class Parquet(Form):
             with files.open_read(piece) as file:
                 parquet = _open(file, piece)
                 if writer is None:
-                    types = [parquet.schema_arrow.field(column).type for column in columns.keep]
-                    writer = self.writer(sink, columns, digest, types)
+                    kind, *types = (parquet.schema_arrow.field(name).type for name in (columns.column, *columns.keep))
+                    writer = self.writer(sink, columns, digest, types, text_type=kind)
                 for group in range(parquet.num_row_groups):
                     table = parquet.read_row_group(group, use_threads=False).combine_chunks()
                     writer.write(_plain(table.column(0)), [_plain(column) for column in table.columns[1:]])

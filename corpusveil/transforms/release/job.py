@@ -18,6 +18,7 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.storage.values import written
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.copies import TAGS, Drops, Noting
@@ -105,7 +106,9 @@ class ShardJob(Work[Shard]):
         began = time.monotonic()
         beat = began
         with files.open_read(task.url) as file:
-            kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
+            form = formats.find(formats.form_of(task.url))
+            kept_types = form.kept_types(file, task.url, self.columns)
+            text_type = form.text_type(file, task.url, self.columns)
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
@@ -118,7 +121,9 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
+            writer = formats.find(task.suffix).writer(
+                counting, self.columns, content, kept_types, first=not task.start, text_type=text_type
+            )
             row = task.start
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
@@ -129,7 +134,7 @@ class ShardJob(Work[Shard]):
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
                     batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
-                    writer.write(batch.texts, batch.kept)
+                    writer.write(written(batch, batch.texts, self.columns), batch.kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
