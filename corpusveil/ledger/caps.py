@@ -30,6 +30,7 @@ from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
+from corpusveil.storage.nested import column_of
 from corpusveil.storage.rows import Columns
 
 CAPS = {"total": "cap", "largest": "cap_token", "ldp": "cap_ldp"}
@@ -135,7 +136,7 @@ class Spending:
 
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
-        self._refuse_text(Columns(account.column).column)
+        self._refuse_text(column_of(account.column))
         _check_names({"text column": (account.column,)})
         about = {**account.about, "namespace": self.namespace}
         return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)

@@ -67,6 +67,12 @@ def path_of(text: str) -> Path | None:
     return Path(text, str(steps[0]), tuple(steps[1:]))
 
 
+def column_of(text: str) -> str:
+    """Return the top-level column that is the text, or has texts within it."""
+    path = path_of(text)
+    return text if path is None else path.column
+
+
 def refuse_nested(text: str, what: str) -> None:
     """Raise UserError for a path where only top-level columns can be read."""
     if path_of(text) is not None:
@@ -203,11 +209,7 @@ def changed(
             if not isinstance(value, (list, tuple, np.ndarray)):
                 raise BadRowError(f"{path.name(many)} is not always a list; make it lists or null.")
             items = [walk(item, many + 1, (*at, place)) for place, item in enumerate(value)]
-            if not isinstance(value, np.ndarray):
-                return type(value)(items)
-            array = np.empty(len(items), dtype=object)
-            array[:] = items
-            return array
+            return np.fromiter(items, object, len(items)) if isinstance(value, np.ndarray) else type(value)(items)
         there = fields(value)
         if there is None or step not in there:
             what = "is not always an object" if there is None else f"has no field {step!r} in some objects"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
-from corpusveil.storage.nested import Path, Places, path_of
+from corpusveil.storage.nested import Path, Places, column_of, path_of
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -29,9 +29,10 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``text`` can be a path to texts within a ``column``, which is written whole. ``formulas`` says how cells are written to CSV, ``separator`` what separates them, in and out, and ``others`` what
-    becomes of further columns (``choices.py``). Only JSON lines keep them unnamed, as one object per row;
-    ``reading.settled`` names those of other forms.
+    ``text`` can be a path to texts within a ``column``, which is written whole. ``formulas`` says how cells are written
+    to CSV, ``separator`` what separates them, in and out, and ``others`` what becomes of further columns
+    (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
+    forms.
     """
 
     text: str = "text"
@@ -84,7 +85,7 @@ class Columns:
     @property
     def column(self) -> str:
         """The top-level column that is the text, or has texts within it."""
-        return self.text if self.path is None else self.path.column
+        return column_of(self.text)
 
     @property
     def keeps(self) -> bool:

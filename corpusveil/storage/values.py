@@ -64,7 +64,8 @@ def written(batch: Batch, texts: pa.Array, columns: Columns) -> pa.Array:
         return filled(batch.around, texts, columns.path.steps)
     cells, ends = quoted(texts, b"", b"")
     private = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
-    first, *pieces = b"\n".join(as_json(batch.around)).split(HOLE)  # JSON text has no line break either
-    whole = b"".join((first, *chain.from_iterable(zip(private, pieces, strict=True))))
+    pieces: list[Any] = b"\n".join(as_json(batch.around)).split(HOLE)  # JSON text has no line break either
+    pieces[1:] = chain.from_iterable(zip(private, pieces[1:], strict=True))
+    whole = b"".join(pieces)
     values = pa.array(whole.split(b"\n") if len(batch.around) else [], pa.large_binary())
     return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))

@@ -25,6 +25,7 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
+from corpusveil.storage.nested import collected, column_of, path_of, refilled, refuse_nested
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
@@ -37,6 +38,7 @@ MOST_CHARACTERS = 1 << 22
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its other fields, type, window, timestamp and pane stay.
 
+    ``text`` can be a path into lists and objects, as in ``cv.privatize``; a budget in state (``cap``) takes none.
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
     text get the same output, in any bundle, window or run under the same release.
@@ -80,6 +82,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._cap = cap
         if cap is not None:
+            refuse_nested(text, "a budget in state is about")
             units = units_of(unit)
             if ledger is not None or len(units) != 1:
                 raise ConflictError(
@@ -97,7 +100,8 @@ class PrivatizeDocuments(beam.PTransform):
         units = self._account.units if self._spending is None else self._spending.units
         if isinstance(kind, RowTypeConstraint):
             there = [name for name, _ in kind._fields]
-            for name in (*self._fields, *(unit.column for unit in units if unit.column is not None)):
+            text, identity = self._fields
+            for name in (column_of(text), identity, *(unit.column for unit in units if unit.column is not None)):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._cap is None and self._spending is not None and not documents.is_bounded:
@@ -142,48 +146,66 @@ class _Privatize(beam.DoFn):
         self._kernel = kernel
         self._text = text
         self._id = identity
+        self._column, self._path = column_of(text), path_of(text)
 
     def start_bundle(self) -> None:
         self._documents: list[Any] = []
-        self._texts: list[str | None] = []
+        self._values: list[Any] = []
         self._identities: list[Any] = []
         self._where: list[tuple[Any, Any, Any]] = []
         self._characters = 0
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
-        text, identity = self._read(element)
+        value, identity, characters = self._read(element)
         full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
         if (
             full and len(windowed.windows) > 1
         ):  # Beam would multiply elements that are yielded here by this element's windows
-            (changed,) = self._privatized([element], [text], [identity])
+            (changed,) = self._privatized([element], [value], [identity])
             yield changed
             return
         if full:
             yield from self.finish_bundle()
             self.start_bundle()
         self._documents.append(element)
-        self._texts.append(text)
+        self._values.append(value)
         self._identities.append(identity)
         self._where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
-        self._characters += len(text or "")
+        self._characters += characters
 
     def finish_bundle(self) -> Iterator[Any]:
-        changed = self._privatized(self._documents, self._texts, self._identities)
+        changed = self._privatized(self._documents, self._values, self._identities)
         for document, where in zip(changed, self._where, strict=True):
             yield WindowedValue(document, *where)
 
-    def _read(self, document: Any) -> tuple[str | None, Any]:
-        """Return a document's text and id. Raises UserError when there are none."""
-        text, identity = (_field(document, name) for name in (self._text, self._id))
-        if text is not None and not isinstance(text, str):
-            raise BadRowError(f"{self._text}: the text of a document is not a string; convert it first.")
-        return text, identity
+    def _read(self, document: Any) -> tuple[Any, Any, int]:
+        """Return a document's text, or the value with its texts, its id, and the characters of text.
 
-    def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:
-        column: pa.Array = large_strings(texts, self._text)
-        out, _ = self._kernel.privatize(column, checked_identities(identities, self._id), self._text)
-        return [_with(document, self._text, text) for document, text in zip(documents, out.to_pylist(), strict=True)]
+        Raises UserError when there are none.
+        """
+        value, identity = (_field(document, name) for name in (self._column, self._id))
+        if self._path is not None:
+            texts, _ = collected([value], self._path, **_OBJECTS)
+            return value, identity, sum(len(text or "") for text in texts)
+        if value is not None and not isinstance(value, str):
+            raise BadRowError(f"{self._text}: the text of a document is not a string; convert it first.")
+        return value, identity, len(value or "")
+
+    def _flat(self, values: Sequence[Any], identities: list[Any]) -> tuple[Sequence[str | None], list[Any], list[int]]:
+        """Return the texts of documents, with their ids and the numbers of their documents."""
+        identities = checked_identities(identities, self._id)
+        if self._path is None:
+            return values, identities, list(range(len(values)))
+        texts, places = collected(values, self._path, **_OBJECTS)
+        return texts, places.identities(identities), places.rows.tolist()
+
+    def _privatized(self, documents: Sequence[Any], values: Sequence[Any], identities: list[Any]) -> list[Any]:
+        texts, identities, _ = self._flat(values, identities)
+        out, _ = self._kernel.privatize(large_strings(texts, self._text), identities, self._text)
+        private = out.to_pylist()
+        if self._path is not None:
+            private = refilled(values, self._path, iter(private), **_OBJECTS)
+        return [_with(document, self._column, value) for document, value in zip(documents, private, strict=True)]
 
 
 class _PrivatizeAdmitted(_Privatize):
@@ -207,16 +229,16 @@ class _Accounts(_Privatize):
             yield WindowedValue((b"", packed([self._rows()])), MIN_TIMESTAMP, (GlobalWindow(),))
 
     def _rows(self, **filled: str) -> pa.Table:
-        texts = large_strings([filled.get("missing") if text is None else text for text in self._texts], self._text)
+        flat, identities, rows = self._flat(self._values, self._identities)
+        texts = large_strings([filled.get("missing") if text is None else text for text in flat], self._text)
         values = {
             unit.column: pa.array(
-                [canonical(_field(document, unit.column)) for document in self._documents], pa.large_string()
+                [canonical(_field(self._documents[row], unit.column)) for row in rows], pa.large_string()
             )
             for unit in self._account.units
             if unit.column is not None
         }
-        identities = checked_identities(self._identities, self._id)
-        return self._account.rows(texts, identities, values, range(len(texts)), "a bundle")
+        return self._account.rows(texts, identities, values, rows, "a bundle")
 
 
 class _Keyed(_Accounts):
@@ -290,7 +312,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
     )
 
 
-def _with(document: Any, name: str, text: str | None) -> Any:
+def _with(document: Any, name: str, text: Any) -> Any:
     """Return a document of the same type with another text."""
     if isinstance(document, Mapping):
         return {**document, name: text}
@@ -298,3 +320,6 @@ def _with(document: Any, name: str, text: str | None) -> Any:
         return beam.Row(**{**document.as_dict(), name: text})
     replace: Callable[..., Any] | None = getattr(document, "_replace", None)
     return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})
+
+
+_OBJECTS = {"fields": _fields, "with_field": _with}
