@@ -149,7 +149,8 @@ def filled(column: pa.Array, texts: pa.Array, steps: Sequence[str | None]) -> pa
         field = kind.value_field.with_type(child.type)
         if pa.types.is_fixed_size_list(kind):
             kind, taken = pa.list_(field, kind.list_size), np.repeat(valid, kind.list_size)
-            child = child.take(pa.array(np.cumsum(taken) - 1, mask=~taken))
+            if column.null_count:  # whose places have to be there
+                child = child.take(pa.array(np.cumsum(taken) - 1, mask=~taken))
         else:
             large = pa.types.is_large_list(kind)
             kind = pa.large_list(field) if large else pa.list_(field)
