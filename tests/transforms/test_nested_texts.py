@@ -173,7 +173,7 @@ class TestFrames:
                 (spent,) = ledger.spent_on(1).releases
                 assert (spent["total"], spent["column"]) == (6, PATH)
         with refused("conflicting-settings", "messages"):
-            cv.privatize(chats, release, "id", PATH, ledger=ledger, unit="messages")
+            cv.privatize(chats, release, "id", PATH, ledger=ledger, unit={"id": "messages"})
 
 
 class TestBeam:
@@ -209,10 +209,9 @@ class TestSpark:
     ) -> None:
         frame = spark.createDataFrame(CHATS, "id BIGINT, messages ARRAY<STRUCT<role: STRING, content: STRING>>")
         ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
-        for more in ({}, {"ledger": ledger, "unit": "id"}):
-            private = privatize_frame(frame, release, PATH, "id", **more)
-            assert private.schema == frame.schema
-            assert [row.asDict(recursive=True) for row in private.collect()] == expected
+        assert privatize_frame(frame, release, PATH, "id").schema == frame.schema
+        private = privatize_frame(frame, release, PATH, "id", ledger=ledger, unit="id")
+        assert [row.asDict(recursive=True) for row in private.collect()] == expected
         assert ledger.spent_on(0).releases[0]["documents"] == 3
         with refused("wrong-column", "messages[]"):
             privatize_frame(frame, release, "messages[].text", "id")
