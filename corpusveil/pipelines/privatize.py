@@ -236,7 +236,7 @@ def _tell_columns(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     """Say which columns are copied, outside every guarantee, and which are not."""
     columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
     if columns.keeps:
-        names = "every other column" if columns.others == "keep" else listed(columns.as_dict()["keep"])
+        names = "every other column" if columns.others == "keep" else listed(columns.whole)
         texts = "" if columns.path is None else f" (but for the texts of {columns.text})"
         watch.say(f"copied in the clear: {names}{texts}")
     if outcome.not_copied:

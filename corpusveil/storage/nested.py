@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.arrays import Int64
-from corpusveil.errors import BadRowError, BadValueError, ColumnError, existing, listed
+from corpusveil.errors import BadRowError, BadValueError, ColumnError, existing
 
 _PART = re.compile(r"([^\[\].]+)((?:\[\])*)")
 Change = Callable[[str | None, tuple[int, ...]], Any]
@@ -163,18 +163,6 @@ def filled(column: pa.Array, texts: pa.Array, steps: Sequence[str | None]) -> pa
 def _sizes(lists: pa.Array) -> Int64:
     sizes: Int64 = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     return sizes
-
-
-def beside(values: Sequence[Any], path: Path) -> Iterator[str]:
-    """Yield the names of fields beside texts, and beside what they lie in, that some values of Python have."""
-    for many, step in enumerate(path.steps):
-        there = [value for value in values if value is not None]
-        if step is None:
-            values = [item for value in there for item in value]
-            continue
-        if names := dict.fromkeys(name for value in there for name in value if name != step):
-            yield f"{listed(names)} in {path.name(many)}"
-        values = [value[step] for value in there]
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:

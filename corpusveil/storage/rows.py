@@ -72,8 +72,7 @@ class Columns:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
-        keep = [*([self.column] if self.path is not None and self.path.has_fields else []), *self.keep]
-        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else keep}
+        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
         fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
@@ -88,9 +87,14 @@ class Columns:
         return column_of(self.text)
 
     @property
+    def whole(self) -> list[str]:
+        """The columns that are written whole: one with texts within, and those that are kept."""
+        return [*([] if self.path is None else [self.column]), *self.keep]
+
+    @property
     def keeps(self) -> bool:
         """Whether anything beside the text is kept."""
-        return bool(self.as_dict()["keep"])
+        return bool(self.whole) or self.others == "keep"
 
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""

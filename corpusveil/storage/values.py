@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from corpusveil.errors import listed
 from corpusveil.storage.json_text import quoted
-from corpusveil.storage.nested import filled
+from corpusveil.storage.nested import Path, filled
 from corpusveil.storage.rows import JSON, Batch, Columns
 
 HOLE = b"\0"
@@ -49,11 +50,24 @@ def as_strings(column: pa.Array) -> pa.Array:
     return pa.array(values, type=pa.large_string())
 
 
-def around(batch: Batch) -> list[Any]:
-    """Return the values of Python that texts of a batch lie within; those of JSON without their texts."""
-    if batch.around is None or batch.around.type != JSON:
-        return [] if batch.around is None else list(batch.around.to_pylist())
-    return [orjson.loads(text.replace(HOLE, b"null")) for text in as_json(batch.around)]
+def beside(batch: Batch, path: Path) -> str:
+    """Return the names of fields beside texts, and beside what they lie in, that rows of a batch have."""
+    column: pa.Array = batch.around
+    values: list[Any] = (
+        [orjson.loads(text.replace(HOLE, b"null")) for text in as_json(column)]
+        if column.type == JSON
+        else column.to_pylist()
+    )
+    names = []
+    for many, step in enumerate(path.steps):
+        there = [value for value in values if value is not None]
+        if step is None:
+            values = [item for value in there for item in value]
+        else:
+            others = dict.fromkeys(name for value in there for name in value if name != step)
+            names += [f"{listed(others)} in {path.name(many)}"] if others else []
+            values = [value[step] for value in there]
+    return "; ".join(names)
 
 
 def written(batch: Batch, texts: pa.Array, columns: Columns) -> pa.Array:

@@ -137,7 +137,7 @@ def _arrow_column(data: Any, text: str) -> Frame:
 
 def _nested_column(data: Any, path: Path) -> Frame:
     """Return the texts within an Arrow column."""
-    _text_type(leaf_type(data.type, path), path.text)
+    require_text(leaf_type(data.type, path), path.text)
     chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
     flats = [flat(chunk, path) for chunk in chunks]
     before = np.cumsum([0, *map(len, chunks)])
@@ -171,11 +171,12 @@ def _arrow_table(data: Any, text: str) -> Frame:
 
 
 def _text_column(column: Any, name: str) -> Any:
-    _text_type(column.type, name)
+    require_text(column.type, name)
     return column
 
 
-def _text_type(kind: pa.DataType, name: str) -> None:
+def require_text(kind: pa.DataType, name: str) -> None:
+    """Raise UserError unless a column of this Arrow type is text."""
     if not is_text(kind):
         raise cannot_hold(name, kind)
 

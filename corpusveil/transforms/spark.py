@@ -24,7 +24,7 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.nested import Path, column_of, filled, flat, leaf_type, path_of
-from corpusveil.transforms.frames import cannot_hold, is_text
+from corpusveil.transforms.frames import cannot_hold, require_text
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -85,8 +85,7 @@ def privatize_frame(
     schema = df.schema
     spending = require_ledger(ledger, unit, corpus)
     columns = () if spending is None else spending.columns
-    path = path_of(text)
-    column = column_of(text)
+    path, column = path_of(text), column_of(text)
     for name in dict.fromkeys((column, id, *columns)):
         if name not in schema.names:
             raise no_column(name, schema.names)
@@ -94,7 +93,9 @@ def privatize_frame(
             raise column_twice(name)
     kind = schema[column].dataType.simpleString()
     if path is not None:
-        _check_path(schema[column].dataType, path)
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        require_text(leaf_type(to_arrow_type(schema[column].dataType), path), text)
     elif kind != "string" and not kind.startswith("string collate "):
         raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
@@ -120,15 +121,6 @@ def privatize_frame(
             raise
     run = _batches(release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id))
     return numbered.mapInArrow(run, schema)
-
-
-def _check_path(kind: Any, path: Path) -> None:
-    """Raise UserError unless a path leads from a column of this type of Spark to strings."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    text = leaf_type(to_arrow_type(kind), path)
-    if not is_text(text):
-        raise cannot_hold(path.text, text)
 
 
 def _within(
@@ -197,8 +189,7 @@ def _accounts(
 
     All of them go to the driver, which writes them to the ledger; so there is nothing that Spark should group before.
     """
-    path = path_of(account.column)
-    column = column_of(account.column)
+    path, column = path_of(account.column), column_of(account.column)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.Table] = []

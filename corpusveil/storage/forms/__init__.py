@@ -25,7 +25,6 @@ MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
 _RAW_BYTES = 4 << 20
-_STRING = pa.large_string()
 
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
@@ -98,16 +97,12 @@ class Form(abc.ABC):
     has_separator: ClassVar[bool] = False
     rows_differ: ClassVar[bool] = False
     """Whether each row can have columns of its own."""
-    nests: ClassVar[bool] = False
-    """Whether texts can lie within a column."""
 
     def check(self, columns: Columns) -> None:
         """Raise UserError if the form cannot hold these columns."""
-        if self.has_columns or not (columns.id is not None or columns.keep or columns.path):
+        if self.has_columns or not (columns.id is not None or columns.whole):
             return
-        if columns.path is not None:
-            raise ColumnError(f"text {columns.text}: plain text has no nested values; choose JSON lines or Parquet.")
-        option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.keep[0])
+        option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.whole[0])
         raise ColumnError(
             f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
         )
@@ -116,13 +111,9 @@ class Form(abc.ABC):
         """Return the names of a file's columns; where each row has its own, of those at the beginning."""
         return []
 
-    def text_type(self, file: IO[bytes], name: str, columns: Columns) -> pa.DataType:
-        """Return the type of the text column as it is written."""
-        return pa.large_string()
-
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the types of the kept columns."""
-        return [pa.large_string()] * len(columns.keep)
+        """Return the types of columns that are written whole."""
+        return [pa.large_string()] * len(columns.whole)
 
     @abc.abstractmethod
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
@@ -139,9 +130,8 @@ class Form(abc.ABC):
 
     @abc.abstractmethod
     def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True,
-        text_type: pa.DataType = _STRING,
-    ) -> Writer:  # fmt: skip
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
         """Return a writer of a shard, or of a piece of one that is not the ``first``.
 
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
@@ -190,19 +180,13 @@ class ByteForm(Form, abc.ABC):
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        if columns.path is not None and not self.nests:
-            raise ColumnError(
-                f"{name}: text {columns.text} is a path into lists or objects, which files of this form do not have; "
-                "name a column."
-            )
         documents = self.documents(chunks(file, name, self.codec), name, columns)
         for first, some in cut(documents, self.size, start, stop):
             yield self.parsed(some, first, columns)
 
     def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True,
-        text_type: pa.DataType = _STRING,
-    ) -> Writer:  # fmt: skip
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
         return ByteWriter(self, blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:

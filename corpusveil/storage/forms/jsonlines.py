@@ -29,7 +29,6 @@ _CELLS = 1 << 12
 """So many kept values are objects of Python at a time, which take 4 KB each."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
 """Texts of a row, with their numbers in the lists there."""
-_TOO_DEEP = "nested too deeply; lists and objects can be nested 250 times."
 
 
 class _BadValueError(Exception):
@@ -68,10 +67,10 @@ def _is_unicode(line: bytes) -> bool:
     return True
 
 
-def _row(line: bytes, columns: Columns) -> tuple[_Texts, str, str | int | None, list[str]]:
+def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
     """Return text, id and kept values of one line; a text that is null stays null.
 
-    There can be several if texts lie within a column; and then what is around them.
+    If texts lie within a column, there can be several, and the first kept value is that column.
     """
     try:
         row = orjson.loads(line)
@@ -80,13 +79,11 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str, str | int | None, 
             raise MemoryError from None
         other = "" if _is_unicode(line) else f" {RECODE}"
         raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
-    if columns.path is not None:
-        texts, outside = _within(row, line, columns.path)
-    else:
-        text, outside = _value(row, columns.text), ""
-        if text is not None and not isinstance(text, str):
+    texts: _Texts = []
+    if columns.path is None:
+        texts.append((_value(row, columns.text), ()))
+        if not isinstance(texts[0][0], str | None):
             raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
-        texts = [(text, ())]
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
@@ -96,43 +93,40 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str, str | int | None, 
             raise _BadValueError(
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
             )
-    if not (columns.keep or columns.others == "keep"):
-        return texts, outside, identity, []
+    if not columns.keeps:
+        return texts, identity, []
     try:
+        around = [] if columns.path is None else [_around(row, line, columns.path, texts)]
         if not _LONG_NUMBER.search(line):
             # as str, because the bytes that orjson returns keep 4 KB each, however short they are
-            return texts, outside, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
+            return texts, identity, around + [orjson.dumps(value).decode() for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        return texts, outside, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
+        return texts, identity, around + [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
-        raise _BadValueError(_TOO_DEEP) from None
+        raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
+    except BadRowError as error:
+        raise _BadValueError(str(error), BadRowError) from None
 
 
 def _whole(digits: str) -> Any:
     return int(digits) if len(digits) < len(str(1 << 64)) else orjson.Fragment(digits)
 
 
-def _within(row: Any, line: bytes, path: Path) -> tuple[_Texts, str]:
-    """Return the texts of a sound row and where they lie, and the JSON of their column with holes in their places."""
+def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
+    """Return the JSON of a column with holes in the places of texts, and add these, with where they lie."""
     if _LONG_NUMBER.search(line):
         row = json.loads(line, parse_int=_whole)
-    texts: _Texts = []
 
     def take(text: str | None, at: tuple[int, ...]) -> Any:
         texts.append((text, at))
         return orjson.Fragment(HOLE)
 
-    try:
-        return texts, orjson.dumps(changed(_value(row, path.column), path, take)).decode()
-    except BadRowError as error:
-        raise _BadValueError(str(error), BadRowError) from None
-    except orjson.JSONEncodeError:
-        raise _BadValueError(_TOO_DEEP) from None
+    return orjson.dumps(changed(_value(row, path.column), path, take)).decode()
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
     """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
-    if columns.id is not None or columns.keeps or columns.path is not None:
+    if columns.id is not None or columns.keeps:
         return None
     loads, column = orjson.loads, columns.text
     try:
@@ -160,35 +154,33 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     texts: list[str | None] = []
     identities: list[Any] = []
     kept: list[list[str]] = []
-    around: list[str] = []
     places: list[tuple[int, ...]] = []
     for number, line in enumerate(rows, first):
         try:
-            inside, outside, identity, values = _row(line, columns)
+            inside, identity, values = _row(line, columns)
         except _BadValueError as error:
             batch.bad.append(BadRow(number, str(error), line, error.kind))
             continue
         texts += [text for text, _ in inside]
         places += [(len(batch.numbers), *at) for _, at in inside]
         batch.numbers.append(number)
-        around.append(outside)
         identities.append(identity)
         kept.append(values)
     batch.texts = _strings(texts)
     batch.ids = None if columns.id is None else identities
-    batch.kept = [_json([values[k] for values in kept]) for k in range(len(_types(columns)))]
+    whole = [
+        pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
+        for k in range(len(_types(columns)))
+    ]
     if columns.path is not None:
-        batch.around, batch.places = _json(around), Places.of(places, columns.path.steps.count(None))
+        batch.around, batch.places = whole.pop(0), Places.of(places, columns.path.steps.count(None))
+    batch.kept = whole
     return batch
 
 
-def _json(values: list[str]) -> pa.Array:
-    return pa.ExtensionArray.from_storage(JSON, pa.array(values, type=pa.large_string()))
-
-
 def _types(columns: Columns) -> list[pa.DataType]:
-    """Return the types of kept columns: JSON text for each, or for all others together."""
-    return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
+    """Return the types of columns that are written whole: JSON text for each, or for all others together."""
+    return [JSON] * (len(columns.whole) + (columns.others == "keep"))
 
 
 class Renderer:
@@ -237,11 +229,6 @@ class JsonLines(ByteForm):
 
     __slots__ = ()
     rows_differ: ClassVar[bool] = True
-    nests: ClassVar[bool] = True
-
-    def text_type(self, file: IO[bytes], name: str, columns: Columns) -> pa.DataType:
-        """Return JSON text for values with texts within."""
-        return pa.large_string() if columns.path is None else JSON
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return JSON text for each."""

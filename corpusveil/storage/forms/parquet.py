@@ -22,7 +22,6 @@ from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch
 from corpusveil.storage.values import as_strings
 
 _NOT_UTF8 = "not valid UTF-8; repair or remove the row."
-_STRING = pa.large_string()
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
 """So much of each column is read at a time; without it, all that a row group has of it."""
@@ -188,11 +187,10 @@ class _Abandonable(pq.ParquetWriter):
 class ParquetWriter(Writer):
     """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
-    def __init__(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], text_type: pa.DataType
-    ) -> None:
-        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in (text_type, *kept_types)]
-        self._schema = pa.schema(list(zip((columns.column, *columns.keep), types, strict=True)))
+    def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
+        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
+        text = [] if columns.path is not None else [(columns.text, pa.large_string())]
+        self._schema = pa.schema([*text, *zip(columns.whole, types, strict=True)])
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
         self._render = Renderer(columns)
@@ -220,27 +218,21 @@ class Parquet(Form):
 
     __slots__ = ()
     seeks: ClassVar[bool] = True
-    nests: ClassVar[bool] = True
     checksum: ClassVar[str] = "SHA-256 of each shard's rows written as JSON lines"
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of the schema."""
         return list(_open(file, name).schema_arrow.names)
 
-    def text_type(self, file: IO[bytes], name: str, columns: Columns) -> pa.DataType:
-        """Return large strings, or the column's own type with these. Raises UserError as ``kept_types``."""
-        if columns.path is None:
-            return pa.large_string()
-        schema = _open(file, name).schema_arrow
-        _check(schema, columns, name)
-        empty = pa.array([], schema.field(columns.column).type)
-        return filled(empty, pa.array([], pa.large_string()), columns.path.steps).type
-
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
-        return [_plain_type(schema.field(column).type) for column in columns.keep]
+        types = [_plain_type(schema.field(column).type) for column in columns.whole]
+        if columns.path is not None:  # whose texts are written as large strings
+            none = pa.array([], pa.large_string())
+            types[0] = filled(pa.array([], types[0]), none, columns.path.steps).type
+        return types
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
@@ -268,11 +260,10 @@ class Parquet(Form):
             raise BadFileError(_not_sound(name))
 
     def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True,
-        text_type: pa.DataType = _STRING,
-    ) -> ParquetWriter:  # fmt: skip
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> ParquetWriter:
         """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the rows as JSON lines."""
-        return ParquetWriter(file, columns, digest, kept_types, text_type)
+        return ParquetWriter(file, columns, digest, kept_types)
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         """Write the pieces' row groups one behind the other."""
@@ -281,8 +272,8 @@ class Parquet(Form):
             with files.open_read(piece) as file:
                 parquet = _open(file, piece)
                 if writer is None:
-                    kind, *types = (parquet.schema_arrow.field(name).type for name in (columns.column, *columns.keep))
-                    writer = self.writer(sink, columns, digest, types, text_type=kind)
+                    types = [parquet.schema_arrow.field(column).type for column in columns.whole]
+                    writer = self.writer(sink, columns, digest, types)
                 for group in range(parquet.num_row_groups):
                     table = parquet.read_row_group(group, use_threads=False).combine_chunks()
                     writer.write(_plain(table.column(0)), [_plain(column) for column in table.columns[1:]])

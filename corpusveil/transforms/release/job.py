@@ -106,9 +106,7 @@ class ShardJob(Work[Shard]):
         began = time.monotonic()
         beat = began
         with files.open_read(task.url) as file:
-            form = formats.find(formats.form_of(task.url))
-            kept_types = form.kept_types(file, task.url, self.columns)
-            text_type = form.text_type(file, task.url, self.columns)
+            kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
@@ -121,9 +119,7 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(
-                counting, self.columns, content, kept_types, first=not task.start, text_type=text_type
-            )
+            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
