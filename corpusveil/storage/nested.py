@@ -1,23 +1,19 @@
-"""Texts within lists and structs: the path to them, the texts of a column one after another, and the column again."""
+"""Texts within lists and objects: the path to them, their places, and values of Python with other texts."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusveil.arrays import Int64
-from corpusveil.errors import BadRowError, BadValueError, ColumnError, existing
+from corpusveil.errors import BadRowError, BadValueError, ColumnError
 
 _PART = re.compile(r"([^\[\].]+)((?:\[\])*)")
-Change = Callable[[str | None, tuple[int, ...]], Any]
-"""What becomes of a text, which is at these places in the lists around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,90 +93,14 @@ class Places:
         return list(zip(map(rows.__getitem__, self.rows.tolist()), map(tuple, self.within.tolist()), strict=True))
 
 
-def leaf_type(kind: pa.DataType, path: Path) -> pa.DataType:
-    """Return the type of the texts within a column of a type. Raises UserError where the path does not lead there."""
-    for many, step in enumerate(path.steps):
-        if step is None:
-            if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-                raise ColumnError(f"{path.text}: {path.name(many)} is not a list; leave [] out behind it.")
-            kind = kind.value_type
-        elif not pa.types.is_struct(kind) or kind.get_field_index(step) < 0:
-            names = [field.name for field in kind] if pa.types.is_struct(kind) else []
-            raise ColumnError(f"{path.text}: {path.name(many)} has no single field {step!r}{existing(step, names)}")
-        else:
-            kind = kind.field(step).type
-    return kind
-
-
-def flat(column: pa.Array, path: Path) -> tuple[pa.Array, Places]:
-    """Return the texts within a column, in its own type of text [D], and where they lie.
-
-    Nothing below a null is a text. Raises UserError as ``leaf_type``.
-    """
-    leaf_type(column.type, path)
-    rows: Int64 = np.arange(len(column))
-    within: list[Int64] = []
-    for step in path.steps:
-        if step is None:
-            sizes = _sizes(column)
-            inside = np.repeat(np.arange(len(column)), sizes)
-            number = np.arange(inside.size) - (np.cumsum(sizes) - sizes)[inside]
-            rows, within = rows[inside], [*(places[inside] for places in within), number]
-            column = column.flatten()
-        else:
-            column = column.flatten()[column.type.get_field_index(step)]
-    return column, Places(rows, np.stack(within, axis=1) if within else np.empty((len(rows), 0), dtype=np.int64))
-
-
-def filled(column: pa.Array, texts: pa.Array, steps: Sequence[str | None]) -> pa.Array:
-    """Return a column with other texts [D], in their type; all else stays, and nothing is left below its nulls."""
-    if not steps:
-        return texts
-    step, *rest = steps
-    kind, valid = column.type, column.is_valid().to_numpy(zero_copy_only=False)
-    buffers = [pa.py_buffer(np.packbits(valid, bitorder="little")) if column.null_count else None]
-    if step is not None:
-        at, every = kind.get_field_index(step), column.flatten()
-        children = [column.field(k) for k in range(kind.num_fields)]
-        children[at] = filled(every[at], texts, rest)
-        kind = pa.struct([field.with_type(child.type) for field, child in zip(kind, children, strict=True)])
-    else:
-        child = filled(column.flatten(), texts, rest)
-        field = kind.value_field.with_type(child.type)
-        if pa.types.is_fixed_size_list(kind):
-            kind, taken = pa.list_(field, kind.list_size), np.repeat(valid, kind.list_size)
-            if column.null_count:  # whose places have to be there
-                child = child.take(pa.array(np.cumsum(taken) - 1, mask=~taken))
-        else:
-            large = pa.types.is_large_list(kind)
-            kind = pa.large_list(field) if large else pa.list_(field)
-            ends = np.cumsum(_sizes(column), dtype=np.int64 if large else np.int32)
-            buffers.append(pa.py_buffer(np.concatenate([ends[:0], [0], ends]).astype(ends.dtype)))
-        children = [child]
-    return pa.Array.from_buffers(kind, len(column), buffers, column.null_count, children=children)
-
-
-def _sizes(lists: pa.Array) -> Int64:
-    sizes: Int64 = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return sizes
-
-
-def _fields(value: Any) -> Mapping[str, Any] | None:
-    return value if isinstance(value, Mapping) else None
-
-
-def _with(value: Any, name: str, field: Any) -> Any:
-    return {**value, name: field}
-
-
 def changed(
     value: Any,
     path: Path,
-    change: Change,
-    fields: Callable[[Any], Mapping[str, Any] | None] = _fields,
-    with_field: Callable[[Any, str, Any], Any] = _with,
+    change: Callable[[str | None, tuple[int, ...]], Any],
+    fields: Callable[[Any], Any] = lambda value: value,
+    with_field: Callable[[Any, str, Any], Any] = lambda value, name, field: {**value, name: field},
 ) -> Any:
-    """Return a value of Python with changed texts, of which some can be None; the value itself stays.
+    """Return a value of Python after a ``change`` of its texts, by their numbers in lists; the value itself stays.
 
     ``fields`` of an object and the object ``with_field`` are by default those of mappings. Raises BadRowError, which
     quotes nothing, where something else is than the path says: a text that is overlooked would be released.
@@ -200,29 +120,10 @@ def changed(
             items = [walk(item, many + 1, (*at, place)) for place, item in enumerate(value)]
             return np.fromiter(items, object, len(items)) if isinstance(value, np.ndarray) else type(value)(items)
         there = fields(value)
-        if there is None or step not in there:
-            what = "is not always an object" if there is None else f"has no field {step!r} in some objects"
+        is_object = isinstance(there, Mapping)
+        if not is_object or step not in there:
+            what = f"has no field {step!r} in some objects" if is_object else "is not always an object"
             raise BadRowError(f"{path.name(many)} {what}; write null where there is no text.")
         return with_field(value, step, walk(there[step], many + 1, at))
 
     return walk(value, 0, ())
-
-
-def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
-    """Return the texts within values of Python, and where they lie; ``how`` are further arguments of ``changed``."""
-    texts: list[str | None] = []
-    places: list[tuple[int, ...]] = []
-    for row, value in enumerate(values):
-
-        def take(text: str | None, at: tuple[int, ...], row: int = row) -> str | None:
-            texts.append(text)
-            places.append((row, *at))
-            return text
-
-        changed(value, path, take, **how)
-    return texts, Places.of(places, path.steps.count(None))
-
-
-def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **how: Any) -> list[Any]:
-    """Return values of Python with other texts, in the order in which they were collected."""
-    return [changed(value, path, lambda _, __: next(texts), **how) for value in values]

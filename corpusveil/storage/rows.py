@@ -137,7 +137,7 @@ class Batch:
 
     ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
     what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
-    batch. If texts lie within a column, there are D of them at ``places``, and ``around`` is that column [N].
+    batch. If texts lie within a column, D are at ``places``, and ``whole`` returns that column [N] with other texts.
     """
 
     stop: int
@@ -146,14 +146,11 @@ class Batch:
     ids: list[str | int] | None = None
     kept: list[pa.Array] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
-    around: pa.Array | None = None
     places: Places | None = None
+    whole: Callable[[pa.Array], pa.Array] = field(default=lambda texts: texts)
 
     def identities(self, corpus: str, path: str) -> list[Any]:
-        """Return what identifies each text: its row's id, else the corpus, the path of the file in it, and the row.
-
-        Where it lies in the row belongs to it, if texts lie within a column.
-        """
+        """Return what identifies each text: the id, else the corpus, the file's path in it, and the row; its place."""
         rows = list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
         return rows if self.places is None else self.places.identities(rows)
 

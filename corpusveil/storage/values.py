@@ -1,23 +1,18 @@
-"""Kept values between forms: as JSON text, and as strings; and texts within values, in the place of others."""
+"""Kept values between forms: as JSON text, and as strings."""
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
 import decimal
-from itertools import chain, pairwise
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from corpusveil.errors import listed
-from corpusveil.storage.json_text import quoted
-from corpusveil.storage.nested import Path, filled
-from corpusveil.storage.rows import JSON, Batch, Columns
-
-HOLE = b"\0"
-"""What stands in JSON text in the place of a text, and nowhere else: JSON escapes it."""
+from corpusveil.storage.nested import Path
+from corpusveil.storage.rows import JSON, Batch
 
 
 def _plain(value: Any) -> Any:
@@ -52,12 +47,7 @@ def as_strings(column: pa.Array) -> pa.Array:
 
 def beside(batch: Batch, path: Path) -> str:
     """Return the names of fields beside texts, and beside what they lie in, that rows of a batch have."""
-    column: pa.Array = batch.around
-    values: list[Any] = (
-        [orjson.loads(text.replace(HOLE, b"null")) for text in as_json(column)]
-        if column.type == JSON
-        else column.to_pylist()
-    )
+    values = [orjson.loads(value) for value in as_json(batch.whole(pa.nulls(len(batch.texts), pa.large_string())))]
     names = []
     for many, step in enumerate(path.steps):
         there = [value for value in values if value is not None]
@@ -68,18 +58,3 @@ def beside(batch: Batch, path: Path) -> str:
             names += [f"{listed(others)} in {path.name(many)}"] if others else []
             values = [value[step] for value in there]
     return "; ".join(names)
-
-
-def written(batch: Batch, texts: pa.Array, columns: Columns) -> pa.Array:
-    """Return the text column [N] of a batch as it is written, with other texts large_string [D]."""
-    if batch.around is None or columns.path is None:
-        return texts
-    if batch.around.type != JSON:
-        return filled(batch.around, texts, columns.path.steps)
-    cells, ends = quoted(texts, b"", b"")
-    private = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
-    pieces: list[Any] = b"\n".join(as_json(batch.around)).split(HOLE)  # JSON text has no line break either
-    pieces[1:] = chain.from_iterable(zip(private, pieces[1:], strict=True))
-    whole = b"".join(pieces)
-    values = pa.array(whole.split(b"\n") if len(batch.around) else [], pa.large_binary())
-    return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))

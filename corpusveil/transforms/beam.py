@@ -25,8 +25,8 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
-from corpusveil.storage.nested import collected, column_of, path_of, refilled, refuse_nested
-from corpusveil.transforms.frames import large_strings
+from corpusveil.storage.nested import column_of, path_of, refuse_nested
+from corpusveil.transforms.frames import collected, large_strings, refilled
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
 

@@ -22,7 +22,8 @@ from corpusveil.errors import (
     column_twice,
     no_column,
 )
-from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
+from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.identities import values_of
 
 
@@ -87,6 +88,26 @@ def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStri
         ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise BadRowError(f"{where}a text is not a string; convert it first.") from None
+
+
+def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
+    """Return the texts within values of Python, and where they lie; ``how`` are further arguments of ``changed``."""
+    texts: list[str | None] = []
+    places: list[tuple[int, ...]] = []
+    for row, value in enumerate(values):
+
+        def take(text: str | None, at: tuple[int, ...], row: int = row) -> str | None:
+            texts.append(text)
+            places.append((row, *at))
+            return text
+
+        changed(value, path, take, **how)
+    return texts, Places.of(places, path.steps.count(None))
+
+
+def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **how: Any) -> list[Any]:
+    """Return values of Python with other texts, in the order in which they were collected."""
+    return [changed(value, path, lambda _, __: next(texts), **how) for value in values]
 
 
 def cannot_hold(name: str, kind: object) -> UserError:

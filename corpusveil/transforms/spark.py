@@ -23,7 +23,8 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.storage.nested import Path, column_of, filled, flat, leaf_type, path_of
+from corpusveil.storage.nested import Path, column_of, path_of
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.frames import cannot_hold, require_text
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import formats
-from corpusveil.storage.nested import Path, Places, changed, collected, filled, flat, path_of, refilled
+from corpusveil.storage.nested import Path, Places, changed, path_of
+from corpusveil.storage.nested_columns import filled, flat
 from corpusveil.storage.rows import Batch, Columns
-from corpusveil.storage.values import written
+from corpusveil.transforms.frames import collected, refilled
 from tests.calls import refused
 
 HIDDEN = "zzhiddenzz"
@@ -130,7 +131,7 @@ class TestJson:
         assert batch.texts.to_pylist() == expected
         assert batch.identities("", "") == places.identities(range(len(rows)))
         new = [None if text is None else f'"{text}\\' for text in expected]
-        out = written(batch, pa.array(new, pa.large_string()), how)
+        out = batch.whole(pa.array(new, pa.large_string()))
         values = [json.loads(text) for text in out.storage.to_pylist()] if lines else []
         assert values == refilled(conversations, PATH, iter(new))
 
@@ -138,7 +139,7 @@ class TestJson:
         line = b'{"messages":[{"n":-12345678901234567890123,"x":1e3,"content":"a\\u0000","z":18446744073709551615}]}'
         how = Columns("messages[].content")
         (batch,) = formats.find(".jsonl").batches(io.BytesIO(line), "m.jsonl", how)
-        (text,) = written(batch, pa.array(["\0\n"], pa.large_string()), how).storage.to_pylist()
+        (text,) = batch.whole(pa.array(["\0\n"], pa.large_string())).storage.to_pylist()
         wanted = r'[{"n":-12345678901234567890123,"x":1000.0,"content":"\u0000\n","z":18446744073709551615}]'
         assert text == wanted
 

@@ -336,7 +336,8 @@ class TestFiles:
         source = written(tmp_path / "in", "jsonl", CHATS)
         output = tmp_path / "out"
         fails(ground.arguments(source, output, *NESTED, "--duplicates", "drop"), "conflicting-settings", "same-noise")
-        fails(ground.arguments(source, output, *NESTED, "--format", "txt"), "wrong-column", PATH)
+        words = ("--text", PATH, "--keep", "messages", "--format", "txt")
+        fails(ground.arguments(source, output, *words), "wrong-column", PATH)
         table = tmp_path / "in.csv"
         table.write_text('messages\n"[{""content"": ""a""}]"\n')
         fails(ground.arguments(table, output, "--text", PATH, "--keep", "messages"), "bad-shards", PATH)

@@ -72,9 +72,7 @@ class CollocationsSettings(Section):
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...",
         commands={"count": "", "tokenize": ""}, needed=True)
-    text: str = key(
-        "The column with the text, or a path as in messages[].content.", "text", commands=("count", "tokenize"),
-        metavar="COLUMN", form=PATH)
+    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN", form=PATH)
     counts: str | None = key(
         "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
         commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")

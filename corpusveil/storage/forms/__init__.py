@@ -100,12 +100,13 @@ class Form(abc.ABC):
 
     def check(self, columns: Columns) -> None:
         """Raise UserError if the form cannot hold these columns."""
-        if self.has_columns or not (columns.id is not None or columns.whole):
-            return
-        option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.whole[0])
-        raise ColumnError(
-            f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
-        )
+        kept, path = (columns.keep or (None,))[0], columns.path
+        for option, column in (("id", columns.id), ("text", path and path.text), ("keep", kept)):
+            if column is not None and not self.has_columns:
+                raise ColumnError(
+                    f"{option} {column}: plain text has no other columns; leave this out, or use a format that has "
+                    "columns."
+                )
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of a file's columns; where each row has its own, of those at the beginning."""

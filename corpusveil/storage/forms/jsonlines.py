@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import IO, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -20,13 +21,15 @@ from corpusveil.storage.forms import RECODE, ByteForm, split
 from corpusveil.storage.json_text import quoted
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import HOLE, as_json
+from corpusveil.storage.values import as_json
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
 _LONG_LINE = 16 << 20
 _CELLS = 1 << 12
 """So many kept values are objects of Python at a time, which take 4 KB each."""
+_HOLE = b"\0"
+"""What stands in the place of a text, and nowhere else in JSON, which escapes it."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
 """Texts of a row, with their numbers in the lists there."""
 
@@ -119,7 +122,7 @@ def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
 
     def take(text: str | None, at: tuple[int, ...]) -> Any:
         texts.append((text, at))
-        return orjson.Fragment(HOLE)
+        return orjson.Fragment(_HOLE)
 
     return orjson.dumps(changed(_value(row, path.column), path, take)).decode()
 
@@ -173,9 +176,20 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
         for k in range(len(_types(columns)))
     ]
     if columns.path is not None:
-        batch.around, batch.places = whole.pop(0), Places.of(places, columns.path.steps.count(None))
+        batch.places = Places.of(places, columns.path.steps.count(None))
+        batch.whole = functools.partial(_filled, whole.pop(0))
     batch.kept = whole
     return batch
+
+
+def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return JSON [N] with texts large_string [D] in its holes."""
+    cells, ends = quoted(texts, b"", b"")
+    pieces: list[Any] = b"\n".join(as_json(around)).split(_HOLE)  # JSON text has no line break either
+    between = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
+    values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
+    return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))
 
 
 def _types(columns: Columns) -> list[pa.DataType]:

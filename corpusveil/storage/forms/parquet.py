@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
@@ -16,7 +17,8 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
-from corpusveil.storage.nested import Places, filled, flat, leaf_type
+from corpusveil.storage.nested import Places
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
@@ -171,7 +173,8 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     else:
         batch.numbers = list(range(first, batch.stop))
     batch.texts, batch.places = texts, places
-    batch.around = None if places is None else rows.column(columns.column)
+    if columns.path is not None:
+        batch.whole = functools.partial(filled, rows.column(columns.column), steps=columns.path.steps)
     batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
     batch.kept = [rows.column(name) for name in columns.keep]
     return batch

@@ -18,7 +18,6 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
-from corpusveil.storage.values import written
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.copies import TAGS, Drops, Noting
@@ -130,7 +129,7 @@ class ShardJob(Work[Shard]):
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
                     batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
-                    writer.write(written(batch, batch.texts, self.columns), batch.kept)
+                    writer.write(batch.whole(batch.texts), batch.kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop

@@ -117,8 +117,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
     stated, path = statement(release), columns.path
     but = "" if path is None else f" ({path.column} but for its texts)"
     if path is not None:
-        disclosed = [*stated["guarantee"]["disclosed"], path.disclosed()]
-        stated["guarantee"] |= {"disclosed": disclosed}
+        stated["guarantee"]["disclosed"] = [*stated["guarantee"]["disclosed"], path.disclosed()]
         stated["guarantee_in_words"].append(path.is_alone())
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
