@@ -75,6 +75,9 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
+    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
+    document, identified by its row's id and its place; all around the texts stays as it is.
+
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.spark import privatize_frame
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import (
+    ROOT,
     UNKNOWN,
     WORDS,
     Ground,
@@ -358,3 +361,19 @@ class TestFiles:
             "preview", source, "--text", PATH, "--space", ground.space_folder, "--mechanism", "ring-geometric"
         )
         assert WORDS[0] in shown.out
+
+    def test_the_documented_command_runs(self, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        page = (ROOT / "docs" / "files.md").read_text()
+        (words,) = (
+            shlex.split(line)[1:]
+            for line in re.findall(r"```bash\n(corpusveil privatize chats/.*?)```", page, re.DOTALL)
+        )
+        written(tmp_path / "chats", "parquet", CHATS)
+        monkeypatch.chdir(tmp_path)
+        place = words.index("demo")
+        succeeds(*words[:place], ground.space_folder, *words[place + 1 :], "--key", ground.key)
+        private = read(tmp_path / "private-chats")
+        assert without_texts(private) == without_texts(CHATS)
+        assert (
+            len({row["messages"][0]["content"] for row in private if row["messages"]}) == 1
+        )  # system prompts are equal
