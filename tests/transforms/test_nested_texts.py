@@ -364,16 +364,13 @@ class TestFiles:
 
     def test_the_documented_command_runs(self, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         page = (ROOT / "docs" / "files.md").read_text()
-        (words,) = (
-            shlex.split(line)[1:]
-            for line in re.findall(r"```bash\n(corpusveil privatize chats/.*?)```", page, re.DOTALL)
-        )
+        (line,) = re.findall(r"```bash\n(corpusveil privatize chats/.*?)```", page, re.DOTALL)
+        words = shlex.split(line.replace("\\\n", " "))[1:]
         written(tmp_path / "chats", "parquet", CHATS)
         monkeypatch.chdir(tmp_path)
         place = words.index("demo")
         succeeds(*words[:place], ground.space_folder, *words[place + 1 :], "--key", ground.key)
         private = read(tmp_path / "private-chats")
         assert without_texts(private) == without_texts(CHATS)
-        assert (
-            len({row["messages"][0]["content"] for row in private if row["messages"]}) == 1
-        )  # system prompts are equal
+        prompts = {row["messages"][0]["content"] for row in private if row["messages"]}
+        assert len(prompts) == 1  # as they were
