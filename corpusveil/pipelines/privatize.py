@@ -237,8 +237,7 @@ def _tell_columns(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)
-        texts = "" if columns.path is None else f" (but for the texts of {columns.text})"
-        watch.say(f"copied in the clear: {names}{texts}")
+        watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
 
@@ -268,8 +267,8 @@ def announce(release: Release, watch: Watch, path: Path | None = None, *, explai
         watch.say(f"- {line}")
     if path is not None:
         watch.say(path.is_alone())
-    more = () if path is None else (path.disclosed(),)
-    watch.say(f"Disclosed: {'; '.join((*guarantee.disclosed, *more))}.")
+        guarantee = dataclasses.replace(guarantee, disclosed=(*guarantee.disclosed, path.disclosed()))
+    watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
         watch.say("Every condition is in the manifest, as guarantee_in_words.")
 

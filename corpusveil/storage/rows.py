@@ -56,8 +56,8 @@ class Columns:
         if path is not None and path.has_fields:
             if not every and path.column not in names:
                 raise ColumnError(
-                    f"text {text}: beside these texts, {path.column} can have other fields, which would be released in "
-                    f"the clear; remove those that are private, and then keep {path.column}."
+                    f"text {text}: what else {path.column} has would be released in the clear; remove what is private "
+                    f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
         return cls(text, id, names, formulas, "keep" if every else "drop", separator)

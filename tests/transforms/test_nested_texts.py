@@ -374,3 +374,9 @@ class TestFiles:
         assert without_texts(private) == without_texts(CHATS)
         prompts = {row["messages"][0]["content"] for row in private if row["messages"]}
         assert len(prompts) == 1  # as they were
+
+    def test_a_file_with_a_flow_that_takes_none_is_refused_before_the_release(self, tmp_path: Path) -> None:
+        for section in ('[denoise]\npath = "d"', '[evaluate]\nlabel = "e"'):
+            given = ('[corpus]\ninput = ["in"]', f'text = "{PATH}"', '[output]\npath = "out"', section)
+            (tmp_path / "flow.toml").write_text("\n".join(given))
+            fails(["run", tmp_path / "flow.toml"], "conflicting-settings", section.partition("\n")[0], "corpus.text")
