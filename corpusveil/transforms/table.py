@@ -75,6 +75,9 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
+    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
+    document, identified by its row's id and its place; all around the texts stays as it is.
+
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
@@ -138,7 +141,10 @@ def _privatized(
     values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = require_release(release).kernel()
-    identities = identities_of_documents(ids, len(frame.texts), frame.column)
+    identities = identities_of_documents(ids, len(frame), frame.column)
+    rows: Sequence[int] = range(len(frame))
+    if frame.places is not None:
+        identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
     chunks = _chunks(frame.texts)
     if spending is not None:
         account = spending.accounting(release.account(text))
@@ -146,7 +152,8 @@ def _privatized(
             column: values[column] if column in values else pa.array(_column(frame, column))
             for column in spending.columns
         }
-        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text))
+        columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
+        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -157,14 +164,15 @@ def _privatized(
 
 
 def _accounted(
-    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str
-) -> Iterator[pa.Table]:
-    """Yield the rows of an account for texts in chunks, with the values of units [D]."""
+    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str,
+    rows: Sequence[int],
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Yield the rows of an account for texts in chunks, with the values of units [D] and the texts' rows [D]."""
     first = 0
     for chunk in chunks:
         last = first + len(chunk)
         here = {name: column.slice(first, len(chunk)) for name, column in values.items()}
-        yield account.rows(plain_texts(chunk, text), identities[first:last], here, range(first, last), "the texts")
+        yield account.rows(plain_texts(chunk, text), identities[first:last], here, rows[first:last], "the texts")
         first = last
 
 
@@ -180,10 +188,8 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Ar
     for name, value in values.items():
         if not hasattr(value, "__len__"):
             raise of_other_type(f"unit {name}", value, "the name of a column, or a value for each text")
-        if len(value) != len(frame.texts):
-            raise ShapeError(
-                f"unit {name}: {len(value):,} values for {len(frame.texts):,} texts; give one for each text."
-            )
+        if len(value) != len(frame):
+            raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
     return names, {
         name: pa.array([canonical(cell) for cell in value], pa.large_string()) for name, value in values.items()
