@@ -8,10 +8,10 @@ READERS ?= all
 ACTIONLINT := v1.7.12
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
 PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
-TESTED := not faults and not site and not airflow and not packaged and not stores and not nightly
+TESTED := not faults and not engines and not site and not airflow and not packaged and not stores and not nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test compiled docs nightly browser pictures faults definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -43,8 +43,14 @@ studies-test: lint ## lint, then all tests of the studies; continuous integratio
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl
-	CORPUSVEIL_FAULT_CELLS=$(CURDIR)/.tools/faults.jsonl $(BIN)/python -m pytest -m faults
+	CORPUSVEIL_CELLS=$(CURDIR)/.tools/faults.jsonl $(BIN)/python -m pytest -m faults
 	$(BIN)/python -m tests.faults.matrix .tools/faults.jsonl > docs/faults.md
+
+engines: setup ## install the engines that people have, run releases on each, and write docs/engines.md; half an hour
+	@sh scripts/engines.sh
+	@rm -f .tools/engines.jsonl
+	CORPUSVEIL_CELLS=$(CURDIR)/.tools/engines.jsonl $(BIN)/python -m pytest -m engines
+	$(BIN)/python -m tests.engines.table .tools/engines.jsonl > docs/engines.md
 
 browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
 	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser tests/evaluation

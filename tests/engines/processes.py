@@ -160,6 +160,26 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         made.stop()
 
 
+@contextlib.contextmanager
+def worker_pool(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Run a pool that starts Beam's workers as processes of their own; yield the options that name it."""
+    port = free_port()
+    command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts a "python"
+    pool = start(command, folder, folder / "log", PATH=path)
+    try:
+        wait_until(lambda: answers(port), every=0.1)
+        yield ("--environment_type=EXTERNAL", f"--environment_config=127.0.0.1:{port}")
+    finally:
+        end_session(pool)
+
+
+def answers(port: int) -> bool:
+    """Say whether something listens on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def alive(pid: int) -> bool:
     """Say whether a process is still running (a zombie is not)."""
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from corpusveil.cli.main import run as run_here
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import Ground, make_release, release_files, run
-from tests.engines.processes import end_session, free_port, start, wait_until
+from tests.engines.processes import answers, end_session, free_port, start, wait_until
 
 SUBPROCESS = (
     "--environment_type=beam:env:harness_subprocess_python:v1",
@@ -30,12 +29,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port", str(port)]
     process = start([*command, "--staging_dir", str(folder / "staging")], folder, folder / "log")
 
-    def answers() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
     try:
-        wait_until(answers, every=0.1)
+        wait_until(lambda: answers(port), every=0.1)
         yield f"127.0.0.1:{port}"
     finally:
         end_session(process)

@@ -74,6 +74,8 @@ class Bench:
     files: dict[str, str] = field(default_factory=dict)
     spent: Any = None
     seconds: dict[str, float] = field(default_factory=dict)
+    options: dict[str, tuple[object, ...]] = field(default_factory=OPTIONS.copy)
+    """Of the command, by engine."""
     settings: tuple[str, ...] = ()
     """Of Spark, on the cluster."""
     network: str | None = None
@@ -81,8 +83,8 @@ class Bench:
 
     def arguments(self, folder: Path, engine: str, *more: object) -> list[str]:
         """Return the command line of a run that writes into ``folder``."""
-        arguments = (*OPTIONS[engine], "--ledger", folder / "ledger", *COUNTED)
-        return self.ground.arguments(self.ground.corpus, folder / "out", *arguments, *more)
+        arguments = ("--ledger", folder / "ledger", *COUNTED, *more, *self.options[engine])
+        return self.ground.arguments(self.ground.corpus, folder / "out", *arguments)
 
     def start(self, folder: Path, engine: str, *more: object) -> subprocess.Popen[bytes]:
         """Start a run."""

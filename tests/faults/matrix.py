@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
-VARIABLE = "CORPUSVEIL_FAULT_CELLS"
+from tests.cells import read_cells
+
 ENGINES = {
     "local": "local, two processes",
     "spark": "Spark, local[2]",
@@ -54,13 +52,6 @@ class Cell:
     outcome: str
     seconds: float
 
-    def note(self) -> None:
-        """Add the cell to the file that the environment names, if it does."""
-        path = os.environ.get(VARIABLE)
-        if path:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(self)) + "\n")
-
 
 def page(cells: list[Cell]) -> str:
     """Return the page: one table for all faults, a row for each fault and moment, a column for each engine."""
@@ -83,8 +74,7 @@ def page(cells: list[Cell]) -> str:
 
 def main() -> None:
     """Print the page."""
-    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-    sys.stdout.write(page([Cell(**json.loads(line)) for line in lines]))
+    sys.stdout.write(page(read_cells(sys.argv[1], Cell)))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from moto.server import ThreadedMotoServer
 
+from tests.cells import note as record
 from tests.engines.corpora import COMMAND, WORDS, make_ground, release_files, rows, write_corpus
 from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
 from tests.faults.harm import (
@@ -69,7 +70,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, machines: list[Cluster]) -> 
 
 
 def note(bench: Bench, engine: str, fault: str, moment: str, outcome: str, began: float) -> None:
-    Cell(engine, fault, moment, outcome, time.monotonic() - began - bench.seconds[engine]).note()
+    record(Cell(engine, fault, moment, outcome, time.monotonic() - began - bench.seconds[engine]))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -292,4 +293,4 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
         bench.undisturbed("local", tmp_path)
         bench.all_is_well(folder)
     server.stop()
-    Cell(engine, f"store down for {DOWN_SECONDS} s", "in the middle", outcome, seconds[1] - seconds[0]).note()
+    record(Cell(engine, f"store down for {DOWN_SECONDS} s", "in the middle", outcome, seconds[1] - seconds[0]))

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Fetches into .tools the engines that make engines runs, without root, by Go and Maven where they are installed.
+# Does nothing for what is there already; may be stopped anywhere and started again. A failure leaves that engine out.
+set -u
+cd "$(dirname "$0")/.."
+
+BEAM=$(.venv/bin/python -c 'from importlib.metadata import version; print(version("apache-beam"))')
+
+say() { printf 'engines: %s\n' "$*" >&2; }
+
+# Prism, Beam's local runner: its own command, of the version of the package.
+prism() {
+    [ "$(cat .tools/prism.version 2>/dev/null)" = "$BEAM" ] && [ -x .tools/prism ] && return
+    command -v go >/dev/null || { say "Prism is left out: it needs Go, to build Beam's own command; install Go (go.dev/dl)."; return; }
+    say "building Prism $BEAM, a few minutes"
+    GOBIN=$PWD/.tools go install "github.com/apache/beam/sdks/v2/go/cmd/prism@v$BEAM" || { say "Prism is left out: go install failed; what it said stands above."; return; }
+    printf '%s\n' "$BEAM" >.tools/prism.version
+}
+
+mkdir -p .tools
+prism

@@ -1,0 +1,62 @@
+"""The table of engines: which promise was checked on which engine, and how it was kept.
+
+``python -m tests.engines.table CELLS`` prints the page of the documentation from the cells that ``make engines`` ran.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from tests.cells import read_cells
+
+ENGINES = {
+    "prism": "Prism",
+    "flink": "Flink, in the job server",
+    "flink-cluster": "Flink, two task managers",
+}
+"""Each row of the table, by the name that its tests use."""
+PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence")
+NOT_RUN: dict[str, str] = {}
+"""A sentence for each engine that could not be made to run."""
+HEAD = """# Engines: what was run on which
+
+`make engines` installs each engine on this machine, without root, and checks the five promises on it. Every engine gets
+the same release: five shards, one of them split into pieces, with a ledger.
+
+| promise | what is checked |
+|---|---|
+| equal bytes | every file of the release, and what the ledger counts, are those of one local process |
+| killed worker | `kill -9` of a worker that is about to write a shard. **went on**: the engine tried again. **again**: the run ended with one sentence and status 1, and the same command, run again, completed it. In both cases the bytes are equal and each document is counted once |
+| cap | a cap that the corpus exceeds is refused with one sentence and status 2; nothing was drawn, and the ledger is as it was |
+| metrics | the sums that the engine reports are those of one local process |
+| error sentence | a wrong row is one sentence with status 2 that names the shard and quotes nothing |
+
+"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One promise that an engine kept."""
+
+    engine: str
+    version: str
+    promise: str
+    outcome: str
+
+
+def page(cells: list[Cell]) -> str:
+    """Return the page: a row for each engine, a column for each promise."""
+    kept = {(cell.engine, cell.promise): cell for cell in cells}
+    lines = [f"| engine | version | {' | '.join(PROMISES)} |", "|---|---|" + "---|" * len(PROMISES)]
+    for engine, title in ENGINES.items():
+        row = [kept.get((engine, promise)) for promise in PROMISES]
+        version = next((cell.version for cell in row if cell is not None), "")
+        outcomes = ["" if cell is None else cell.outcome for cell in row]
+        lines.append(f"| {title} | {version} | {' | '.join(outcomes)} |")
+    notes = [f"* **{ENGINES[engine]}**: {sentence}" for engine, sentence in NOT_RUN.items()]
+    return HEAD + "\n".join([*lines, "", "An empty cell was not run.", *([""] if notes else []), *notes]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(read_cells(sys.argv[1], Cell)))
