@@ -14,9 +14,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from corpusveil.errors import BadTypeError, ConflictError, PackageError, UnsetError
 from corpusveil.ledger.summary import Ledger
+from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.handshake import SameVersions
+from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release.release import Release, require_release
-from corpusveil.transforms.table import privatize_table
+from corpusveil.transforms.table import chunks_of, drawn
 
 _NONCE = bytes(12)
 """Each key encrypts once."""
@@ -92,16 +94,18 @@ def privatize_dataset(
         )
     if id is None:
         raise UnsetError("Documents of a dataset have no row order to identify them by; name a column: id='...'.")
-    require_release(release).kernel()
+    kernel = require_release(release).kernel()
     column = id
 
     def work(table: pa.Table) -> pa.Table:
-        return privatize_table(table, release, text, column) if table.num_rows else table
+        frame = frame_of(table, text)
+        identities = identities_of_documents(column, len(table), frame.column)
+        return drawn(kernel, frame, chunks_of(frame.texts), identities, text)
 
     data, key = sealed(SameVersions.of(work))
     keeper = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(_Keeper).remote(key)
 
     def privatized(table: pa.Table) -> pa.Table:
-        return opened(data, ray.get(keeper.key.remote()))(table)
+        return opened(data, ray.get(keeper.key.remote()))(table) if len(table) else table
 
     return dataset.map_batches(privatized, batch_format="pyarrow", batch_size=None)

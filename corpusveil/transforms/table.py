@@ -139,7 +139,7 @@ def _privatized(
 ) -> Any:
     kernel = require_release(release).kernel()
     identities = identities_of_documents(ids, len(frame.texts), frame.column)
-    chunks = _chunks(frame.texts)
+    chunks = chunks_of(frame.texts)
     if spending is not None:
         account = spending.accounting(release.account(text))
         columns = {
@@ -147,6 +147,11 @@ def _privatized(
             for column in spending.columns
         }
         reserve_table(spending, account, _accounted(account, chunks, identities, columns, text))
+    return drawn(kernel, frame, chunks, identities, text)
+
+
+def drawn(kernel: Kernel, frame: Frame, chunks: Sequence[pa.Array], identities: Sequence[Any], text: str) -> Any:
+    """Return the frame with private texts; ``chunks`` are its texts, in the column ``text``."""
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -241,7 +246,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]

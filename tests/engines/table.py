@@ -14,6 +14,7 @@ ENGINES = {
     "prism": "Prism",
     "flink": "Flink, in the job server",
     "flink-cluster": "Flink, two task managers",
+    "ray": "Ray, two workers",
 }
 """Each row of the table, by the name that its tests use."""
 PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence")

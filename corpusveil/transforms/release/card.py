@@ -1,0 +1,110 @@
+"""What a catalog of data sets shows of a release, from its manifest alone: a card for the Hub, and Croissant."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from corpusveil.budget.budget import written
+from corpusveil.display import several
+from corpusveil.errors import listed
+from corpusveil.storage import files, formats
+from corpusveil.storage.inputs import Address
+from corpusveil.transforms.release.manifest import MANIFEST, Manifest, read_manifest
+
+_SIZES = {"n<1K": 10**3, "1K<n<10K": 10**4, "10K<n<100K": 10**5, "100K<n<1M": 10**6, "1M<n<10M": 10**7,
+          "10M<n<100M": 10**8, "100M<n<1B": 10**9, "1B<n<10B": 10**10}  # fmt: skip
+"""The Hub's categories of size, by the number that each stays below."""
+_MEDIA = {".json": "application/jsonlines", ".parquet": "application/x-parquet", ".csv": "text/csv",
+          ".tsv": "text/tab-separated-values", ".txt": "text/plain"}  # fmt: skip
+_CONTEXT = {
+    "@language": "en", "@vocab": "https://schema.org/", "arrayShape": "cr:arrayShape", "citeAs": "cr:citeAs",
+    "column": "cr:column", "conformsTo": "dct:conformsTo", "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/", "description": {"@container": "@language"},
+    "equivalentProperty": "cr:equivalentProperty", "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract", "field": "cr:field", "fileProperty": "cr:fileProperty", "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet", "format": "cr:format", "includes": "cr:includes", "isArray": "cr:isArray",
+    "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath", "key": "cr:key", "md5": "cr:md5",
+    "name": {"@container": "@language"}, "parentField": "cr:parentField", "path": "cr:path",
+    "recordSet": "cr:recordSet", "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated",
+    "replace": "cr:replace", "samplingRate": "cr:samplingRate", "sc": "https://schema.org/",
+    "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
+}  # fmt: skip
+"""The standard context of Croissant 1.1, which readers compare with."""
+
+
+def dataset_card(release: Address) -> str:
+    """Return a card (README.md) for the Hugging Face Hub of a finished release, from its manifest alone.
+
+    It begins with what the Hub reads (YAML), and says what is guaranteed and what is disclosed. Raises UserError if
+    there is no manifest at the address, or if it is damaged.
+    """
+    manifest, _ = _manifest(release)
+    size = next((name for name, below in _SIZES.items() if manifest.documents < below), "n>10B")
+    lines = [
+        "---", "pretty_name: A privatized corpus", "size_categories:", f"- {size}", "tags:", "- text",
+        "- differential-privacy", "configs:", "- config_name: default", "  data_files: data/part-*", "---", "",
+        "# A privatized corpus", "", *(f"**{line}**\n" for line in [manifest.warning] if line), _size(manifest), "",
+        "## What is guaranteed", "", *(f"- {line}" for line in manifest.guarantee_in_words), "",
+        "## What a reader sees unprotected", "", *(f"- {line}" for line in _unprotected(manifest)), "",
+        f"Release {manifest.spends.name}, made by corpusveil; `{MANIFEST}` has the configuration, every condition and "
+        "the checksums of the files.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def croissant(release: Address) -> dict[str, Any]:
+    """Return the metadata (croissant.json) of a finished release in Croissant 1.1, from its manifest alone.
+
+    Its record set has the column with the text; a manifest does not say which types kept columns have. What a manifest
+    does not know (``license``, ``url``, ``creator``, ``datePublished``) is yours to add. Raises as ``dataset_card``.
+    """
+    manifest, digest = _manifest(release)
+    suffix = formats.form_of(manifest.shards[0].name)
+    media = next(kind for ending, kind in _MEDIA.items() if suffix.startswith(ending))
+    text = manifest.configuration.columns.text
+    whole = {"fileProperty": "lines"} if media == "text/plain" else {"column": text}
+    guaranteed = [manifest.warning] if manifest.warning else []
+    guaranteed += [_size(manifest), "Guaranteed:", *manifest.guarantee_in_words]
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": f"release-{manifest.spends.name}",
+        "description": " ".join([*guaranteed, "Unprotected:", "; ".join(_unprotected(manifest)) + "."]),
+        "distribution": [
+            {"@type": "cr:FileObject", "@id": MANIFEST, "name": MANIFEST, "contentUrl": MANIFEST,
+             "encodingFormat": "application/json", "sha256": digest},
+            {"@type": "cr:FileSet", "@id": "data", "name": "data", "encodingFormat": media,
+             "includes": f"data/part-*{suffix}"},
+        ],
+        "recordSet": [
+            {"@type": "cr:RecordSet", "@id": "documents", "name": "documents", "field": [
+                {"@type": "cr:Field", "@id": "documents/text", "name": "text", "description": "The private text.",
+                 "dataType": "sc:Text", "source": {"fileSet": {"@id": "data"}, "extract": whole}},
+            ]},
+        ],
+    }  # fmt: skip
+
+
+def _manifest(release: Address) -> tuple[Manifest, str]:
+    """Return the manifest of a release, and the SHA-256 of its file."""
+    folder = files.as_text(release)
+    manifest = Manifest.model_validate(read_manifest(folder))
+    return manifest, hashlib.sha256(files.read_bytes(files.join(folder, MANIFEST))).hexdigest()
+
+
+def _size(manifest: Manifest) -> str:
+    budget, mechanism = manifest.configuration.budget, manifest.configuration.mechanism.name
+    figures = (several(manifest.documents, "document"), several(manifest.tokens, "token"))
+    made = f"Words were replaced by the mechanism {mechanism} with epsilon {written(budget.epsilon)} a {budget.per}."
+    return f"{figures[0]}, {figures[1]}, in {several(len(manifest.shards), 'file')}. {made}"
+
+
+def _unprotected(manifest: Manifest) -> list[str]:
+    """Return what the release discloses, and the columns that it keeps in the clear."""
+    keep = manifest.configuration.columns.keep
+    kept = "every other column" if keep == ["*"] else listed(keep)
+    return [*manifest.guarantee.disclosed, *([f"kept columns, outside every guarantee: {kept}"] if keep else [])]
