@@ -80,14 +80,14 @@ def privatize_dataset(
     and no text of a document.
     """
     ray = require_ray("privatize_dataset")
-    import ray.data
+    from ray.data import Dataset
 
     if ledger is not None:
         raise ConflictError(
             "ledger: Ray computes lost blocks again, so what a dataset draws cannot be accounted for before; account "
             "first, with cv.privatize_corpus(files, output, release, cv.Ray(), ledger=ledger, unit=...)."
         )
-    if not isinstance(dataset, ray.data.Dataset):
+    if not isinstance(dataset, Dataset):
         raise BadTypeError(
             f"privatize_dataset takes a dataset of ray.data, not of {type(dataset).__module__}; use cv.privatize for "
             "other frames."

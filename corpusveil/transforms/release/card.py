@@ -49,8 +49,7 @@ def dataset_card(release: Address) -> str:
         "# A privatized corpus", "", *(f"**{line}**\n" for line in [manifest.warning] if line), _size(manifest), "",
         "## What is guaranteed", "", *(f"- {line}" for line in manifest.guarantee_in_words), "",
         "## What a reader sees unprotected", "", *(f"- {line}" for line in _unprotected(manifest)), "",
-        f"Release {manifest.spends.name}, made by corpusveil; `{MANIFEST}` has the configuration, every condition and "
-        "the checksums of the files.", "",
+        f"Release {manifest.spends.name} of corpusveil. `{MANIFEST}` has every condition and the files' checksums.", "",
     ]  # fmt: skip
     return "\n".join(lines)
 

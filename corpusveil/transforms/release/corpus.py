@@ -241,6 +241,7 @@ class Run:
             raise ConflictError(
                 "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
             )
+        files.refuse_hub(output, records.url)
         refuse_overlap(self.inputs, source.shards, output, records.url)
         if self.spending is not None:
             form.check(self.spending.reading(source.columns))
