@@ -17,5 +17,12 @@ prism() {
     printf '%s\n' "$BEAM" >.tools/prism.version
 }
 
+# Ray, a package.
+ray() {
+    .venv/bin/python -c "import ray" 2>/dev/null && return
+    sh scripts/group.sh engines || say "Ray is left out: its package could not be installed; what was said stands above."
+}
+
 mkdir -p .tools
 prism
+ray
