@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import os
 import shutil
@@ -16,15 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from corpusveil.errors import (
-    GO_ON,
-    BadValueError,
-    ConflictError,
-    CorpusveilError,
-    EngineError,
-    sentences_in,
-    worker_killed,
-)
+from corpusveil.errors import GO_ON, ConflictError, CorpusveilError, EngineError, below_least, worker_killed
 from corpusveil.storage.engine import Measured, total
 from corpusveil.transforms.handshake import SameVersions
 from corpusveil.transforms.ray import opened, require_ray, sealed
@@ -48,10 +39,10 @@ class Ray:
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
-            raise BadValueError(f"workers = {self.workers}: give at least 1.")
+            raise below_least("workers", self.workers, 1)
         if self.workers is not None and self._where() != LOCAL:
             raise ConflictError(
-                f"workers = {self.workers}: the cluster at {self._where()} has its own number; leave workers out."
+                f"workers = {self.workers}: the cluster at {self._where()} has its own; leave this out."
             )
 
     def _where(self) -> str:
@@ -87,23 +78,21 @@ class Ray:
         where, options = self._where(), {}
         if where == LOCAL:  # its folder has sockets, logs and what does not fit into memory; Ray opens it to everybody
             folder = tempfile.mkdtemp(prefix="ray-")
-            atexit.register(_end, ray, folder)
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            atexit.register(ray.shutdown)  # what is registered last is called first
             options = {"num_cpus": self.workers, "include_dashboard": False, "_temp_dir": folder}
+        own = signal.getsignal(signal.SIGTERM)
         try:
-            _reach(where)
-            with _own_signal():
-                ray.init(where, log_to_driver=False, logging_level=logging.ERROR, **options)
+            host, _, port = where.removeprefix("ray://").rpartition(":")
+            if host and port.isdecimal():  # where nothing answers, Ray waits ten minutes
+                socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+            ray.init(where, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # noqa: BLE001 - Ray raises what it likes
             why = " ".join(str(error).split())[:200].rstrip(".")
             raise EngineError(f"Ray ({where}) did not answer ({type(error).__name__}: {why}); check address.") from None
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, own)  # Ray replaces the program's handler
         return ray
-
-
-def _reach(where: str) -> None:
-    """Raise OSError if nothing answers at an address, for which Ray waits ten minutes."""
-    host, _, port = where.removeprefix("ray://").rpartition(":")
-    if host and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
 
 
 def _do(data: bytes, key: bytes, task: Any) -> Measured | None:
@@ -122,8 +111,8 @@ def _results(ray: Any, do: Any, data: Any, key: bytes, tasks: Iterator[Any]) -> 
     finally:
         for task in running:
             ray.cancel(task)
-        with contextlib.suppress(ray.exceptions.RayError):
-            ray.wait(running, num_returns=len(running)) if running else None
+        if running:
+            ray.wait(running, num_returns=len(running))
 
 
 def _failure(ray: Any, error: Exception) -> CorpusveilError:
@@ -133,24 +122,7 @@ def _failure(ray: Any, error: Exception) -> CorpusveilError:
         return cause
     if isinstance(error, (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError)):
         return worker_killed()
-    sentences = sentences_in(str(error))
-    why = sentences[-1] if sentences else f"{type(cause or error).__name__}."
+    why = f"{type(cause or error).__name__}."
     if "No module named 'corpusveil" in str(error):
         why = "The workers do not have corpusveil; install it on every machine of the cluster."
     return EngineError(f"The Ray job failed: {why} {GO_ON}")
-
-
-@contextlib.contextmanager
-def _own_signal() -> Iterator[None]:
-    """Keep a program's own handler of SIGTERM, which Ray replaces."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
-
-
-def _end(ray: Any, folder: str) -> None:
-    ray.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)

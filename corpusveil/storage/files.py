@@ -165,14 +165,13 @@ class _LocalReader(io.FileIO):
             return super().readall() or b""
 
 
-def refuse_hub(*urls: str) -> None:
+def refuse_hub(url: str) -> None:
     """Raise UserError for an address at the Hugging Face Hub, where each write would be a commit."""
-    for url in urls:
-        if url.startswith("hf://"):
-            raise AddressError(
-                f"{url}: every file written to the Hub is a commit of its own; write to a folder or store, and upload "
-                "the finished release in one commit (hf upload USER/NAME FOLDER --repo-type dataset)."
-            )
+    if url.startswith("hf://"):
+        raise AddressError(
+            f"{url}: every file written to the Hub is a commit of its own; write to a folder or store, and upload "
+            "the finished release in one commit (hf upload USER/NAME FOLDER --repo-type dataset)."
+        )
 
 
 def open_read(url: str) -> IO[bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from corpusveil.errors import BadTypeError, ConflictError, PackageError, UnsetError
+from corpusveil.errors import ConflictError, PackageError, UnsetError, of_other_type
 from corpusveil.ledger.summary import Ledger
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.handshake import SameVersions
@@ -22,7 +22,6 @@ from corpusveil.transforms.table import chunks_of, drawn
 
 _NONCE = bytes(12)
 """Each key encrypts once."""
-_KEPT = 8
 _opened: dict[bytes, Any] = {}
 
 
@@ -48,7 +47,7 @@ def opened(data: bytes, key: bytes) -> Any:
     from ray import cloudpickle
 
     if key not in _opened:
-        if len(_opened) >= _KEPT:
+        if len(_opened) > 8:
             _opened.clear()
         _opened[key] = cloudpickle.loads(AESGCM(key).decrypt(_NONCE, data, None))
     return _opened[key]
@@ -69,29 +68,24 @@ def privatize_dataset(
 ) -> Any:
     """Privatize the string column ``text`` of a dataset of Ray (``ray.data``); the other columns stay as they are.
 
-    ``id`` names a column whose value identifies each document: blocks have no row numbers, so it is needed. Each
-    block gives what ``cv.privatize_table`` gives, lazily, on Ray's workers. They need corpusveil, in the same versions,
-    and open a saved space at its address. The keys of the release are encrypted wherever Ray stores or logs anything;
-    the texts are not.
+    ``id``, which is required, names a column that identifies the documents. Each block gives what
+    ``cv.privatize_table`` gives, lazily, on Ray's workers, which need corpusveil in the same versions. The keys of the
+    release are encrypted wherever Ray stores or logs them; the texts are not.
 
-    Ray computes a lost block again, so documents cannot be accounted for before they are drawn: raises UserError if a
-    ``ledger`` is given. Raises UserError if another object than a dataset is given, or no id. A fault of the rows, such
-    as a missing column, arrives when Ray runs the plan, as an exception of Ray whose text has the UserError's sentence
-    and no text of a document.
+    Raises UserError for another object than a dataset, without an id, and with a ``ledger``: Ray computes lost blocks
+    again, so nothing can be accounted for before. A fault of the rows, such as a missing column, arrives when Ray runs
+    the plan, as Ray's RayTaskError, whose text has the UserError's sentence and no text of a document.
     """
     ray = require_ray("privatize_dataset")
     from ray.data import Dataset
 
     if ledger is not None:
         raise ConflictError(
-            "ledger: Ray computes lost blocks again, so what a dataset draws cannot be accounted for before; account "
-            "first, with cv.privatize_corpus(files, output, release, cv.Ray(), ledger=ledger, unit=...)."
+            "ledger: Ray computes lost blocks again, so nothing can be accounted for before; account first, with "
+            "cv.privatize_corpus(files, output, release, cv.Ray(), ledger=ledger, unit=...)."
         )
     if not isinstance(dataset, Dataset):
-        raise BadTypeError(
-            f"privatize_dataset takes a dataset of ray.data, not of {type(dataset).__module__}; use cv.privatize for "
-            "other frames."
-        )
+        raise of_other_type("dataset", dataset, "a dataset of ray.data, or other frames to cv.privatize")
     if id is None:
         raise UnsetError("Documents of a dataset have no row order to identify them by; name a column: id='...'.")
     kernel = require_release(release).kernel()

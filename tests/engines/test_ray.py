@@ -6,6 +6,7 @@ import base64
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version as version_of
@@ -23,8 +24,8 @@ from corpusveil.jobs.ray import Ray
 from corpusveil.transforms import ray as module
 from tests.calls import refused
 from tests.contracts.engine import EngineContract
-from tests.engines.corpora import CANARIES, UNKNOWN, Ground, make_release, write_large_corpus
-from tests.engines.processes import end_session, free_port, start_command, tree, wait_until
+from tests.engines.corpora import CANARIES, UNKNOWN, Ground, make_release, release_files, run, write_large_corpus
+from tests.engines.processes import answers, end_session, free_port, start, start_command, tree, wait_until
 from tests.faults.crashes import done
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: make engines installs it")
@@ -107,6 +108,15 @@ def test_errors_arrive_as_one_sentence(session: Path, tmp_path: Path) -> None:
         Ray().run(work, ["die"])
 
 
+def test_workers_without_this_package_are_told(session: Path) -> None:
+    def import_failed(_: str) -> None:
+        raise ModuleNotFoundError("No module named 'corpusveil.jobs'; 'zzcanary'")
+
+    with pytest.raises(EngineError, match="do not have corpusveil") as failed:
+        Ray().run(import_failed, ["go"])
+    assert "canary" not in str(failed.value)
+
+
 def test_workers_with_other_versions_refuse(session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("corpusveil.transforms.handshake.versions", lambda: {"python": "3.11", "numpy": "0.1"})
     with pytest.raises(WorkError, match=r"numpy .* for 0\.1"):
@@ -130,6 +140,27 @@ def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> No
     for where in (f"127.0.0.1:{free_port()}", f"ray://127.0.0.1:{free_port()}"):
         with pytest.raises(EngineError, match=where):
             Ray(where).slots()
+
+
+def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path) -> None:
+    """By its own address, and by Ray's client."""
+    port, client = free_port(), free_port()
+    command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"]
+    options = [f"--port={port}", f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false",
+               f"--temp-dir={tempfile.mkdtemp(prefix='ray-')}", "--node-ip-address=127.0.0.1"]  # fmt: skip
+    head = start([*command, *options], tmp_path, tmp_path / "head")
+    try:
+        wait_until(lambda: (answers(port) and answers(client)) or head.poll() is not None, every=0.2)
+        outputs = {"local": ("--workers", 1)}
+        for where in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}"):
+            outputs[where.rpartition(":")[2]] = ("--engine", "ray", "--engine-option", f"address={where}")
+        for name, engine in outputs.items():
+            done = run(*ground.arguments(ground.corpus, tmp_path / name, *engine), home=tmp_path)
+            assert done.returncode == 0, done.stderr
+        made = [release_files(tmp_path / name) for name in outputs]
+        assert made[0] == made[1] == made[2]
+    finally:
+        end_session(head)
 
 
 def test_a_signal_ends_the_run_and_every_process(ground: Ground, tmp_path: Path) -> None:
@@ -231,7 +262,7 @@ def test_wrong_calls_with_a_dataset(session: Path, table: pa.Table, release: cv.
         cv.privatize_dataset(dataset, release, id="id", ledger=cv.Ledger(str(tmp_path / "ledger")))
     with refused("missing-setting", "id="):
         cv.privatize_dataset(dataset, release)
-    with refused("wrong-type", "pyarrow"):
+    with refused("wrong-type", "Table"):
         cv.privatize_dataset(table, release, id="id")
     with pytest.raises(ray.exceptions.RayTaskError, match="there is no such column") as wrong:
         cv.privatize_dataset(dataset, release, text="texts", id="id").materialize()

@@ -12,25 +12,20 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import Address
 from corpusveil.transforms.release.manifest import MANIFEST, Manifest, read_manifest
 
-_SIZES = {"n<1K": 10**3, "1K<n<10K": 10**4, "10K<n<100K": 10**5, "100K<n<1M": 10**6, "1M<n<10M": 10**7,
-          "10M<n<100M": 10**8, "100M<n<1B": 10**9, "1B<n<10B": 10**10}  # fmt: skip
-"""The Hub's categories of size, by the number that each stays below."""
-_MEDIA = {".json": "application/jsonlines", ".parquet": "application/x-parquet", ".csv": "text/csv",
-          ".tsv": "text/tab-separated-values", ".txt": "text/plain"}  # fmt: skip
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B")
+"""The Hub's categories of size, for numbers of three digits or fewer, of four, and so on."""
+_OWN = (
+    "arrayShape citeAs column containedIn equivalentProperty extract field fileProperty fileObject fileSet format "
+    "includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
+    "samplingRate separator source subField transform"
+)
 _CONTEXT = {
-    "@language": "en", "@vocab": "https://schema.org/", "arrayShape": "cr:arrayShape", "citeAs": "cr:citeAs",
-    "column": "cr:column", "conformsTo": "dct:conformsTo", "containedIn": "cr:containedIn",
+    "@language": "en", "@vocab": "https://schema.org/", "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/", "description": {"@container": "@language"},
-    "equivalentProperty": "cr:equivalentProperty", "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract", "field": "cr:field", "fileProperty": "cr:fileProperty", "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet", "format": "cr:format", "includes": "cr:includes", "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath", "key": "cr:key", "md5": "cr:md5",
-    "name": {"@container": "@language"}, "parentField": "cr:parentField", "path": "cr:path",
-    "recordSet": "cr:recordSet", "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated",
-    "replace": "cr:replace", "samplingRate": "cr:samplingRate", "sc": "https://schema.org/",
-    "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
+    "dct": "http://purl.org/dc/terms/", "sc": "https://schema.org/", "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"}, "examples": {"@id": "cr:examples", "@type": "@json"},
+    "description": {"@container": "@language"}, "name": {"@container": "@language"},
+    **{name: f"cr:{name}" for name in _OWN.split()},
 }  # fmt: skip
 """The standard context of Croissant 1.1, which readers compare with."""
 
@@ -41,8 +36,8 @@ def dataset_card(release: Address) -> str:
     It begins with what the Hub reads (YAML), and says what is guaranteed and what is disclosed. Raises UserError if
     there is no manifest at the address, or if it is damaged.
     """
-    manifest, _ = _manifest(release)
-    size = next((name for name, below in _SIZES.items() if manifest.documents < below), "n>10B")
+    manifest = Manifest.model_validate(read_manifest(files.as_text(release)))
+    size = _SIZES[min(max(len(str(manifest.documents)) - 3, 0), len(_SIZES) - 1)]
     lines = [
         "---", "pretty_name: A privatized corpus", "size_categories:", f"- {size}", "tags:", "- text",
         "- differential-privacy", "configs:", "- config_name: default", "  data_files: data/part-*", "---", "",
@@ -60,11 +55,13 @@ def croissant(release: Address) -> dict[str, Any]:
     Its record set has the column with the text; a manifest does not say which types kept columns have. What a manifest
     does not know (``license``, ``url``, ``creator``, ``datePublished``) is yours to add. Raises as ``dataset_card``.
     """
-    manifest, digest = _manifest(release)
+    manifest = Manifest.model_validate(read_manifest(files.as_text(release)))
+    digest = hashlib.sha256(files.read_bytes(files.join(files.as_text(release), MANIFEST))).hexdigest()
     suffix = formats.form_of(manifest.shards[0].name)
-    media = next(kind for ending, kind in _MEDIA.items() if suffix.startswith(ending))
+    kinds = {".json": "application/jsonlines", ".parq": "application/x-parquet", ".csv": "text/csv"}
+    media = next((kind for ending, kind in kinds.items() if suffix.startswith(ending)), "text/plain")
     text = manifest.configuration.columns.text
-    whole = {"fileProperty": "lines"} if media == "text/plain" else {"column": text}
+    column = {"fileProperty": "lines"} if media == "text/plain" else {"column": text}
     guaranteed = [manifest.warning] if manifest.warning else []
     guaranteed += [_size(manifest), "Guaranteed:", *manifest.guarantee_in_words]
     return {
@@ -82,24 +79,16 @@ def croissant(release: Address) -> dict[str, Any]:
         "recordSet": [
             {"@type": "cr:RecordSet", "@id": "documents", "name": "documents", "field": [
                 {"@type": "cr:Field", "@id": "documents/text", "name": "text", "description": "The private text.",
-                 "dataType": "sc:Text", "source": {"fileSet": {"@id": "data"}, "extract": whole}},
+                 "dataType": "sc:Text", "source": {"fileSet": {"@id": "data"}, "extract": column}},
             ]},
         ],
     }  # fmt: skip
 
 
-def _manifest(release: Address) -> tuple[Manifest, str]:
-    """Return the manifest of a release, and the SHA-256 of its file."""
-    folder = files.as_text(release)
-    manifest = Manifest.model_validate(read_manifest(folder))
-    return manifest, hashlib.sha256(files.read_bytes(files.join(folder, MANIFEST))).hexdigest()
-
-
 def _size(manifest: Manifest) -> str:
     budget, mechanism = manifest.configuration.budget, manifest.configuration.mechanism.name
-    figures = (several(manifest.documents, "document"), several(manifest.tokens, "token"))
     made = f"Words were replaced by the mechanism {mechanism} with epsilon {written(budget.epsilon)} a {budget.per}."
-    return f"{figures[0]}, {figures[1]}, in {several(len(manifest.shards), 'file')}. {made}"
+    return f"{several(manifest.documents, 'document')}, {several(manifest.tokens, 'token')}. {made}"
 
 
 def _unprotected(manifest: Manifest) -> list[str]:

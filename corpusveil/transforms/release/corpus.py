@@ -241,11 +241,11 @@ class Run:
             raise ConflictError(
                 "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
             )
-        files.refuse_hub(output, records.url)
         refuse_overlap(self.inputs, source.shards, output, records.url)
         if self.spending is not None:
             form.check(self.spending.reading(source.columns))
         for url in (output, records.url):
+            files.refuse_hub(url)
             if (there := files.info(url)) is not None and there["type"] != "directory":
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
