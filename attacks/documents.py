@@ -16,7 +16,7 @@ from scipy import stats
 
 import corpusveil as cv
 from attacks.attempt import Attempt
-from attacks.geometries import geometries, space_of
+from attacks.geometries import geometries, space_of, with_other_arcs
 from attacks.matrices import ROUNDING, metric
 from corpusveil.budget.accounting import SCALE, Readings, as_float
 from corpusveil.language.prepared import public_weights
@@ -26,6 +26,7 @@ from corpusveil.sampling.weights import EXTRA_LOG_RATIO
 
 LEVEL = 1e-10
 UNKNOWN = -1
+WRONG_EPSILON, WRONG_ARCS = "controls at 1.5 epsilon, rejected", "controls with wrong arcs, rejected"
 MECHANISMS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "santext", "tem", "syntf")
 Floats = npt.NDArray[np.float64]
 
@@ -101,6 +102,8 @@ def attack(scale: float) -> Attempt:
     for mechanism in [make("ring-geometric", space_of(three, spaced=True)), *mechanisms]:
         for budget in BUDGETS:
             _joint(attempt, mechanism, budget, int(60_000 * scale))
+    for control in (WRONG_EPSILON, WRONG_ARCS):
+        attempt.check(attempt.counts[control] > 0, f"no {control}")
     return attempt
 
 
@@ -181,10 +184,14 @@ def _joint(attempt: Attempt, mechanism: Mechanism, budget: cv.Budget, count: int
     attempt.tried("documents, sampled", count)
     attempt.tried("joint laws of a document")
     attempt.check(p > LEVEL, f"{mechanism.name}, {budget}: documents do not follow the product of their tokens' laws")
-    wrong = np.ones(1)
-    for word, epsilon in zip(words.tolist(), given, strict=True):
-        wrong = np.outer(wrong, laws.of(word, 1.5 * epsilon)).ravel()
-    attempt.tried("controls at 1.5 epsilon, rejected", int(_p_value(cells, wrong) < LEVEL))
+    controls = [(WRONG_EPSILON, laws, 1.5)]
+    if space.arcs is not None:
+        controls.append((WRONG_ARCS, _Laws(make(mechanism.name, with_other_arcs(space))), 1.0))
+    for what, others, factor in controls:
+        wrong = np.ones(1)
+        for word, epsilon in zip(words.tolist(), given, strict=True):
+            wrong = np.outer(wrong, others.of(word, factor * epsilon)).ravel()
+        attempt.tried(what, int(_p_value(cells, wrong) < LEVEL))
 
 
 def _p_value(cells: npt.NDArray[np.int64], law: Floats) -> float:

@@ -73,7 +73,20 @@ def space_of(vectors: Vectors, lists: int = 2, seed: int = 7, *, spaced: bool = 
     counts = (1_000_000 // np.arange(1, size + 1)).astype(np.int64)
     vocabulary = Vocabulary.from_words(words_of(size), counts)
     orders = np.array([random.permutation(size) for _ in range(lists)], dtype=np.int32).reshape(lists, size)
-    arcs = (2.0 ** random.uniform(0, 6, size)).astype(np.int64) if spaced else None
+    return _space(vocabulary, rows, orders, (2.0 ** random.uniform(0, 6, size)).astype(np.int64) if spaced else None)
+
+
+def with_other_arcs(space: Space) -> Space:
+    """Return a spaced space in which each word has the arc of the word before it: a control."""
+    assert space.arcs is not None
+    return _space(space.vocabulary, space.vectors, space.lists, np.roll(space.arcs, 1))
+
+
+def _space(
+    vocabulary: Vocabulary, rows: npt.NDArray[np.float32], orders: npt.NDArray[np.int32],
+    arcs: npt.NDArray[np.int64] | None,
+) -> Space:  # fmt: skip
     digest = content_digest(vocabulary, rows, orders, None, arcs)
-    info = {"kind": KIND, "version": VERSION, "digest": digest}
-    return Space(vocabulary, rows, orders, digest, None, info, arcs=arcs)
+    return Space(
+        vocabulary, rows, orders, digest, None, {"kind": KIND, "version": VERSION, "digest": digest}, arcs=arcs
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.attempt import Attempt
-from attacks.geometries import geometries, space_of
+from attacks.geometries import geometries, space_of, with_other_arcs
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.mechanisms import Mechanism, find, make, names
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO
@@ -19,6 +19,7 @@ EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 1000.0)
 ROUNDING = 1e-9
 SAMPLED = {"vickrey-cmp", "vickrey-mahalanobis"}
 """Mechanisms without a law in any dimension; ``samples`` attacks them."""
+WRONG_ARCS = "ring-geometric with wrong arcs"
 Floats = npt.NDArray[np.float64]
 
 
@@ -68,7 +69,7 @@ def excess(law: Floats, apart: Floats, epsilon: float) -> tuple[float, float]:
 
 
 def attack(scale: float) -> Attempt:
-    """Audit every matrix; a control doubles epsilon and must be refuted somewhere."""
+    """Audit every matrix; controls at 2.2 times epsilon, or with another word's arcs, must be refuted somewhere."""
     attempt, refuted = Attempt(), set()
     epsilons = EPSILONS if scale >= 1 else (0.1, 2.0)
     promising = [name for name in names() if find(name).private]
@@ -94,11 +95,17 @@ def attack(scale: float) -> Attempt:
                         bound is not None and most <= bound + EXTRA_LOG_RATIO + ROUNDING,
                         f"{where}: {most:.6g} nats between two words, {bound} promised",
                     )
-                    control, _ = excess(_law(mechanism, 2.2 * epsilon), metric(mechanism, epsilon), epsilon)
-                    if control > EXTRA_LOG_RATIO + ROUNDING:
+                    apart = metric(mechanism, epsilon)
+                    if excess(_law(mechanism, 2.2 * epsilon), apart, epsilon)[0] > EXTRA_LOG_RATIO + ROUNDING:
                         attempt.tried("controls at 2.2 epsilon, refuted")
                         refuted.add(name)
-    audited = set(promising) - SAMPLED
+                    if spaced:
+                        other = _law(make(name, with_other_arcs(space)), epsilon)
+                        attempt.tried("matrices of spaced lists")
+                        if excess(other, apart, epsilon)[0] > EXTRA_LOG_RATIO + ROUNDING:
+                            attempt.tried("controls with wrong arcs, refuted")
+                            refuted.add(WRONG_ARCS)
+    audited = {*promising, WRONG_ARCS} - SAMPLED
     attempt.check(audited <= refuted, f"no control was refuted for {', '.join(sorted(audited - refuted))}")
     return attempt
 

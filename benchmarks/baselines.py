@@ -3,11 +3,15 @@
 Each function prepares a piece of work for ``benchmarks.job``, which calls the returned function with an empty folder.
 """
 
+import functools
 import gzip
 import hashlib
 import itertools
 import json
+import random
+import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -148,6 +152,32 @@ def grouped(documents: int) -> Callable[[str], dict[str, Any]]:
     return run
 
 
+def longest_wait(mask: Callable[[str], str]) -> Callable[[str], dict[str, Any]]:
+    """Prepare masking 2,000 texts of 100 words, one after the other; the wall time is the 99th percentile of them."""
+    with gzip.open(inputs.shards()[0], "rt", encoding="utf-8") as lines:
+        words = list(itertools.islice((word for line in lines for word in json.loads(line)["text"].split()), 200_000))
+    texts = [" ".join(words[at : at + 100]) for at in range(0, len(words), 100)]
+    for text in texts[:100]:
+        mask(text)
+
+    def run(_: str) -> dict[str, Any]:
+        waits = np.empty(len(texts))
+        for row, text in enumerate(texts):
+            began = time.perf_counter()
+            mask(text)
+            waits[row] = time.perf_counter() - began
+        return {"items": 1, "wall": float(np.quantile(waits, 0.99)), "median": float(np.median(waits))}
+
+    return run
+
+
+def substituting() -> Callable[[str], dict[str, Any]]:
+    """Prepare what a scrubber does at least: find each word by a regular expression and put another."""
+    space, pattern = cv.load_space(inputs.space()), re.compile(r"\w+")
+    words = [space.word(number) for number in range(len(space))]
+    return longest_wait(functools.partial(pattern.sub, lambda _: random.choice(words)))
+
+
 KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "standard copy": standard_copy,
     "cmp, NumPy": cmp_numpy,
@@ -155,4 +185,5 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "products": products,
     "counter": counter,
     "grouped": grouped,
+    "substituting": substituting,
 }

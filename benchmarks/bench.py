@@ -183,6 +183,15 @@ def at_large() -> Iterator[Planned]:
     alone = {"kind": "privatize", "at": inputs.space(), "shards": shards}
     words = inputs.words(shards)
     yield Planned("2 local processes", "words", {**alone, "workers": 2}, "1 process", alone, words, clock="wall")
+    masking = {"kind": "masking", "at": inputs.space()}
+    yield Planned(
+        "masker, 100 words, 99th percentile",
+        "texts",
+        masking,
+        "re.sub, any word",
+        {"kind": "substituting"},
+        clock="wall",
+    )
     ledger = {"kind": "ledger", "documents": DOCUMENTS}
     yield Planned(
         "ledger: read, four verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
@@ -207,8 +216,9 @@ def table(run: Run) -> Table:
              "" if row.ours.instructions is None else show(row.ours.instructions))
         )  # fmt: skip
     made.notes.append(
-        "Processor time of one thread; for 2 local processes, wall time, including the start of the second. Otherwise "
-        "the start of a process is not included. Instructions are those of a whole process, in all its turns."
+        "Processor time of one thread; for 2 local processes, wall time, including the start of the second; for the "
+        "masker, the wall time that 99 % of texts stay below. Otherwise the start of a process is not included. "
+        "Instructions are those of a whole process, in all its turns."
     )
     if run.no_instructions:
         made.notes.append(f"No instruction counts: {run.no_instructions}.")

@@ -216,6 +216,11 @@ def drawing(at: str) -> Callable[[str], dict[str, Any]]:
     return run
 
 
+def masking(at: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare ``cv.masker``: the wall time is what one of 100 texts of 100 words waits longer than, in a hook."""
+    return baselines.longest_wait(cv.masker(inputs.release(at)))
+
+
 def ledger(documents: int) -> Callable[[str], dict[str, Any]]:
     """Prepare a ledger with one release and a second one planned; both are of all documents, each a unit."""
     kept = tempfile.TemporaryDirectory(dir=inputs.work())
@@ -254,6 +259,7 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "tokenize": tokenize,
     "denoising": denoising,
     "drawing": drawing,
+    "masking": masking,
     "ledger": ledger,
     **baselines.KINDS,
 }
@@ -279,8 +285,8 @@ def main(kind: str, **arguments: Any) -> None:
             with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
                 before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
                 told = run(folder)
-                told |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-            figures = {**told, "start_up": start_up, "peak_mb": peak_mb(), "peak_before_mb": before}
+                took = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+            figures = {**took, **told, "start_up": start_up, "peak_mb": peak_mb(), "peak_before_mb": before}
             print(json.dumps(figures), file=out, flush=True)
 
 

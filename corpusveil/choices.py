@@ -21,7 +21,6 @@ Compare = Literal["stamp", "content"]
 
 CsvFormulas = Literal["keep", "escape"]
 """The treatment of CSV cells that a spreadsheet would run as a formula: unchanged, or behind an apostrophe."""
-CSV_FORMULAS: tuple[CsvFormulas, ...] = get_args(CsvFormulas)
 
 Duplicates = Literal["independent", "same-noise", "drop"]
 """The treatment of equal texts with different identities."""

@@ -255,6 +255,18 @@ class NoClosedForm(CorpusveilError, code="no-closed-form"):
     """The mechanism's output distribution has no closed form."""
 
 
+_RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")
+
+
 def sentences_in(text: str) -> list[str]:
     """Return the sentences of these errors in the traceback of an engine, whose other lines may quote a document."""
-    return re.findall(r".*\bcorpusveil\.errors\.\w+Error: (.*)", text)
+    return [sentence for _, sentence in _RAISED.findall(text)]
+
+
+def user_error_in(text: str) -> UserError | None:
+    """Return the last of these errors in the traceback of an engine, if it says that the call or its input is wrong."""
+    name, sentence = (_RAISED.findall(text) or [("", "")])[-1]
+    kind = globals().get(name)
+    if not isinstance(kind, type) or not issubclass(kind, UserError):
+        return None
+    return BadShardsError({0: sentence}) if kind is BadShardsError else kind(sentence)

@@ -17,6 +17,26 @@ prism() {
     printf '%s\n' "$BEAM" >.tools/prism.version
 }
 
+# YARN: its two daemons, of the version of Hadoop that PySpark brings as a client.
+yarn() {
+    hadoop=$(ls .venv/lib/python3*/site-packages/pyspark/jars/hadoop-client-api-*.jar | sed 's/.*-api-//; s/\.jar$//')
+    [ "$(cat .tools/yarn/version 2>/dev/null)" = "$hadoop" ] && return
+    command -v mvn >/dev/null || { say "YARN is left out: it needs Maven, to fetch Hadoop's artefacts; install Maven (maven.apache.org)."; return; }
+    say "fetching YARN $hadoop"
+    rm -rf .tools/yarn && mkdir -p .tools/yarn
+    {
+        echo '<project><modelVersion>4.0.0</modelVersion><groupId>none</groupId><artifactId>yarn</artifactId><version>1</version><dependencies>'
+        for name in resourcemanager nodemanager timelineservice; do
+            echo "<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-yarn-server-$name</artifactId><version>$hadoop</version></dependency>"
+        done
+        echo "<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-common</artifactId><version>$hadoop</version></dependency>"
+        echo '</dependencies></project>'
+    } >.tools/yarn/pom.xml
+    mvn -q -B -f .tools/yarn/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$PWD/.tools/yarn/jars" ||
+        { say "YARN is left out: Maven failed; what it said stands above."; return; }
+    printf '%s\n' "$hadoop" >.tools/yarn/version
+}
+
 # Ray, a package.
 ray() {
     .venv/bin/python -c "import ray" 2>/dev/null && return
@@ -25,4 +45,5 @@ ray() {
 
 mkdir -p .tools
 prism
+yarn
 ray

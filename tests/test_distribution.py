@@ -91,7 +91,7 @@ class TestARelease:
         (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
         names = zipfile.ZipFile(wheel).namelist()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
-        assert {"corpusveil/py.typed", "corpusveil/__init__.pyi"} <= set(names)
+        assert {"corpusveil/py.typed", "corpusveil/__init__.pyi", "corpusveil/providers.yaml"} <= set(names)
         with tarfile.open(source) as archive:
             held = archive.getnames()
         assert any(name.endswith("/tests/test_distribution.py") for name in held)

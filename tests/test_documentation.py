@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import corpusveil as cv
@@ -36,6 +41,7 @@ WORDS = [
     "another",
     "document",
 ]
+SENTENCE = "another fine document and the river is warm"
 
 
 def blocks(document: str) -> list[str]:
@@ -129,10 +135,61 @@ def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
 
 def test_the_program_of_streaming_runs(place: Path) -> None:
     """Its asserts hold: a retry and a late pane change nothing, an edit is a further release."""
-    (program,) = blocks("docs/streaming.md")
+    program, *_ = blocks("docs/streaming.md")
     assert "assert" in program
     run_apart(program, place)
     assert len(list(Path("private").glob("*.jsonl"))) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_program_of_structured_streaming_runs(place: Path) -> None:
+    """Its asserts hold: stopped and started again, a stream gives the batch, and a ledger has what was drawn."""
+    _, program, _ = blocks("docs/streaming.md")
+    assert "assert" in program
+    run_apart(program, place)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.engines
+def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
+    """By ``spark-pipelines run``, twice: files that came meanwhile are added, and each text is that of a table.
+
+    Nothing that the run leaves or says has an original text or the key.
+    """
+    *_, definitions = blocks("docs/streaming.md")
+    (spec,) = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/streaming.md").read_text(), re.MULTILINE | re.DOTALL)
+    (place / "spark-pipeline.yaml").write_text(spec.replace("file:///srv/reviews/state", (place / "state").as_uri()))
+    (place / "definitions").mkdir()
+    (place / "definitions" / "private.py").write_text(definitions)
+    (place / "incoming").mkdir()
+    rows = [{"review_id": str(number), "customer_id": number % 2, "review": SENTENCE} for number in range(6)]
+    scripts, said = sysconfig.get_path("scripts"), ""
+    for number, more in enumerate(((), (), ("--full-refresh", "private_reviews"))):
+        some = "".join(f"{json.dumps(row)}\n" for row in rows[3 * number : 3 * number + 3])
+        (place / "incoming" / f"{number}.json").write_text(some)
+        done = subprocess.run(
+            [f"{scripts}/spark-pipelines", "run", "--conf", "spark.sql.catalogImplementation=hive", *more],
+            cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+        said += done.stdout
+    release = cv.Release(
+        cv.RingGeometric(cv.load_space("spaces/glove")), cv.Budget(1.0), cv.TextPolicy(), cv.Key.load("release.key")
+    )
+    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="review_id")
+    tables = {path.name: pa.dataset.dataset(list(map(str, path.glob("*.parquet")))).to_table()
+              for path in (place / "spark-warehouse").iterdir()}  # fmt: skip
+    assert tables["private_reviews"].sort_by("review_id").to_pylist() == expected.to_pylist()
+    assert tables["reviews_by_customer"].sort_by("customer_id")["count"].to_pylist() == [3, 3]
+    assert set(tables) == {"private_reviews", "reviews_by_customer"}
+    left = b"".join(path.read_bytes() for folder in ("state", "spark-warehouse")
+                    for path in (place / folder).rglob("*") if path.is_file()) + said.encode()  # fmt: skip
+    key = cv.Key.load("release.key").secret
+    assert left
+    assert not any(secret in left for secret in (SENTENCE.encode(), key, key.hex().encode(), base64.b64encode(key)))
 
 
 def test_the_profile_that_frames_names_is_one() -> None:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from corpusveil.cli.derived import options_of, settings_of
-from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options, read_key
+from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
 from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Setting
 from corpusveil.pipelines.settings.sections import WORD
+from corpusveil.sampling.keys import read_key
 
 LEFT_OUT: Mapping[str, str] = {
     "key.environment": "the launcher reads the key from the place that the parameter key names, and sends it in memory",

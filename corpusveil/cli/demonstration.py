@@ -13,7 +13,7 @@ import typer
 from isal import igzip
 
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.public_texts import public_texts
+from corpusveil.collocations.public_texts import of_gensim, public_texts
 from corpusveil.errors import InUseError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
@@ -45,8 +45,7 @@ TOLD = (
 
 def demonstrate(output: str) -> None:
     """Run the demo in a folder. Raises UserError if the folder contains anything but an earlier demo."""
-    from gensim.test.utils import datapath
-
+    datapath = of_gensim("test.utils").datapath
     folder = _fresh(Path(output))
     report = _Report()
     write_shards(folder / "public", PUBLIC_SHARDS, ({"text": text} for text in public_texts()))

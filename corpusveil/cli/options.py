@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from corpusveil.jobs import registry
 from corpusveil.waiting import Manner, choose
-
-if TYPE_CHECKING:
-    Engine = str
-else:
-    Engine = Literal[*registry.names()]
 
 
 def space_folder(context: typer.Context, space: str | None) -> str | None:
@@ -29,9 +23,6 @@ def space_folder(context: typer.Context, space: str | None) -> str | None:
 
 
 ProgressOption = Annotated[Manner, typer.Option(help="How progress is shown; a bar needs a terminal.", callback=choose)]
-EngineOption = Annotated[
-    Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
-]
 SpaceOption = Annotated[
     str,
     typer.Option(
@@ -41,7 +32,3 @@ SpaceOption = Annotated[
     ),
 ]
 OutputOption = Annotated[str, typer.Option(help="The output: a new folder or URL.", metavar="URL")]
-WorkersOption = Annotated[
-    int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
-]
-MasterOption = Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")]

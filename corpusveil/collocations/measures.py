@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from corpusveil.arrays import Float64
 from corpusveil.choices import MEASURES, Measure
+from corpusveil.collocations.public_texts import of_gensim
 from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
 from corpusveil.spaces.vocabulary import read_words
 
@@ -40,9 +41,7 @@ def connector_words(url: str | None = None) -> frozenset[str]:
     """Return gensim's English connector words, or those of a file, one per line, lower-cased."""
     if url is not None:
         return frozenset(word.lower() for word in read_words(url))
-    from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS
-
-    return frozenset(ENGLISH_CONNECTOR_WORDS)
+    return frozenset(of_gensim("models.phrases").ENGLISH_CONNECTOR_WORDS)
 
 
 SCHEMA = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64()), ("score", pa.float64())])

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import bz2
 import functools
+import importlib
 from collections.abc import Iterator
+from typing import Any
+
+from corpusveil.errors import PackageError
 
 ARTICLES = 1000
 _WIKI = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 
 
+def of_gensim(module: str) -> Any:
+    """Return a module of gensim. Raises UserError where gensim is not installed, as by default on Python 3.14."""
+    try:
+        return importlib.import_module(f"gensim.{module}")
+    except ModuleNotFoundError:
+        raise PackageError(
+            "Training, the demo and the default connector words need gensim, which has no wheel for Python 3.14: use "
+            "Python 3.11, 3.12 or 3.13, or have pip build it: pip install 'corpusveil[train]'."
+        ) from None
+
+
 @functools.cache
 def news() -> tuple[str, ...]:
     """Return 300 news articles of about 200 words."""
-    from gensim.test.utils import datapath
-
-    with open(datapath("lee_background.cor"), encoding="utf-8") as file:
+    with open(of_gensim("test.utils").datapath("lee_background.cor"), encoding="utf-8") as file:
         return tuple(line.strip() for line in file)
 
 
 @functools.cache
 def encyclopedia() -> tuple[str, ...]:
     """Return articles of an encyclopedia, plain text without markup; redirections are short ones."""
-    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
-    from gensim.test.utils import datapath
-
+    wiki = of_gensim("corpora.wikicorpus")
     texts: list[str] = []
-    with bz2.open(datapath(_WIKI)) as dump:
-        for _, text, _ in extract_pages(dump, ("0",)):
+    with bz2.open(of_gensim("test.utils").datapath(_WIKI)) as dump:
+        for _, text, _ in wiki.extract_pages(dump, ("0",)):
             if len(texts) == ARTICLES:
                 break
-            texts.append(filter_wiki(text))
+            texts.append(wiki.filter_wiki(text))
     return tuple(texts)
 
 

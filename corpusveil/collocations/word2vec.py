@@ -24,6 +24,7 @@ import numpy as np
 
 from corpusveil.choices import CODECS, Codec
 from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.public_texts import of_gensim
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import ArtefactError, BadValueError, DataError
 from corpusveil.spaces.vectors import Vectors
@@ -160,10 +161,8 @@ def _told(watch: OnProgress | None, first: float, share: float) -> Iterator[None
 
 
 def _model(training: Training, counts: dict[str, int]) -> Any:
-    from gensim.models import Word2Vec
-
     options = dataclasses.asdict(training)
-    model = Word2Vec(vector_size=options.pop("dimensions"), **options)
+    model = of_gensim("models").Word2Vec(vector_size=options.pop("dimensions"), **options)
     with _told(None, 0, 0):
         kept = {token: count for token, count in counts.items() if count >= training.min_count}
         if len(kept) < 2:

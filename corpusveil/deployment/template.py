@@ -1,4 +1,4 @@
-"""The folder from which a Dataflow Flex Template is built, and the key that a launched template reads."""
+"""The folder from which a Dataflow Flex Template is built."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.deployment.wheel import build_wheel, needed
-from corpusveil.errors import BadValueError, SecretError
-from corpusveil.storage import files
+from corpusveil.errors import BadValueError
 
 EXTRAS = ("dataflow",)
 KEY_VARIABLE = "CORPUSVEIL_KEY"
 IMAGE_VARIABLE = "CORPUSVEIL_IMAGE"
 FILES = ("Dockerfile", "main.py", "metadata.json", "requirements.txt")
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_KEY_BYTES = 32
 
 
 def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> list[Path]:
@@ -71,32 +69,6 @@ def commands(folder: str, image: str) -> dict[str, str]:
         "--temp-location gs://PRIVATE/temp --service-account-email ACCOUNT "
         + " ".join(f"--parameters '{parameter}'" for parameter in required),
     }
-
-
-def read_key(location: str) -> str:
-    """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
-
-    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
-    """
-    if location.startswith("projects/"):
-        from google.api_core.exceptions import GoogleAPIError
-        from google.auth.exceptions import GoogleAuthError
-        from google.cloud import secretmanager
-
-        try:
-            client = secretmanager.SecretManagerServiceClient()
-            data = bytes(client.access_secret_version(name=location).payload.data)
-        except (GoogleAPIError, GoogleAuthError) as error:
-            raise SecretError(
-                f"{location}: this secret could not be read ({type(error).__name__}); "
-                "give the launcher's account the role Secret Manager Secret Accessor."
-            ) from None
-    else:
-        data = files.read_bytes(location)
-    text = data.hex() if len(data) == _KEY_BYTES else data.decode("ascii", "replace").strip()
-    if not re.fullmatch(f"[0-9a-fA-F]{{{2 * _KEY_BYTES}}}", text):
-        raise SecretError(f"{location}: this is not a key; store {_KEY_BYTES} bytes, or as many in hexadecimal.")
-    return text
 
 
 def job_options(image: str, given: Sequence[str]) -> list[str]:

@@ -31,6 +31,7 @@ from corpusveil.errors import (
     UnsetError,
     UserError,
     sentences_in,
+    user_error_in,
     worker_killed,
 )
 from corpusveil.jobs.local import Local
@@ -38,6 +39,7 @@ from corpusveil.storage.engine import NAMES, NAMESPACE
 from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
+PRISM = "PrismRunner"
 DATAFLOW = "DataflowRunner"
 _SLOTS_ELSEWHERE = 64
 MOST_BYTES = 8 << 20
@@ -45,25 +47,28 @@ MOST_BYTES = 8 << 20
 CONNECT_SECONDS = 10.0
 _LOSES_OUTPUT = "DaskRunner"
 _FETCHED = {
-    "PrismRunner": "--prism_location",
+    PRISM: "--prism_location",
     "FlinkRunner": "--flink_job_server_jar",
     "SparkRunner": "--spark_job_server_jar",
 }
 """Runners that download a program, and the option that names a copy of it."""
+_WORKER_LOST = ("SDK worker disconnected",)
+"""What Prism says of a worker that is gone."""
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
 """Runners with options that only their own job servers know."""
 
 
 @contextlib.contextmanager
 def _quiet(runner: str) -> Iterator[None]:
-    """Silence Beam's own log on the local runner, and gRPC's threads about broken connections to its workers.
+    """Silence Beam's own log on a local runner, and gRPC's threads about broken connections to its workers.
 
-    Other runners report the state of their jobs in the log.
+    The log of a worker of this process would show tracebacks. Other runners report the state of their jobs in the log.
     """
-    if runner != DEFAULT_RUNNER:
+    if runner not in (DEFAULT_RUNNER, PRISM):
         yield
         return
-    disabled, shown = logging.root.manager.disable, threading.excepthook
+    disabled, shown, errors = logging.root.manager.disable, threading.excepthook, sys.stderr
+    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)  # Prism's end, after this block
 
     def hook(raised: threading.ExceptHookArgs) -> None:
         if not raised.exc_type.__module__.startswith("grpc"):
@@ -75,7 +80,20 @@ def _quiet(runner: str) -> Iterator[None]:
         yield
     finally:
         logging.disable(disabled)
-        threading.excepthook = shown
+        threading.excepthook, sys.stderr = shown, errors
+
+
+class _WithoutThread:
+    """Standard error without what the thread writes that made this object."""
+
+    def __init__(self) -> None:
+        self._thread, self._stream = threading.get_ident(), sys.stderr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
 
 
 def build(
@@ -89,7 +107,7 @@ def build(
     """Add the work to a pipeline: one element per task, distributed among workers, and ``then`` once when all are done.
 
     The function, including its subkeys, is part of the job's graph; the space is sent as its URL. ``hushed`` is for
-    workers that are processes of this machine: the launcher reports their errors once.
+    workers of this machine: the launcher reports their errors once.
     """
     import apache_beam as beam
 
@@ -122,7 +140,7 @@ class _Counted:
             measured = self.function(task)
         except BaseException:
             if self.hushed:  # Beam's worker prints the traceback of an error, and also sends it to the launcher
-                sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for what is left of this process
+                sys.stderr = _WithoutThread()
             raise
         for name, number in (measured or {}).items():
             Metrics.counter(NAMESPACE, name).inc(number)
@@ -185,7 +203,13 @@ class Beam:
     ) -> dict[str, int]:
         """Run a pipeline that does the tasks and then calls ``then``; return when it ends, or when it has begun."""
         pipeline = self.pipeline()
-        build(pipeline, function, tasks, then, hushed=self.runner == DEFAULT_RUNNER and self.workers > 1)
+        build(
+            pipeline,
+            function,
+            tasks,
+            then,
+            hushed=self.runner == PRISM or (self.runner == DEFAULT_RUNNER and self.workers > 1),
+        )
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise SizeError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
@@ -309,12 +333,16 @@ def _options_of_server(endpoint: str) -> set[str]:
 
 def _failure(error: BaseException, runner: str) -> CorpusveilError:
     """Return the failure as an error that quotes no document: only our own sentences, and Beam's about a call."""
-    if KILLED in str(error):
+    text = str(error)
+    if any(said in text for said in (KILLED, *_WORKER_LOST)):
         return worker_killed()
-    known = str(error).splitlines() if isinstance(error, CorpusveilError) else sentences_in(str(error))
-    if known:
-        sentence = known[-1].split(" [while running")[0]
-        return EngineError(f"The Beam pipeline failed: {sentence} {GO_ON}")
+    if isinstance(error, CorpusveilError):
+        text = f"{type(error).__module__}.{type(error).__name__}: {text}"
+    text = text.replace(" [while running", "\n")
+    if (wrong := user_error_in(text)) is not None:
+        return wrong
+    if known := sentences_in(text):
+        return EngineError(f"The Beam pipeline failed: {known[-1]} {GO_ON}")
     if (
         fetched := re.search(r"Unable to fetch remote (?:prism binary|job server jar) at (\S+?):? ", f"{error} ")
     ) is not None:

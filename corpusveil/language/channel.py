@@ -19,12 +19,9 @@ from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import explain, explain_sampled
+from corpusveil.mechanisms.risk import explain, explain_sampled, smoothed
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-
-SMOOTHING = 0.5
-"""Added to every public count, since a word that public text lacks may still be an original."""
 
 RARE = 2e-5
 """The share of public text up to which a word is rare, and the whole margin protects it; about the 4,500th word."""
@@ -47,8 +44,8 @@ def public_shares(space: Space, model: LanguageModel | None) -> tuple[npt.NDArra
     if model is not None and known is not None:
         ids = model.ids(space.vocabulary.words)
         counts = np.where(ids < len(model), np.append(known, 0)[ids], counts)
-    weights = counts + SMOOTHING
-    return weights / weights.sum(), min(1.0, float(counts.sum()) / whole) if whole else 1.0
+    prior = smoothed(counts, whole)
+    return prior.shares, min(1.0, prior.covered)
 
 
 def _linear(logs: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ Words one by one then support each other within a document: texts repeat words, 
 is a cache (Kuhn, De Mori 1990) of expected counts, by unigram rescaling (Kneser, Peters, Klakow 1997) of the shares.
 
 Everything is products and sums of float64 in a fixed order, scaled at each place, and logarithms become probabilities
-by tables (``collocations/fixed.py``): the same result on every machine. Ties go to the first candidate.
+by tables (``language/fixed.py``): the same result on every machine. Ties go to the first candidate.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def content_weights(space: Space, function_words: str | None = None) -> Float64:
 
 def _of_file(space: Space, url: str) -> Float64:
     weights, known = np.ones(len(space)), 0
-    for number, line in enumerate(files.read_bytes(url).decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(files.read_bytes(url).decode("utf-8-sig", "replace").splitlines(), 1):
         word, _, written = line.partition("\t")
         if not word.strip():
             continue

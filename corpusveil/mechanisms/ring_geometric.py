@@ -121,18 +121,9 @@ def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any, shif
 
 @compiled
 def _displace(
-    ids: Any,
-    positions: Any,
-    lists: Any,
-    chosen: Any,
-    draws: Any,
-    gamma: int,
-    far: Any,
-    bounds: Any,
-    guide: Any,
-    shift: Any,
-    out: Any,
-) -> None:
+    ids: Any, positions: Any, lists: Any, chosen: Any, draws: Any, gamma: int, far: Any, bounds: Any, guide: Any,
+    shift: Any, out: Any,
+) -> None:  # fmt: skip
     n = lists.shape[1]
     row = np.int64(0)
     for t in range(ids.size):

@@ -21,6 +21,7 @@ from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
+from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
@@ -67,29 +68,35 @@ def prepare(
     requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
+    key = key_of(settings.key, output.path)
+    release = release_of(settings, key, watch, risk)
+    kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
+    if kept != key:  # another start has made it in the meantime
+        release = dataclasses.replace(release, key=kept)
+    return PreparedRelease(release, columns, _spending(settings))
+
+
+def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk | None = None) -> Release:
+    """Return the release of the settings under a key, which is not that of the settings' ``[key]``."""
     settled = settings.settled()
     text = settled.text
     policy = text.policy()
     _tell_profile(settled, policy, watch)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
     asked = settings.value("budget.risk") is not None
     budget = budget_of(settled.changed(budget={"epsilon": 1.0}) if asked else settled)
-    key = key_of(settings.key, output.path)
     release = Release(
-        mechanism, budget, policy, key, table, output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=settings.value("budget.delta"),
+        mechanism, budget, policy, key, table, settings.value("output.duplicates") or "independent",
+        accept_no_guarantee=bool(settings.value("output.accept_no_guarantee")), delta=settings.value("budget.delta"),
         distance=settings.value("budget.distance"), length=settings.length.chosen(),
     )  # fmt: skip
-    if asked:  # a release that is refused chooses no epsilon
-        risk = risk or at_risk(settings, mechanism)
-        watch.say(risk.sentence())
-        release = dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
-    kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
-    if kept != key:  # another start has made it in the meantime
-        release = dataclasses.replace(release, key=kept)
-    return PreparedRelease(release, columns, _spending(settings))
+    if not asked:
+        return release
+    risk = risk or at_risk(settings, mechanism)  # a release that is refused chooses no epsilon
+    watch.say(risk.sentence())
+    return dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
 
 
 def mechanism_of(settings: Settings) -> Mechanism:
@@ -120,6 +127,16 @@ def budget_of(settled: Settings) -> Budget:
     if chosen.field_weights is not None:
         epsilon = field_budget(epsilon, chosen.field_weights, settled.value("corpus.text"))
     return Budget(epsilon, chosen.per, allocation, tuple(chosen.weights))
+
+
+def refuse_other(settings: Settings, release: Release) -> None:
+    """Raise MismatchError for another release than the only one that the settings allow, if they name one."""
+    only = settings.value("output.only_release")
+    if only is not None and release.name != only:
+        raise MismatchError(
+            f"only_release {only}: this run would make release {release.name}; the configuration, the space, the key "
+            "or the version of corpusveil differs."
+        )
 
 
 def _spending(settings: Settings) -> Spending | None:
@@ -155,11 +172,7 @@ def run(
     later = Later(watch)
     prepared = prepare(settings, later, risk=risk)
     release = prepared.release
-    if output.only_release is not None and release.name != output.only_release:
-        raise MismatchError(
-            f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
-            "space, the key or the version of corpusveil differs."
-        )
+    refuse_other(settings, release)
     if check is None or check(release):
         announce(release, later, explain=explain)
         if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):

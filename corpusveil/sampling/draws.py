@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from corpusveil.arrays import Int64, Integers, UInt8, UInt64
 from corpusveil.compiled import compiled, njit, u
-from corpusveil.errors import BadTypeError
+from corpusveil.errors import BadTypeError, ChangedError
 from corpusveil.sampling.keys import Key
 from corpusveil.scratch import Scratch
 
@@ -41,7 +41,7 @@ MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER = 1, 2, 3, 4, 5, 6, 
 _scratch = Scratch()
 
 
-def _encode_id(identity: Any) -> bytes:
+def encode_id(identity: Any) -> bytes:
     """Encode a document id with its type, so that 1, "1" and row 1 are three documents.
 
     A tuple is a row number behind the names of where the row stands, such as (corpus, path, row).
@@ -91,7 +91,7 @@ def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, 
     for identity, (start, end) in zip(identities, itertools.pairwise(bounds), strict=True):
         # A copied state has the key and the column in it already: a block less to hash for each document.
         state = base.copy()
-        state.update(_prefixed(_encode_id(identity)) + _SIZE.pack(end - start))
+        state.update(_prefixed(encode_id(identity)) + _SIZE.pack(end - start))
         state.update(view[start:end])
         tags += state.digest()
     return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
@@ -103,12 +103,18 @@ class DrawKey:
 
     aes: bytes = field(repr=False)
     tag: bytes = field(repr=False)
+    source: tuple[tuple[str, str], str, str] | None = field(default=None, repr=False, compare=False)
+    """What is pickled in its stead, if the key has a place: this, the key's fingerprint and the release digest."""
 
     @classmethod
     def derive(cls, key: Key, release_digest: str) -> Self:
         """Derive from a key and a release digest (hex), so that no two configurations share noise."""
         material = key.derive("draws", bytes.fromhex(release_digest), AES_BYTES + TAG_KEY_BYTES)
-        return cls(material[:AES_BYTES], material[AES_BYTES:])
+        source = None if key.place is None else (key.place, key.fingerprint(), release_digest)
+        return cls(material[:AES_BYTES], material[AES_BYTES:], source)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.aes, self.tag)) if self.source is None else (_derived_again, self.source)
 
     def tags(self, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
         """Return the tag of each document; uint64 [D, 2], low half first.
@@ -116,6 +122,15 @@ class DrawKey:
         The tag covers the column name, the id with its type, and the raw bytes of the content.
         """
         return keyed_tags(self.tag, column, identities, data, documents)
+
+
+@functools.lru_cache(maxsize=16)
+def _derived_again(place: tuple[str, str], fingerprint: str, release_digest: str) -> DrawKey:
+    """Return what was pickled, from the key at its place."""
+    key = Key.at(*place)
+    if key.fingerprint() != fingerprint:  # equal documents would get other noise on other workers
+        raise ChangedError(f"{place[1]}: this is another key than that of the pipeline; give workers the same key.")
+    return DrawKey.derive(key, release_digest)
 
 
 @compiled

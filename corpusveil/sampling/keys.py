@@ -7,23 +7,28 @@ configurations, share a bit.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from corpusveil.errors import AddressError, InUseError, NoFileError, SecretError
+from corpusveil.errors import AddressError, InUseError, NoFileError, PackageError, SecretError, not_a_choice
+from corpusveil.storage import files
 
 KEY_BYTES = 32
 FEWEST_BYTES = 8
 """A secret of fewer different bytes is not random."""
 OTHERS = 0o077
 """The bits of a file's mode that give access to its group or others."""
+PLACES = ("path", "environment", "secret")
+"""How the place of a key is named."""
 _SALT = b"corpusveil key derivation 1"
 _TEST_SECRET = bytes(range(KEY_BYTES))
+_HEX = re.compile(f"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
 
 
 def _is_text(secret: bytes) -> bool:
@@ -60,12 +65,17 @@ class Key:
     secret: bytes = field(repr=False)
     test: bool = False
     """A public test key: everything made with it is marked NOT PRIVATE."""
+    place: tuple[str, str] | None = field(default=None, repr=False, compare=False)
+    """Where each process reads it (``at``); None: it is sent."""
 
     def __post_init__(self) -> None:
         if self.secret == _TEST_SECRET:
             object.__setattr__(self, "test", True)
         else:
             _check(self.secret, "Key")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.secret, self.test)) if self.place is None else (type(self).at, self.place)
 
     @classmethod
     def generate(cls) -> Key:
@@ -120,6 +130,28 @@ class Key:
             raise SecretError(f"{name}: this environment variable is not a key; set it to 64 hex digits.") from None
         return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
+    @classmethod
+    def at(cls, kind: str, name: str) -> Key:
+        """Read the key at a ``path`` or URL, in an ``environment`` variable, or in a ``secret`` as ``read_key`` does.
+
+        It is pickled as this place, and so is what draws with it: each process reads the key there again. Raises
+        UserError if it is not a key, and for a name that is itself a key, which is not quoted.
+        """
+        if kind not in PLACES:
+            raise not_a_choice("key", kind, PLACES)
+        if not isinstance(name, str) or _HEX.fullmatch(name.strip()):
+            raise SecretError(f"key.{kind}: give the place of the key, never the key itself.")
+        if kind == "environment":
+            key = cls.from_environment(name)
+        elif kind == "path" and "://" not in name:
+            name = os.path.abspath(name)  # workers may run in other folders
+            key = cls.load(name)
+        elif kind == "secret" and not name.startswith("projects/"):
+            raise SecretError("key.secret: name a version, as in projects/PROJECT/secrets/NAME/versions/3.")
+        else:
+            key = cls(bytes.fromhex(read_key(name)))
+        return replace(key, place=(kind, name))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the key to a new file of mode 0600. Raises UserError if the file exists: it is never replaced."""
         target = Path(path)
@@ -145,3 +177,33 @@ class Key:
     def fingerprint(self) -> str:
         """Return a public name of the key: 16 hex digits that disclose nothing about it."""
         return self.derive("fingerprint", length=8).hex()
+
+
+def read_key(location: str) -> str:
+    """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
+
+    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
+    """
+    if location.startswith("projects/"):
+        try:
+            from google.api_core.exceptions import GoogleAPIError
+            from google.auth.exceptions import GoogleAuthError
+            from google.cloud import secretmanager
+        except ImportError:
+            raise PackageError(
+                f"{location}: a secret needs Google's client: pip install 'corpusveil[dataflow]'."
+            ) from None
+        try:
+            client = secretmanager.SecretManagerServiceClient()
+            data = bytes(client.access_secret_version(name=location).payload.data)
+        except (GoogleAPIError, GoogleAuthError) as error:
+            raise SecretError(
+                f"{location}: this secret could not be read ({type(error).__name__}); "
+                "give the account that runs this the role Secret Manager Secret Accessor."
+            ) from None
+    else:
+        data = files.read_bytes(location)
+    text = data.hex() if len(data) == KEY_BYTES else data.decode("ascii", "replace").strip()
+    if not _HEX.fullmatch(text):
+        raise SecretError(f"{location}: this is not a key; store {KEY_BYTES} bytes, or as many in hexadecimal.")
+    return text

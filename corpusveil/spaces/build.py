@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -20,7 +20,7 @@ from corpusveil.errors import (
     ShapeError,
     UnsetError,
 )
-from corpusveil.spaces.arcs import Spacing
+from corpusveil.spaces.arcs import Factors, Spacing
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.nearest_words import NearestSearch
@@ -43,8 +43,8 @@ def build_space(
     cell: int | None = None,
     numbers: Numbers | None = None,
     spacing: float = 0.0,
-    sensitive: Collection[str] | Mapping[str, float] | None = None,
-    harmless: Collection[str] | Mapping[str, float] | None = None,
+    sensitive: Factors = None,
+    harmless: Factors = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -131,20 +131,10 @@ def build_space(
 
 
 def call_of(
-    embeddings: Sequence[Vectors],
-    *,
-    lists: int,
-    seed: int,
-    counts: Int64 | None,
-    order: str | None,
-    union: bool,
-    only: Collection[str] | None,
-    balance: float | None = 0.0,
-    cell: int | None = None,
-    spacing: float = 0.0,
-    sensitive: Collection[str] | Mapping[str, float] | None = None,
-    harmless: Collection[str] | Mapping[str, float] | None = None,
-) -> str:
+    embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None, union: bool,
+    only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None, spacing: float = 0.0,
+    sensitive: Factors = None, harmless: Factors = None,
+) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
     chosen = _balance(embeddings, lists, _public_counts(embeddings[0], counts), order, union, balance)

@@ -84,10 +84,3 @@ def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str
     with sound(sentence):
         table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
         return table.select(schema.names).replace_schema_metadata(schema.metadata)
-
-
-def read_rows(url: str, sentence: str) -> tuple[pa.Schema, int]:
-    """Return the schema of a file, and how many rows it says that it has. Raises UserError of the ``sentence``."""
-    with files.open_read(url) as file, sound(sentence):
-        parquet = opened(file)
-        return parquet.schema_arrow, parquet.metadata.num_rows

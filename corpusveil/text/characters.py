@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 OTHER, SPACE, LETTER, MARK, DIGIT, PUNCTUATION = range(6)
-KIND_MASK = 0x0F
 UPPER = 0x10
 """Bit set for upper-case and title-case letters."""
 

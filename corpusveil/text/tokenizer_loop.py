@@ -46,16 +46,6 @@ def _kind_at(data: Any, at: int, end: int, kinds: Any) -> Any:
 
 
 @called
-def _apostrophe(data: Any, at: int, end: int) -> int:
-    """Return the length in bytes of the apostrophe at ``at``, 0 when there is none."""
-    if data[at] == 0x27:
-        return 1
-    if at + 2 < end and data[at] == 0xE2 and data[at + 1] == 0x80 and data[at + 2] == 0x99:
-        return 3
-    return 0
-
-
-@called
 def _ends_address(byte: int) -> bool:
     r"""Say whether an ASCII byte ends an address: blank, control, or one of ``<>"{}|\^` ``."""
     return byte <= 0x20 or byte in (0x22, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D, 0x7F)

@@ -25,6 +25,7 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
+from corpusveil.sampling.draws import encode_id
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
@@ -32,6 +33,8 @@ from corpusveil.transforms.release.release import Release, require_release
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
 """A batch has at most this many documents, and ends with the document that exceeds this many characters."""
+_OF_DOCUMENTS = (BadRowError, BadTypeError)
+"""Errors that are a document's own; all others would come again with the next one, and end the pipeline."""
 
 
 class PrivatizeDocuments(beam.PTransform):
@@ -54,7 +57,7 @@ class PrivatizeDocuments(beam.PTransform):
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
     worker, for a document without these fields, an id or a unit, or whose text is not a string, and if a unit would
     spend more than a cap of the ledger. A streaming runner retries such a bundle forever, so filter out such documents
-    first.
+    first, or let ``with_exception_handling`` send them to an output of their own.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._cap = cap
+        self._handling: dict[str, Any] | None = None
         if cap is not None:
             units = units_of(unit)
             if ledger is not None or len(units) != 1:
@@ -87,9 +91,19 @@ class PrivatizeDocuments(beam.PTransform):
                     "ledger."
                 )
             Caps(cap)
-            self._account = dataclasses.replace(self._account, units=units, secret=self._kernel.draw_key.tag)
+            self._account = dataclasses.replace(self._account, units=units)
         elif unit is not None and ledger is None:
             raise UnsetError("unit: give a ledger (or, for an unbounded collection, a cap) that is about this unit.")
+
+    def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
+        """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
+
+        A pipeline then goes on without them. ``options`` are those of ``beam.ParDo.with_exception_handling``, and as
+        there, ``bad`` has pairs of a document and (class, sentence, traceback), which quotes nothing of it. With a
+        ``cap`` there is a third output, ``over``.
+        """
+        self._handling = options
+        return self
 
     def expand(self, documents: Any) -> Any:
         """Privatize in batches and give documents out one by one, each in its own window."""
@@ -106,6 +120,12 @@ class PrivatizeDocuments(beam.PTransform):
                 "budget in the state of the pipeline."
             )
         over = None
+        if self._handling is not None:
+            columns = [unit.column for unit in units if unit.column is not None]
+            checking = beam.Map(_checked, *self._fields, columns, nulls=self._cap is None).with_output_types(kind)
+            options = {"main_tag": "good", "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
+            checked = documents | "Check" >> checking.with_exception_handling(**options)
+            documents, bad = checked[options["main_tag"]], checked[options["dead_letter_tag"]]
         drawing = beam.ParDo(_Privatize(self._kernel, *self._fields))
         if self._spending is not None:
             account = self._spending.accounting(self._account)
@@ -132,7 +152,10 @@ class PrivatizeDocuments(beam.PTransform):
                 for some, name in ((both.within, "Within"), (both.over, "Over"))
             )
         private = documents | "Privatize" >> drawing.with_output_types(kind)
-        return private if over is None else (private, over)
+        if self._handling is None:
+            return private if over is None else (private, over)
+        outputs = {options["main_tag"]: private, options["dead_letter_tag"]: bad}
+        return outputs if over is None else {**outputs, "over": over}
 
 
 class _Privatize(beam.DoFn):
@@ -151,7 +174,7 @@ class _Privatize(beam.DoFn):
         self._characters = 0
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
-        text, identity = self._read(element)
+        text, identity = _read(element, self._text, self._id)
         full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
         if (
             full and len(windowed.windows) > 1
@@ -172,13 +195,6 @@ class _Privatize(beam.DoFn):
         changed = self._privatized(self._documents, self._texts, self._identities)
         for document, where in zip(changed, self._where, strict=True):
             yield WindowedValue(document, *where)
-
-    def _read(self, document: Any) -> tuple[str | None, Any]:
-        """Return a document's text and id. Raises UserError when there are none."""
-        text, identity = (_field(document, name) for name in (self._text, self._id))
-        if text is not None and not isinstance(text, str):
-            raise BadRowError(f"{self._text}: the text of a document is not a string; convert it first.")
-        return text, identity
 
     def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:
         column: pa.Array = large_strings(texts, self._text)
@@ -221,6 +237,11 @@ class _Accounts(_Privatize):
 
 class _Keyed(_Accounts):
     """Gives documents the fingerprint of their unit as key, with those of their noise, and what they spend."""
+
+    def setup(self) -> None:
+        """Key the fingerprints, on a worker: nothing derived from the key need be in the pipeline."""
+        kernel: Any = self._account.kernel
+        self._account = dataclasses.replace(self._account, secret=kernel.draw_key.tag)
 
     def finish_bundle(self) -> Iterator[Any]:
         if self._documents:
@@ -268,6 +289,29 @@ class _Reserve(beam.DoFn):
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[bool]:
         reserve_table(self._spending, self._account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
         yield True
+
+
+def _read(document: Any, text_field: str, id_field: str) -> tuple[str | None, Any]:
+    """Return a document's text and id. Raises UserError when there are none."""
+    text, identity = (_field(document, name) for name in (text_field, id_field))
+    if text is not None and not isinstance(text, str):
+        raise BadRowError(f"{text_field}: the text of a document is not a string; convert it first.")
+    return text, identity
+
+
+def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str], *, nulls: bool) -> Any:
+    """Return a document that can be accounted for and drawn. Raises UserError for any other.
+
+    With ``nulls``, a document without a text needs no unit.
+    """
+    text, identity = _read(document, text_field, id_field)
+    if text is not None and not text.isascii():
+        large_strings([text], text_field)  # half a surrogate pair
+    encode_id(*checked_identities([identity], id_field))
+    for unit in units if text is not None or not nulls else ():
+        if canonical(_field(document, unit)) is None:
+            raise BadRowError(f"{unit}: a document has no unit by which it could be counted; give every document one.")
+    return document
 
 
 def _field(document: Any, name: str) -> Any:

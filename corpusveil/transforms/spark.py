@@ -52,14 +52,15 @@ def privatize_frame(
     """Privatize the string column ``text`` of a DataFrame; schema, nullability and the other columns stay.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
-    rows with the same id and the same text get the same output. Works on classic DataFrames and on those of Spark
-    Connect. A saved space is sent to the workers as its URL, which each worker must be able to reach; a space that was
-    never saved is sent whole.
+    rows with the same id and the same text get the same output. Works on classic DataFrames, on those of Spark Connect,
+    and on streams. A saved space is sent to the workers as its URL, which each worker must be able to reach; a space
+    that was never saved is sent whole.
 
     With a ``ledger``, Spark runs the frame's plan at once and keeps its rows (``localCheckpoint``), so that exactly the
     documents that are accounted for are drawn, even if the plan is random or its source changes. The frame is returned
     only after the ledger has admitted and recorded what their units spend. ``unit`` and ``corpus`` are those of
     ``cv.privatize``. If an executor with such rows is lost, the frame fails; call again: equal noise is spent once.
+    A stream takes no ledger; each of its micro-batches does (``foreachBatch``).
 
     Raises UserError if a column is missing, is not text, or has a type that cannot be an id; if an unsaved space is too
     large for Spark Connect; if workers on this machine run another Python; and, with a ledger, if a row has no id or
@@ -97,6 +98,11 @@ def privatize_frame(
     _check_workers(df.sparkSession, release)
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     if spending is not None:
+        if df.isStreaming:
+            raise ConflictError(
+                "ledger: a stream has no end to account for before it is drawn; call privatize_frame with the ledger "
+                "on each micro-batch, in writeStream.foreachBatch."
+            )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
         names = list(dict.fromkeys((text, id, *columns)))
@@ -124,15 +130,34 @@ def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledge
     A function of rows cannot ask a ledger before it draws: raises UserError if one is given, if Spark is older than
     4.1, and as ``privatize_frame`` does. A fault of a row arrives as Spark's PythonException, as there.
     """
-    import pyspark.sql.functions
-
     if ledger is not None:
         raise ConflictError(
             "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
             "privatize_frame(df, release, text=..., id=..., ledger=ledger, unit=...)."
         )
+    spark.udf.register(name, _function(spark, release, name))
+
+
+def privatize_column(release: Release, text: str = "text", id: str = "id") -> Any:
+    """Return an expression for the privatized column ``text``, as ``df.withColumn("text", ...)`` takes it.
+
+    It is what ``privatize_frame`` writes, but asks for no schema, which Spark does not resolve in a query function of a
+    declarative pipeline; nothing can be registered there either. As with ``register_sql``, an id must not be null, and
+    no ledger can be asked. Raises UserError if Spark is older than 4.1, or an unsaved space is too large for Connect.
+    """
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import col, lit
+
+    return _function(SparkSession.active(), release, "privatize_column")(lit(text), col(id), col(text)).alias(text)
+
+
+def _function(spark: Any, release: Release, name: str) -> Any:
+    """Return the function of a column's name, ids and texts, for SQL and for expressions."""
+    import pyspark.sql.functions
+    from pyspark.sql.types import StringType
+
     if not hasattr(pyspark.sql.functions, "arrow_udf"):
-        raise VersionError(f"register_sql needs Spark 4.1 or later, and this is {pyspark.__version__}; upgrade it.")
+        raise VersionError(f"{name} needs Spark 4.1 or later, and this is {pyspark.__version__}; upgrade it.")
     _check_workers(spark, require_release(release))
     kernel = release.kernel()
 
@@ -144,12 +169,12 @@ def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledge
             raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
         return pa.concat_arrays(privatized_parts(kernel, texts, identities_of(ids, "id"), names[0]))
 
-    spark.udf.register(name, pyspark.sql.functions.arrow_udf(run, "string"))
+    return pyspark.sql.functions.arrow_udf(run, StringType())  # a type by its name is asked of a Connect server
 
 
 def _check_workers(spark: Any, release: Release) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
-    if not _is_connect(spark):
+    if not type(spark).__module__.startswith("pyspark.sql.connect."):
         refuse_other_python(spark.sparkContext)
         return
     space = release.mechanism.space
@@ -157,10 +182,6 @@ def _check_workers(spark: Any, release: Release) -> None:
         raise SizeError(
             "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
         )
-
-
-def _is_connect(spark: Any) -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _accounts(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corpusveil.cli.options import EngineOption, MasterOption, ProgressOption, WorkersOption
+from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import UnsetError
+from corpusveil.jobs import registry
+
+if TYPE_CHECKING:
+    Engine = str
+else:
+    Engine = Literal[*registry.names()]
 
 
 def study(
@@ -45,9 +51,13 @@ def study(
     plan: Annotated[
         bool, typer.Option("--plan", help="Prepare the study and show the remaining work; run no cells.")
     ] = False,
-    engine: EngineOption = "local",
-    workers: WorkersOption = None,
-    master: MasterOption = None,
+    engine: Annotated[
+        Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
     progress: ProgressOption = "auto",
 ) -> None:
     """Run a published study: its grid, each cell kept as a file, and tables compared with the paper.

@@ -32,6 +32,7 @@ from corpusveil.errors import BadValueError, SecretError
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.sections import WORD
+from corpusveil.sampling.keys import read_key
 from corpusveil.storage import files
 from tests.calls import command, refused
 from tests.engines.corpora import ROOT, TEST_KEY
@@ -259,7 +260,7 @@ class TestKey:
     @pytest.mark.parametrize("data", [TEST_KEY, TEST_KEY.hex().encode(), TEST_KEY.hex().upper().encode() + b"\n"])
     def test_it_is_read_from_a_store(self, data: bytes) -> None:
         files.write_bytes("memory://keys/release.key", data)
-        assert bytes.fromhex(template.read_key("memory://keys/release.key")) == TEST_KEY
+        assert bytes.fromhex(read_key("memory://keys/release.key")) == TEST_KEY
 
     def test_it_is_read_from_a_secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from google.cloud import secretmanager
@@ -270,7 +271,7 @@ class TestKey:
                 return secretmanager.AccessSecretVersionResponse(payload={"data": TEST_KEY})
 
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
-        assert template.read_key(SECRET) == TEST_KEY.hex()
+        assert read_key(SECRET) == TEST_KEY.hex()
 
     def test_a_secret_that_may_not_be_read_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from google.api_core.exceptions import PermissionDenied
@@ -282,12 +283,12 @@ class TestKey:
 
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
         with refused("unusable-key", "versions/3", "PermissionDenied", "Secret Accessor"):
-            template.read_key(SECRET)
+            read_key(SECRET)
 
     def test_what_is_no_key_is_not_quoted(self) -> None:
         files.write_bytes("memory://keys/other", b"zzcanary")
         with pytest.raises(SecretError) as told:
-            template.read_key("memory://keys/other")
+            read_key("memory://keys/other")
         assert "zzcanary" not in str(told.value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, ordered, score, scored
 from corpusveil.errors import ArtefactError, UserError
 from corpusveil.jobs.local import Local
-from tests.calls import succeeds
+from tests.calls import refused, succeeds
 from tests.collocations.corpora import Made, make, write
 from tests.engines.corpora import release_files
 
@@ -138,6 +139,15 @@ class TestWhatIsKept:
         assert {"of", "the", "and"} <= connector_words()
         (tmp_path / "words").write_text("Und\noder\n")
         assert connector_words(str(tmp_path / "words")) == {"und", "oder"}
+
+    def test_those_of_gensim_need_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on Python 3.14, which it has no wheel for: a sentence says what to do; a file needs none."""
+        monkeypatch.setitem(sys.modules, "gensim", None)
+        monkeypatch.delitem(sys.modules, "gensim.models.phrases", raising=False)
+        with refused("missing-package", "gensim", "corpusveil[train]"):
+            connector_words()
+        (tmp_path / "words").write_text("und\n")
+        assert connector_words(str(tmp_path / "words")) == {"und"}
 
 
 class TestTheCommand:

@@ -12,9 +12,11 @@ from tests.cells import read_cells
 
 ENGINES = {
     "prism": "Prism",
+    "yaml": "Beam YAML, on Prism",
     "flink": "Flink, in the job server",
     "flink-cluster": "Flink, two task managers",
     "ray": "Ray, two workers",
+    "yarn": "Spark on YARN, two nodes",
 }
 """Each row of the table, by the name that its tests use."""
 PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence")
@@ -31,7 +33,7 @@ the same release: five shards, one of them split into pieces, with a ledger.
 | killed worker | `kill -9` of a worker that is about to write a shard. **went on**: the engine tried again. **again**: the run ended with one sentence and status 1, and the same command, run again, completed it. In both cases the bytes are equal and each document is counted once |
 | cap | a cap that the corpus exceeds is refused with one sentence and status 2; nothing was drawn, and the ledger is as it was |
 | metrics | the sums that the engine reports are those of one local process |
-| error sentence | a wrong row is one sentence with status 2 that names the shard and quotes nothing |
+| error sentence | a wrong row is one sentence with status 2 that names the shard and quotes nothing; on YARN, in the driver's log |
 
 """
 

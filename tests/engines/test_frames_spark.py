@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.spark import privatize_frame
+from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
 from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
-from tests.engines.processes import free_port, stop_spark
+from tests.engines.processes import free_port, stop_spark, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -255,6 +256,16 @@ class TestSql:
         by_date = privatize_frame(frame, release, text="review", id="at").select("review")
         assert spark.sql(dates).collect() == by_date.collect()
 
+    def test_as_an_expression_gives_what_the_frame_gives(self, classic: Any, release: cv.Release) -> None:
+        """``privatize_column``, of which a declarative pipeline is made; docs/streaming.md runs one, on Connect."""
+        frame = classic.createDataFrame(documents(60), SCHEMA)
+        made = frame.withColumn("review", privatize_column(release, text="review", id="id"))
+        wanted = privatize_frame(frame, release, text="review", id="id")
+        columns = ("id", "review", "price")
+        assert made.select(*columns).collect() == wanted.select(*columns).collect()
+        (named,) = frame.select(privatize_column(release, text="review", id="id")).columns
+        assert named == "review"
+
     def test_is_refused(self, spark: Any, release: cv.Release, tmp_path: Path) -> None:
         """A ledger has to be asked first; a row without an id, or names that differ, end the query by a sentence."""
         from pyspark.errors import PythonException
@@ -269,6 +280,129 @@ class TestSql:
             with pytest.raises(PythonException, match=f"BadRowError: {sentence}") as caught:
                 spark.sql(f"SELECT hide({call}) FROM documents").collect()
             assert CANARY not in str(caught.value)
+
+
+def write_documents(folder: Path, first: int, count: int = 3) -> None:
+    """Write files of two documents each, of two units."""
+    folder.mkdir(exist_ok=True)
+    for number in range(first, first + count):
+        documents = [
+            {"id": f"{number}/{unit}", "unit": unit, "review": " ".join(WORDS[number : number + 12])} for unit in (0, 1)
+        ]
+        path = folder.with_name("next")
+        path.write_text("".join(f"{json.dumps(document)}\n" for document in documents))
+        path.rename(folder / f"{number}.json")  # a stream lists whole files
+
+
+class Stopped(Exception):
+    """Between what a micro-batch wrote and its commit."""
+
+
+class TestAStream:
+    """``readStream`` to ``writeStream`` with a checkpoint: what the documents are in a table, whatever restarts."""
+
+    COLUMNS = "id STRING, unit INT, review STRING"
+
+    def source(self, spark: Any, folder: Path) -> Any:
+        return spark.readStream.schema(self.COLUMNS).option("maxFilesPerTrigger", 1).json(str(folder / "in"))
+
+    def release_lines(self, spark: Any, path: Path) -> list[tuple[Any, ...]]:
+        rows = spark.read.schema(self.COLUMNS).json(str(path)).select("id", "unit", "review").collect()
+        return sorted(map(tuple, rows))
+
+    def expected(self, release: cv.Release, folder: Path) -> list[tuple[Any, ...]]:
+        rows = [json.loads(line) for path in (folder / "in").iterdir() for line in path.open()]
+        out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
+        return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
+
+    def test_stopped_in_the_middle_and_started_again_is_the_batch(
+        self, spark: Any, release: cv.Release, tmp_path: Path
+    ) -> None:
+        """From its checkpoint, with files that came meanwhile; by the frame and by the SQL function."""
+        write_documents(tmp_path / "in", 0)
+        cv.register_sql(spark, release)
+        source = self.source(spark, tmp_path)
+        streams = {
+            "frame": privatize_frame(source, release, text="review", id="id"),
+            "sql": source.selectExpr("id", "unit", "privatize('review', id, review) AS review"),
+        }
+        for name, stream in streams.items():
+            writer = stream.writeStream.format("json").option("checkpointLocation", str(tmp_path / f"{name}.check"))
+            query = writer.start(str(tmp_path / name))
+            wait_until(lambda query=query: query.lastProgress is not None or not query.isActive)
+            query.stop()
+            before = self.release_lines(spark, tmp_path / name)
+            write_documents(tmp_path / "in", 3 * len(list(tmp_path.glob("*.check"))))
+            again = writer.trigger(availableNow=True).start(str(tmp_path / name))
+            again.awaitTermination()
+            after = self.release_lines(spark, tmp_path / name)
+            assert 0 < len(before) < len(after)
+            assert after == self.expected(release, tmp_path)
+        assert len(after) == 18
+
+    def test_a_replayed_batch_draws_the_same_and_spends_nothing(
+        self, classic: Any, release: cv.Release, tmp_path: Path
+    ) -> None:
+        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had.
+
+        Under another key both differ, so the check can fail.
+        """
+        other = make_release(release.mechanism.space, key=bytes(range(32)))
+        write_documents(tmp_path / "in", 0, 1)
+        for name, second, equal in (("same", release, True), ("other", other, False)):
+            ledger = cv.Ledger(str(tmp_path / f"{name}.ledger"), cap=48)
+            stream = self.source(classic, tmp_path).writeStream.trigger(availableNow=True)
+            stream = stream.option("checkpointLocation", str(tmp_path / f"{name}.check"))
+            seen: list[Any] = []
+            for given, fails in ((release, True), (second, False)):
+                write = self.writer(given, ledger, tmp_path / name, seen, fails)
+                query = stream.foreachBatch(write).start()
+                if fails:
+                    with pytest.raises(Exception, match="Stopped"):
+                        query.awaitTermination()
+                else:
+                    query.awaitTermination()
+            (lines, spent), (again, spent_again) = seen
+            assert lines == self.expected(release, tmp_path)
+            assert (again == lines, spent_again == spent) == (equal, equal)
+
+    def writer(self, given: cv.Release, ledger: cv.Ledger, folder: Path, seen: list[Any], fails: bool) -> Any:
+        """Return what writes a batch under a ledger, and appends its lines and what unit 0 has spent to ``seen``."""
+
+        def write(batch: Any, number: int) -> None:
+            out = privatize_frame(batch, given, text="review", id="id", ledger=ledger, unit="unit")
+            out.write.mode("overwrite").json(str(folder / str(number)))
+            spent = sum(entry["total"] for entry in ledger.spent_on(0).releases)
+            seen.append((self.release_lines(batch.sparkSession, folder / str(number)), spent))
+            if fails:
+                raise Stopped
+
+        return write
+
+    def test_under_a_cap_is_refused_or_accounts_for_each_batch(
+        self, spark: Any, release: cv.Release, tmp_path: Path
+    ) -> None:
+        """A stream cannot ask a ledger; a batch that would take a unit above its cap ends the query, undrawn."""
+        write_documents(tmp_path / "in", 0, 2)
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=15)
+        source = self.source(spark, tmp_path)
+        with refused("conflicting-settings", "foreachBatch"):
+            privatize_frame(source, release, text="review", id="id", ledger=ledger, unit="unit")
+        folder = str(tmp_path / "out")
+
+        def write(batch: Any, number: int) -> None:
+            out = privatize_frame(batch, release, text="review", id="id", ledger=ledger, unit="unit")
+            out.write.mode("overwrite").json(f"{folder}/{number}")
+
+        writer = source.writeStream.foreachBatch(write).trigger(availableNow=True)
+        with pytest.raises(Exception, match=r"CapError: cap 15: one value of unit would have spent 24") as caught:
+            writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination()
+        assert WORDS[3] not in str(caught.value)
+        drawn = self.release_lines(spark, tmp_path / "out" / "0")
+        assert len(drawn) == 2
+        assert set(drawn) < set(self.expected(release, tmp_path))
+        assert not (tmp_path / "out" / "1").exists()
+        assert ledger.spent_on(0).releases[0]["total"] == 12
 
 
 def unsaved_space() -> Space:

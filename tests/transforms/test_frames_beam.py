@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream
-from apache_beam.testing.util import assert_that
+from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms import trigger, window
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import TimestampedValue
@@ -283,3 +284,92 @@ class TestIsRefused:
         with pytest.raises(Exception, match=said) as caught:
             run()
         assert "zzcanary" not in str(caught.value)
+
+
+NO_DOCUMENTS: list[Any] = [
+    {"key": 1},
+    {"text": "zzcanary"},
+    {"key": None, "text": "zzcanary"},
+    {"key": ["zzcanary"], "text": "zzcanary"},
+    {"key": 10**5000, "text": "zzcanary"},
+    {"key": 1, "text": 5},
+    {"key": 1, "text": b"zzcanary"},
+    "zzcanary",
+]
+"""What a stream may contain that cannot be privatized."""
+
+
+class TestExceptionHandling:
+    def test_documents_that_cannot_be_processed_have_an_output_of_their_own(self, expected: dict[int, str]) -> None:
+        """Unchanged, each with its sentence; the others, also one without a text, are as without them."""
+        missing = {"key": 99, "text": None}
+        given = [document(0), *NO_DOCUMENTS, document(1), missing]
+
+        def good(outputs: list[Any]) -> None:
+            assert {row["key"]: row["text"] for row in outputs} == {0: expected[0], 1: expected[1], 99: None}
+
+        def bad(outputs: list[Any]) -> None:
+            assert len(outputs) == len(NO_DOCUMENTS)
+            assert all(any(row == given for row, _ in outputs) for given in NO_DOCUMENTS)
+            for _, (kind, sentence, traceback) in outputs:
+                assert issubclass(kind, cv.UserError)
+                assert "zzcanary" not in sentence + "".join(traceback)
+
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            handled = PrivatizeDocuments(RELEASE, id="key").with_exception_handling()
+            outputs = pipeline | beam.Create([0]) | beam.FlatMap(lambda _: given) | handled
+            assert_that(outputs["good"], good, "check good")
+            assert_that(outputs["bad"], bad, "check bad")
+
+    @pytest.mark.parametrize("given", NO_DOCUMENTS, ids=range(len(NO_DOCUMENTS)))
+    def test_without_it_each_of_them_ends_the_pipeline(self, given: Any) -> None:
+        """The control: none of them is a document that could be privatized after all."""
+        pipeline = beam.Pipeline("FnApiRunner")
+        start = pipeline | beam.Create([0], reshuffle=False)
+        _ = start | beam.Map(lambda _: given) | PrivatizeDocuments(RELEASE, id="key")
+        with pytest.raises(Exception, match=r"key|text|mappings"):
+            pipeline.run().wait_until_finish()
+
+    def test_a_fault_of_the_worker_is_none_of_a_document(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Every document would have it, so the pipeline fails, rather than setting all of them aside."""
+        monkeypatch.setattr("corpusveil.transforms.kernel.kernel.TOKENIZER_VERSION", "another")
+        pipeline = beam.Pipeline("FnApiRunner")
+        handled = PrivatizeDocuments(RELEASE, id="key").with_exception_handling()
+        _ = pipeline | beam.Create([document(0)]) | handled
+        with pytest.raises(Exception, match="tokenizes by version"):
+            pipeline.run().wait_until_finish()
+
+    def test_a_ledger_counts_none_of_them(self, tmp_path: Path) -> None:
+        """Nor a document without a unit, unless it has no text, which spends nothing."""
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=1000)
+        given = [{**document(0), "who": "x"}, {"key": 1, "text": 5, "who": "x"}, {**document(2), "who": None}]
+
+        def keys(*wanted: int) -> Callable[[list[Any]], None]:
+            return lambda rows: _equal(
+                sorted((row[0] if isinstance(row, tuple) else row)["key"] for row in rows), [*wanted]
+            )
+
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            transform = PrivatizeDocuments(RELEASE, id="key", ledger=ledger, unit="who")
+            rows = pipeline | beam.Create([*given, {"key": 3, "text": None, "who": None}])
+            outputs = rows | transform.with_exception_handling(dead_letter_tag="aside")
+            assert_that(outputs["good"], keys(0, 3), "check good")
+            assert_that(outputs["aside"], keys(1, 2), "check aside")
+        (line,) = ledger.spent().releases
+        assert line["documents"] == 1
+
+    def test_a_cap_has_a_third_output(self) -> None:
+        wanted = {"good": [0], "bad": [1], "over": [2]}
+        given = [
+            {**document(0), "who": "x"},
+            {"key": 1, "text": 5, "who": "x"},
+            {"key": 2, "text": " ".join(WORDS), "who": "y"},
+        ]
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            transform = PrivatizeDocuments(RELEASE, id="key", cap=20, unit="who").with_exception_handling()
+            outputs = pipeline | beam.Create(given) | transform
+            for name, keys in wanted.items():
+                read = outputs[name] | f"key {name}" >> beam.Map(
+                    lambda row: (row[0] if isinstance(row, tuple) else row)["key"]
+                )
+                assert_that(read, equal_to(keys), f"check {name}")

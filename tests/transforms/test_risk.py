@@ -182,6 +182,9 @@ class TestTheRelease:
         assert plain.digest == chosen.digest, "the text is the same, whoever chose epsilon"
         before, after = draft(plain, Columns()), draft(chosen, Columns())
         assert "risk" not in before
+        read = risk_of(after)
+        assert read is not None
+        assert read.sentence() == found.sentence(), "a manifest says what the command said, nats included"
         assert after.pop("risk") == {
             "risk": 0.5, "risk_of": "content", "measured": found.measured, "exact": True, "beside": found.beside,
             "blind": found.blind,

@@ -75,11 +75,9 @@ class Point:
 
 
 def curve(
-    mechanisms: Iterable[Mechanism],
-    epsilons: Sequence[float] = EPSILONS,
-    inputs: int | None = None,
+    mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int | None = None,
     risks: Sequence[float] = (),
-) -> list[Point]:
+) -> list[Point]:  # fmt: skip
     """Return a point for each mechanism and each epsilon at which it is defined.
 
     Each of the ``risks`` adds the epsilon that it chooses. Raises UserError if a mechanism has no point.
@@ -187,14 +185,10 @@ def _between(risk: float, low: Point, high: Point, part: float) -> AtRisk:
         return None if below is None or above is None else below + part * (above - below)
 
     return AtRisk(
-        risk,
-        low.mechanism,
-        math.exp(math.log(low.epsilon) + part * math.log(high.epsilon / low.epsilon)),
-        low.retention + part * (high.retention - low.retention),
-        mixed(low.distance, high.distance),
-        mixed(low.plain_ldp, high.plain_ldp),
-        mixed(low.risk, high.risk),
-    )
+        risk, low.mechanism, math.exp(math.log(low.epsilon) + part * math.log(high.epsilon / low.epsilon)),
+        low.retention + part * (high.retention - low.retention), mixed(low.distance, high.distance),
+        mixed(low.plain_ldp, high.plain_ldp), mixed(low.risk, high.risk),
+    )  # fmt: skip
 
 
 ON_GRID = "*"
@@ -298,12 +292,9 @@ def _written(value: float | None, missing: str = "–") -> str:
 
 @waiting("computing the curve")
 def risk_curve(
-    mechanisms: Mechanism | Sequence[Mechanism],
-    epsilons: Sequence[float] = EPSILONS,
-    *,
-    inputs: int | None = None,
+    mechanisms: Mechanism | Sequence[Mechanism], epsilons: Sequence[float] = EPSILONS, *, inputs: int | None = None,
     risks: Sequence[float] = (),
-) -> RiskCurve:
+) -> RiskCurve:  # fmt: skip
     """Return what mechanisms on one space keep, and what the best attacker recovers, at each epsilon and at equal risk.
 
     ``inputs`` is how many of the most frequent words may be inputs. The default is all, and the time grows with their

@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.arrays import Integers
+from corpusveil.budget import Budget
 from corpusveil.errors import DataError, NoClosedForm, ShapeError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, register
 from corpusveil.evaluation.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
-from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
-from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Search
+from corpusveil.language.channel import ALL
+from corpusveil.language.denoise import LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
 from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
+from corpusveil.language.lattice_room import LONGEST
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
@@ -36,6 +37,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
+from corpusveil.text.policy import DEFAULT
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
@@ -90,20 +92,14 @@ class ContextAttacker:
     epsilon: float
     model: LanguageModel
     search: Search = THOROUGH
-    _said: Spoken = field(init=False, repr=False)
-    _candidates: Candidates = field(init=False, repr=False)
-    _room: Room = field(init=False, repr=False)
+    _reader: Reader = field(init=False, repr=False)
     _weights: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        space = self.mechanism.space
-        shares, _ = public_shares(space, self.model)
-        count = min(self.search.breadth, len(space))
-        self._said = spoken_of(space, self.model, shares)
-        self._candidates = Candidates(self.mechanism, shares, count, CUT)
-        self._room = room(count, self.search.width, len(space))
-        self._weights = content_weights(space)
+        search = dataclasses.replace(self.search, margin=0.0)
+        self._reader = reader_of(Denoiser(self.mechanism, Budget(1.0), DEFAULT, self.model, search))
+        self._weights = content_weights(self.mechanism.space)
 
     def guesses(self, released: Sequence[Integers]) -> list[npt.NDArray[np.int32]]:
         """Return the likeliest originals of each document, int32, as many as released words.
@@ -134,7 +130,7 @@ class ContextAttacker:
     ) -> Recovery:
         """Count the words that attackers guess who weigh words by ``weights``; ``counts`` [T] weighs each place."""
         whole = float(counts.sum())
-        constant = np.full(truth.size, (self._candidates.shares * weights).argmax(), np.int32)
+        constant = np.full(truth.size, (self._reader.shares * weights).argmax(), np.int32)
         right = [(guess == truth) * counts for guess in (seen, constant, self._alone(seen, weights), searched)]
         unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / whole for hits in right)
         simpler = max(range(3), key=lambda at: right[at].sum())
@@ -150,7 +146,9 @@ class ContextAttacker:
         """Return the best guess of each word alone, of readers who weigh words."""
         out = seen.copy()
         at = np.flatnonzero(seen >= 0)
-        out[at] = self._candidates.guesses(self._candidates.rows(self.epsilon, seen[at]), weights)
+        with self._reader.lock:
+            rows = self._reader.candidates.rows(self.epsilon, seen[at])
+        out[at] = self._reader.candidates.guesses(rows, weights)
         return out
 
     def _guessed(
@@ -162,7 +160,7 @@ class ContextAttacker:
         if not at.size:
             return out, weighed
         self.mechanism.check_id(int(seen.max()))
-        rows = self._candidates.rows(self.epsilon, seen[at])
+        reader, candidates = self._reader, self._reader.candidates
         document = np.searchsorted(ends, at, side="right")
         begins = np.ones(at.size, np.bool_)
         begins[1:] = (np.diff(at) > 1) | (np.diff(document) > 0)
@@ -170,15 +168,16 @@ class ContextAttacker:
         begins |= (np.arange(at.size) - first) % LONGEST == 0
         runs = np.flatnonzero(begins)
         documents = np.searchsorted(document[runs], np.arange(ends.size + 1))
-        candidates = self._candidates
         guesses, content = np.empty((2, at.size), np.int32)
-        search_runs(
-            out[at], rows, np.append(runs, at.size), documents, candidates.words, candidates.emissions,
-            np.zeros(len(self.mechanism.space)), 0.0, LEAST, self.search.aim == "sentence", ALL, candidates.shares,
-            MEMORY, self._said, self.model.arrays, self._room, guesses, self._weights, content,
-        )  # fmt: skip
+        with reader.lock:
+            rows = candidates.rows(self.epsilon, seen[at])
+            search_runs(
+                out[at], rows, np.append(runs, at.size), documents, candidates.words, candidates.emissions,
+                reader.unknown, 0.0, LEAST, self.search.aim == "sentence", ALL, reader.shares, MEMORY, reader.said,
+                self.model.arrays, reader.room, guesses, self._weights, content,
+            )  # fmt: skip
         out[at] = guesses
-        weighed[at] = np.where(content < 0, self._candidates.guesses(rows, self._weights), content)
+        weighed[at] = np.where(content < 0, candidates.guesses(rows, self._weights), content)
         return out, weighed
 
 
@@ -246,14 +245,9 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
 
 
 def attack_words(
-    mechanism: Mechanism,
-    epsilon: float,
-    originals: Sequence[str],
-    language: KneserNey,
-    *,
-    epsilon_given: bool,
+    mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey, *, epsilon_given: bool,
     model_public: bool,
-) -> Iterator[Figure]:
+) -> Iterator[Figure]:  # fmt: skip
     """Yield N_w, S_w and the figures of attacks on single words, at the epsilon of a word.
 
     ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the language model was

@@ -16,6 +16,7 @@ from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetEr
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
 from corpusveil.pipelines.settings.fields import Setting, declared, listed, plain
+from corpusveil.storage import files
 
 SCHEMA = "corpusveil.schema.json"
 """The name of the schema beside a written file, which editors use for completion."""
@@ -61,8 +62,8 @@ class _Reading:
         return kind(f"{self.file}, {named}{given}: {sentence}{'' if sentence.endswith('?') else '.'}")
 
 
-def read(file: str) -> Document:
-    """Read a file.
+def read(file: str, *, whole: bool = True) -> Document:
+    """Read a file, or the file at a URL; without ``whole``, sections may be missing.
 
     Raises UserError, which names file and key, for a key that is unknown, missing or of another type.
     """
@@ -78,14 +79,14 @@ def read(file: str) -> Document:
             near = _ended(nearest(section, Settings.model_fields))
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
-    for place, sentence in rules.incomplete(written):
+    for place, sentence in rules.incomplete(written) if whole else ():
         raise raised(place, sentence, caller, UnsetError)
-    return Document(file, located(written, os.path.dirname(os.path.abspath(file))), written)
+    return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
 
 
 def _parsed(file: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8"))
     except OSError as error:
         raise unreadable(file, error) from None
     except RecursionError:
@@ -116,7 +117,9 @@ def located(settings: Settings, folder: str) -> Settings:
     """Return settings with relative paths resolved from a folder, and with the demo's addresses."""
 
     def whole(path: str) -> str:
-        return os.path.normpath(os.path.join(folder, path)) if is_here(path) else path
+        if is_here(path):
+            return files.join(folder, path) if "://" in folder else os.path.normpath(os.path.join(folder, path))
+        return path
 
     settings = settings.with_demo(folder)
     changes: dict[str, dict[str, Any]] = {}

@@ -110,18 +110,11 @@ class Denoised:
 
 
 def denoise(
-    release: str,
-    output: str,
-    *,
-    space: Space,
-    model: LanguageModel | None = None,
-    collocations: Collocations | None = None,
-    search: Search | None = None,
-    candidates: int | None = None,
-    chooser: str | Choose | None = None,
-    engine: Engine | None = None,
+    release: str, output: str, *, space: Space, model: LanguageModel | None = None,
+    collocations: Collocations | None = None, search: Search | None = None, candidates: int | None = None,
+    chooser: str | Choose | None = None, engine: Engine | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
-) -> Denoised:
+) -> Denoised:  # fmt: skip
     """Denoise the release in the folder ``release`` into the folder ``output``, which becomes a release of its own.
 
     Pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text. Without a
@@ -181,15 +174,9 @@ def denoise(
 
 
 def denoiser_of(
-    source: Mapping[str, Any],
-    where: str,
-    space: Space,
-    model: LanguageModel | None,
-    collocations: Collocations | None,
-    search: Search | None,
-    count: int | None = None,
-    chooser: Chooser | None = None,
-) -> Denoiser:
+    source: Mapping[str, Any], where: str, space: Space, model: LanguageModel | None, collocations: Collocations | None,
+    search: Search | None, count: int | None = None, chooser: Chooser | None = None,
+) -> Denoiser:  # fmt: skip
     """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
     configured = source["configuration"]
     if space.digest != configured["space"]:

@@ -226,14 +226,9 @@ def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[
 
 
 def _panel(
-    mechanism: Mechanism,
-    epsilon: float,
-    word: int | None,
-    risk: EpsilonAtRisk | None,
-    policy: TextPolicy,
-    *,
+    mechanism: Mechanism, epsilon: float, word: int | None, risk: EpsilonAtRisk | None, policy: TextPolicy, *,
     is_release: bool,
-) -> Panel | None:
+) -> Panel | None:  # fmt: skip
     """Return a panel; None for an epsilon at which the mechanism is not defined."""
     try:
         bars: Likely = ()

@@ -54,9 +54,8 @@ class EpsilonAtRisk(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
-        fields = {name: getattr(self, name) for name in ("risk", "risk_of", "measured", "exact")}
-        more = {name: getattr(self, name) for name in _LATER}
-        return fields | {name: value for name, value in more.items() if value is not None}
+        names = ("risk", "risk_of", "measured", "exact", *_LATER)
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def sentence(self) -> str:
         """Say it in one sentence."""
@@ -78,13 +77,13 @@ class EpsilonAtRisk(Shown):
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
-    """Return what a manifest says about the risk that chose its epsilon, without nats; None without a risk."""
+    """Return what a manifest says about the risk that chose its epsilon; None without a risk."""
     risk = manifest.get("risk")
     if risk is None:
         return None
     known = {name: risk.get(name) for name in _LATER}
-    epsilon = float(manifest["configuration"]["budget"]["epsilon"])
-    return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], None, **known)
+    epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
+    return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], nats, **known)
 
 
 def epsilon_for_risk(

@@ -80,7 +80,7 @@ def test_an_informative_model_gives_words_back(space: Space, model: LanguageMode
     told = attacker.attack(originals, seen)
     truth, out = np.concatenate(originals), np.concatenate(seen)
     assert told.unchanged == pytest.approx(np.mean(truth == out))
-    assert told.by_frequency == pytest.approx(np.mean(truth == attacker._candidates.shares.argmax()))
+    assert told.by_frequency == pytest.approx(np.mean(truth == attacker._reader.shares.argmax()))
     assert told.by_search == pytest.approx(np.mean(np.concatenate(attacker.guesses(seen)) == truth))
     assert told.words == 1200
     assert told.given_back > 0.1
