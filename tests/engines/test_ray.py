@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import secrets
 import signal
 import sys
 import tempfile
@@ -142,8 +143,9 @@ def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> No
             Ray(where).slots()
 
 
-def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path) -> None:
+def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its own address, and by Ray's client."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     port, client = free_port(), free_port()
     command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"]
     options = [f"--port={port}", f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false",
@@ -151,6 +153,7 @@ def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path) -> None:
     head = start([*command, *options], tmp_path, tmp_path / "head")
     try:
         wait_until(lambda: (answers(port) and answers(client)) or head.poll() is not None, every=0.2)
+        assert head.poll() is None
         outputs = {"local": ("--workers", 1)}
         for where in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}"):
             outputs[where.rpartition(":")[2]] = ("--engine", "ray", "--engine-option", f"address={where}")
