@@ -39,7 +39,7 @@ ALLOWED = {
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
     (
         "transforms/ray.py",
-        "load of cloudpickle",
+        "loads of cloudpickle",
     ): "what the driver sealed under a key of its own (AES-GCM), as Ray loads",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
     ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
