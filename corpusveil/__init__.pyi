@@ -27,6 +27,7 @@ from corpusveil.evaluation.report.findings import Findings as Findings
 from corpusveil.evaluation.report.release_page import write_report as write_report
 from corpusveil.jobs.beam import Beam as Beam
 from corpusveil.jobs.local import Local as Local
+from corpusveil.jobs.ray import Ray as Ray
 from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.language.context_risk import ContextRisk as ContextRisk
 from corpusveil.language.context_risk import context_risk as context_risk
@@ -71,6 +72,9 @@ from corpusveil.spaces.vectors import Vectors as Vectors
 from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
+from corpusveil.transforms.ray import privatize_dataset as privatize_dataset
+from corpusveil.transforms.release.card import croissant as croissant
+from corpusveil.transforms.release.card import dataset_card as dataset_card
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
@@ -117,6 +121,7 @@ __all__ = [
     "Mechanism",
     "NoClosedForm",
     "Outcome",
+    "Ray",
     "Release",
     "RingGeometric",
     "RiskCurve",
@@ -146,6 +151,8 @@ __all__ = [
     "content_weights",
     "context_risk",
     "count_corpus",
+    "croissant",
+    "dataset_card",
     "demo_model",
     "demo_space",
     "denoise",
@@ -160,6 +167,7 @@ __all__ = [
     "plan",
     "privatize",
     "privatize_corpus",
+    "privatize_dataset",
     "privatize_table",
     "profile",
     "read_vectors",

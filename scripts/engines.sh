@@ -64,7 +64,14 @@ POM
     say "Flink is left out: Maven could not fetch it; what it said is in .tools/flink/log."
 }
 
+# Ray, a package.
+ray() {
+    .venv/bin/python -c "import ray" 2>/dev/null && return
+    sh scripts/group.sh engines || say "Ray is left out: its package could not be installed; what was said stands above."
+}
+
 mkdir -p .tools
 prism
 yarn
 flink
+ray

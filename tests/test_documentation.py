@@ -92,7 +92,9 @@ def run_apart(program: str, place: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("page", "example"), [one for one in EXAMPLES if "pyspark" not in one[1]], ids=title)
+@pytest.mark.parametrize(
+    ("page", "example"), [one for one in EXAMPLES if not re.search("import ray|pyspark", one[1])], ids=title
+)
 def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each goes on from the first lines of its page, and from nothing that another one made."""
     assert re.search("assert|print", example), "an example shows something"
@@ -112,6 +114,13 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
     ],
 )
 def test_an_example_with_spark_runs(example: str, place: Path) -> None:
+    run_apart(START + example, place)
+
+
+@pytest.mark.engines
+def test_an_example_with_ray_runs(place: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: make engines installs it")
+    (example,) = (one for _, one in EXAMPLES if "import ray" in one)
     run_apart(START + example, place)
 
 

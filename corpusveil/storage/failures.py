@@ -22,7 +22,8 @@ from corpusveil.errors import (
 
 Doing = Literal["read", "written", "listed", "removed"]
 
-EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
+EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure",
+          "hf": "hub"}  # fmt: skip
 """The extra of this package that brings the client of a kind of address."""
 
 _VERBS: dict[Doing, str] = {"read": "read it", "written": "write it", "listed": "list it", "removed": "remove it"}
@@ -120,7 +121,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _status_of(error: BaseException) -> int:
     """Return the status of a store's answer, also from the causes of a client's exception; otherwise 0."""
     for cause in _chain(error):
-        status = getattr(cause, "status_code", None) or getattr(cause, "code", None)  # azure; gcsfs
+        answer = getattr(getattr(cause, "response", None), "status_code", None)  # the Hub's
+        status = getattr(cause, "status_code", None) or getattr(cause, "code", None) or answer  # azure; gcsfs
         if isinstance(status, int):
             return status
         if type(cause) is OSError and str(cause).startswith(_FORBIDDEN):

@@ -165,6 +165,15 @@ class _LocalReader(io.FileIO):
             return super().readall() or b""
 
 
+def refuse_hub(url: str) -> None:
+    """Raise UserError for an address at the Hugging Face Hub, where each write would be a commit."""
+    if url.startswith("hf://"):
+        raise AddressError(
+            f"{url}: every file written to the Hub is a commit of its own; write to a folder or store, and upload "
+            "the finished release in one commit (hf upload USER/NAME FOLDER --repo-type dataset)."
+        )
+
+
 def open_read(url: str) -> IO[bytes]:
     """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
@@ -196,6 +205,7 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
 
     ``private`` files get mode 0600 on a local disk.
     """
+    refuse_hub(url)
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         with _local_write(path, PRIVATE_MODE if private else PUBLIC_MODE) as file:
@@ -378,6 +388,7 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
     exactly this content counts as this call's. Where only one of several callers may go on, the content or the name
     needs a random part.
     """
+    refuse_hub(url)
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
         made = _local_create(path, data, private=private)
@@ -420,6 +431,7 @@ def _local_create(path: str, data: bytes, *, private: bool) -> bool:
 
 def remove(url: str) -> None:
     """Remove a file if it is there."""
+    refuse_hub(url)
     fs, path = resolve(url)
     with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm_file(path)
@@ -427,6 +439,7 @@ def remove(url: str) -> None:
 
 def remove_folder(url: str) -> None:
     """Remove a folder and everything in it if it is there."""
+    refuse_hub(url)
     fs, path = resolve(url)
     with failing(url, "removed"), contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)

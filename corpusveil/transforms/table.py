@@ -145,7 +145,7 @@ def _privatized(
     rows: Sequence[int] = range(len(frame))
     if frame.places is not None:
         identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
-    chunks = _chunks(frame.texts)
+    chunks = chunks_of(frame.texts)
     if spending is not None:
         account = spending.accounting(release.account(text))
         columns = {
@@ -154,6 +154,11 @@ def _privatized(
         }
         columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
         reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
+    return drawn(kernel, frame, chunks, identities, text)
+
+
+def drawn(kernel: Kernel, frame: Frame, chunks: Sequence[pa.Array], identities: Sequence[Any], text: str) -> Any:
+    """Return the frame with private texts; ``chunks`` are its texts, in the column ``text``."""
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -247,7 +252,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]

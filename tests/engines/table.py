@@ -15,6 +15,7 @@ ENGINES = {
     "yaml": "Beam YAML, on Prism",
     "flink": "Flink, in the job server",
     "flink-cluster": "Flink, two task managers",
+    "ray": "Ray, two workers",
     "yarn": "Spark on YARN, two nodes",
 }
 """Each row of the table, by the name that its tests use."""

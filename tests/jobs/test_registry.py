@@ -14,6 +14,7 @@ from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
+from corpusveil.jobs.ray import Ray
 from corpusveil.jobs.spark import Spark
 from corpusveil.pipelines.settings import reference, toml
 from tests.calls import refused
@@ -97,7 +98,7 @@ def test_without_the_package_there_is_no_such_engine(tmp_path: Path) -> None:
 
 
 def test_the_engines_of_this_package_are_found_in_the_same_way() -> None:
-    classes = {"local": Local, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
+    classes = {"local": Local, "ray": Ray, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
     assert {name: registry.find(name) for name in registry.names()} == classes
 
 

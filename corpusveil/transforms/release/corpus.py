@@ -247,6 +247,7 @@ class Run:
         if self.spending is not None:
             form.check(self.spending.reading(source.columns))
         for url in (output, records.url):
+            files.refuse_hub(url)
             if (there := files.info(url)) is not None and there["type"] != "directory":
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))

@@ -57,6 +57,7 @@ class ColumnsOf(Record):
     """The columns of a release."""
 
     keep: list[str]
+    text: str = "text"
 
 
 class Configuration(Record):
@@ -95,6 +96,7 @@ class Manifest(AnyVersion):
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
     spends: SpendsField
+    warning: Line | None = None
 
 
 def read_manifest(output: str) -> dict[str, Any]:

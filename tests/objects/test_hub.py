@@ -1,0 +1,198 @@
+"""The Hugging Face Hub (``hf://``): read from, never written to file by file, and nothing private ever reaches it.
+
+The real client against a server on loopback (``hub.py``), in processes of their own, since the client reads its
+settings once.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from tests.engines.corpora import (
+    CANARIES,
+    COLUMN_CANARY,
+    HANG_SECONDS,
+    ROOT,
+    TEST_KEY,
+    UNKNOWN,
+    Ground,
+    encode,
+    environment,
+    make_release,
+    make_space,
+    release_files,
+    rows,
+    run,
+)
+from tests.objects.hub import Hub, commit_id, serve
+
+pytest.importorskip("huggingface_hub")
+NAME = "jane/reviews"
+WHERE = f"hf://datasets/{NAME}/data"
+NAMED = ("--corpus", "reviews", "--keep", "id")
+TOKEN = "hf_canarytoken"
+PRIVATE = [*CANARIES.values(), UNKNOWN, COLUMN_CANARY]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    folder = tmp_path_factory.mktemp("hub")
+    key = folder / "release.key"
+    key.touch(mode=0o600)
+    key.write_bytes(TEST_KEY)
+    corpus = folder / "reviews"
+    (corpus / "data").mkdir(parents=True)
+    for number in range(5):
+        (corpus / "data" / f"part-{number}.jsonl").write_bytes(encode(rows(60 * number, number, words=20)))
+    ground = Ground(folder, make_space(folder / "space"), key, corpus)
+    done = run(*ground.arguments(corpus / "data", folder / "expected", *NAMED), home=folder)
+    assert done.returncode == 0, done.stderr
+    return ground
+
+
+@pytest.fixture
+def hub(own: Ground, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A Hub with the corpus, to which clients that start from now on go."""
+    files = {f"data/{path.name}": path.read_bytes() for path in (own.corpus / "data").iterdir()}
+    with serve(NAME, files | {"README.md": b"# reviews", ".gitattributes": b""}) as made:
+        monkeypatch.setenv("HF_ENDPOINT", made.url)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        yield made
+
+
+def python(code: str, home: Path) -> str:
+    """Run a program; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(home), cwd=ROOT, capture_output=True, text=True,
+        timeout=HANG_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("where", [WHERE, f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{commit_id(0)}/data"])
+def test_a_release_of_what_lies_there_is_that_of_a_disk(own: Ground, hub: Hub, tmp_path: Path, where: str) -> None:
+    workers = 2 if where == WHERE else 1
+    done = run(*own.arguments(where, tmp_path / "b", *NAMED, "--workers", workers), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert release_files(tmp_path / "b") == release_files(own.folder / "expected")
+    assert hub.commits == 0
+    assert {method for method, _, _ in hub.sent} <= {"GET", "HEAD", "POST"}
+    received = hub.received().decode(errors="replace")
+    assert TOKEN in received  # the client's own: what was received can be seen here
+    assert not [word for word in PRIVATE if word in received]
+    records = "".join(path.read_text(errors="replace") for path in (tmp_path / "b.records").rglob("*.json"))
+    assert TOKEN not in records
+
+
+def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None:
+    """Neither a release, nor its records, nor a ledger, nor an artefact; and the ledger spends nothing."""
+    ledger = ("--ledger", tmp_path / "ledger", "--unit", "content")
+    calls = [
+        own.arguments(own.corpus / "data", f"hf://datasets/{NAME}/out", *ledger, "--records", tmp_path / "records"),
+        own.arguments(own.corpus / "data", tmp_path / "out", *ledger, "--records", f"hf://datasets/{NAME}/records"),
+        own.arguments(own.corpus / "data", tmp_path / "out", "--ledger", f"hf://datasets/{NAME}/ledger"),
+        ["count", str(own.corpus / "data"), "--output", f"hf://datasets/{NAME}/counts"],
+    ]
+    for call in calls:
+        done = run(*call, home=tmp_path)
+        assert done.returncode == 2, (call, done.stderr)
+        assert "hf upload" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert hub.commits == 0
+    assert not [method for method, _, _ in hub.sent if method not in ("GET", "HEAD")]
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_a_release_written_there_would_be_commits_for_every_file(hub: Hub, tmp_path: Path) -> None:
+    """Why it is refused: whole files are written under another name, and moved."""
+    python(
+        "from corpusveil.storage import files, remote\n"
+        "files.refuse_hub = lambda *urls: None\n"
+        f"for name in 'ab': files.write_bytes('hf://datasets/{NAME}/out/' + name, b'x')",
+        tmp_path,
+    )
+    assert hub.commits == 2 * 3
+    assert {"out/a", "out/b"} <= hub.files.keys()
+
+
+def test_a_release_is_uploaded_in_one_commit_with_its_card(own: Ground, hub: Hub, tmp_path: Path) -> None:
+    """The control uploads the records, and is seen."""
+    release, records = own.folder / "expected", own.folder / "expected.records"
+    upload = """
+import json
+from pathlib import Path
+
+import corpusveil as cv
+from huggingface_hub import CommitOperationAdd, HfApi
+
+release = Path(RELEASE)
+files = {str(path.relative_to(release)): path for path in release.rglob("*") if path.is_file()}
+files["README.md"] = cv.dataset_card(release).encode()
+files["croissant.json"] = json.dumps(cv.croissant(release)).encode()
+HfApi().create_commit(NAME, [CommitOperationAdd(*file) for file in files.items()],
+                      commit_message="Release", repo_type="dataset")
+"""
+    hub.files.clear()
+    python(f"RELEASE, NAME = {str(release)!r}, {NAME!r}\n{upload}", tmp_path)
+    assert hub.commits == 1
+    assert hub.large  # some files are large here, and some are not
+    for name in release_files(release):
+        assert hub.files[name] == (release / name).read_bytes()
+    assert hub.files["README.md"].decode() == cv.dataset_card(release)
+    assert json.loads(hub.files["croissant.json"])["@type"] == "sc:Dataset"
+    totals = json.loads((records / "totals.json").read_text())
+    secret = [*PRIVATE, str(totals["input_bytes"]), *_digests(records)]
+    assert not [word for word in secret if word.encode() in hub.received()]
+    loaded = python(
+        "from datasets import load_dataset\n"
+        f"data = load_dataset({NAME!r}, split='train')\nprint(len(data), *sorted(data.column_names))",
+        tmp_path,
+    )
+    assert loaded.split() == [str(sum(60 * number for number in range(5))), "id", "text"]
+    python(
+        f"from huggingface_hub import HfApi\nHfApi().upload_folder(repo_id={NAME!r}, repo_type='dataset', "
+        f"folder_path={str(records)!r})",
+        tmp_path,
+    )
+    assert [word for word in secret if word.encode() in hub.received()]
+
+
+def _digests(records: Path) -> list[str]:
+    return [json.loads(path.read_text())["input"]["digest"] for path in (records / "shards").glob("*.json")]
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "no-permission"), (403, "no-permission"), (404, "missing-file")])
+def test_a_refusal_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path, status: int, code: str) -> None:
+    hub.status = status
+    done = run(*own.arguments(WHERE, tmp_path / "out"), home=tmp_path)
+    assert done.returncode == 2, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("corpusveil: ")]
+    assert WHERE in line
+    assert line.endswith(f"[{code}]")
+    assert TOKEN not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_repository_or_revision_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path) -> None:
+    for where in ("hf://datasets/jane/nothing/data", f"hf://datasets/{NAME}@nothing/data", f"hf://datasets/{NAME}/no"):
+        done = run(*own.arguments(where, tmp_path / "out"), home=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert where in done.stderr
+
+
+def test_a_space_at_the_hub(own: Ground, hub: Hub, tmp_path: Path) -> None:
+    for path in own.space_folder.iterdir():
+        hub.files[f"space/{path.name}"] = path.read_bytes()
+    code = f"import corpusveil as cv; print(cv.load_space('hf://datasets/{NAME}/space').digest)"
+    assert python(code, tmp_path).strip() == make_release(own.space).mechanism.space.digest
