@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from corpusveil.errors import BadRecordError, InUseError, UserError
-from corpusveil.spaces.vector_formats import BROKEN_ARRAY
 from corpusveil.storage import files
+from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.records import Record, Records
 
 STATE = "state.json"

@@ -24,8 +24,8 @@ import numpy as np
 from corpusveil.arrays import Float64, UInt64
 from corpusveil.errors import SecretError, StoreError
 from corpusveil.ownership import refuse_others
-from corpusveil.spaces.vector_formats import BROKEN_ARRAY
 from corpusveil.storage.artifacts import ARTIFACT
+from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.files import PRIVATE_MODE
 from corpusveil.storage.home import cache_folder, cache_path, cache_secret
 from corpusveil.storage.records import Record

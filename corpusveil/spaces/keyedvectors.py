@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadFileError, FormatError
-from corpusveil.spaces.vector_formats import BROKEN_ARRAY, VectorTable
+from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.storage import files
+from corpusveil.storage.failures import BROKEN_ARRAY
 
 _MODULES = {"numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric", "numpy.core.numeric"}
 _SHOWN = re.compile(r"(gensim|numpy)\.[A-Za-z0-9_.]{1,80}")

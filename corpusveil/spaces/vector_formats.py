@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -28,13 +27,9 @@ from corpusveil.errors import ArtefactError, BadFileError, BadRowError, ColumnEr
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
+from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_whole, sound
 
-BROKEN_ARRAY = (
-    ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
-    ArithmeticError, RuntimeError, AttributeError,
-)  # fmt: skip
-"""NumPy's exceptions for a damaged ``.npy``."""
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 WORDS, VECTORS = ("token", "word"), ("vector", "vectors", "embedding")
 """Names of columns of a Parquet file."""

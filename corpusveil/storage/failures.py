@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import tokenize
 from collections.abc import Iterator
 from typing import Literal
 
@@ -22,6 +23,11 @@ from corpusveil.errors import (
 
 Doing = Literal["read", "written", "listed", "removed"]
 
+BROKEN_ARRAY = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, tokenize.TokenError, TypeError, LookupError,
+    ArithmeticError, RuntimeError, AttributeError,
+)  # fmt: skip
+"""NumPy's exceptions for a damaged ``.npy``."""
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure",
           "hf": "hub"}  # fmt: skip
 """The extra of this package that brings the client of a kind of address."""
