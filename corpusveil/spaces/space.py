@@ -33,10 +33,10 @@ from corpusveil.errors import (
     replaced,
 )
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
-from corpusveil.spaces.vector_formats import BROKEN_ARRAY
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.failures import BROKEN_ARRAY
 
 KIND = "space"
 VERSION = 1
