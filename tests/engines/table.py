@@ -20,8 +20,12 @@ ENGINES = {
 }
 """Each row of the table, by the name that its tests use."""
 PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence", "stream")
-NOT_RUN: dict[str, str] = {}
-"""A sentence for each engine that could not be made to run."""
+NOTES = {
+    "prism": "its workers are threads of the command; those that were killed were processes of Beam's worker pool.",
+    "flink": "the mirror of Maven that this was run on has the job server of no newer Beam, and none for Flink 2, as a whole; `scripts/engines.sh` tries the version of `apache-beam` first. Every job is a Flink job of its own, so a run takes minutes on two cores.",
+    "flink-cluster": "the killed process is the task manager; Flink starts the job again on the other, while the worker of the lost one still writes the same bytes.",
+}
+"""What a row does not say: a sentence for an engine, also for one that could not be made to run."""
 HEAD = """# Engines: what was run on which
 
 `make engines` installs each engine on this machine, without root, and checks these promises on it. Every engine gets
@@ -58,7 +62,7 @@ def page(cells: list[Cell]) -> str:
         version = next((cell.version for cell in row if cell is not None), "")
         outcomes = ["" if cell is None else cell.outcome for cell in row]
         lines.append(f"| {title} | {version} | {' | '.join(outcomes)} |")
-    notes = [f"* **{ENGINES[engine]}**: {sentence}" for engine, sentence in NOT_RUN.items()]
+    notes = [f"* **{ENGINES[engine]}**: {sentence}" for engine, sentence in NOTES.items()]
     return HEAD + "\n".join([*lines, "", "An empty cell was not run.", *([""] if notes else []), *notes]) + "\n"
 
 
