@@ -10,7 +10,7 @@ say() { printf 'engines: %s\n' "$*" >&2; }
 
 # Prism, Beam's local runner: its own command, of the version of the package.
 prism() {
-    [ "$(cat .tools/prism.version 2>/dev/null)" = "$BEAM" ] && [ -x .tools/prism ] && return
+    [ "$(cat .tools/prism.version 2>/dev/null)" = "$BEAM" ] && return
     command -v go >/dev/null || { say "Prism is left out: it needs Go, to build Beam's own command; install Go (go.dev/dl)."; return; }
     say "building Prism $BEAM, a few minutes"
     GOBIN=$PWD/.tools go install "github.com/apache/beam/sdks/v2/go/cmd/prism@v$BEAM" || { say "Prism is left out: go install failed; what it said stands above."; return; }
@@ -37,6 +37,33 @@ yarn() {
     printf '%s\n' "$hadoop" >.tools/yarn/version
 }
 
+# Flink with Beam's job server, as the jars of its Maven artefact: of the package's version, or the newest whose parts
+# every mirror has.
+flink() {
+    [ -e .tools/flink/complete ] && return
+    command -v mvn >/dev/null || { say "Flink is left out: it needs Maven, which fetches its jars; install Maven and Java 17."; return; }
+    for beam in $BEAM 2.62.0; do
+        say "fetching Flink 1.19 and its job server of Beam $beam"
+        rm -rf .tools/flink
+        mkdir -p .tools/flink
+        cat >.tools/flink/pom.xml <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>corpusveil</groupId><artifactId>flink</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.beam</groupId><artifactId>beam-runners-flink-1.19</artifactId><version>$beam</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-jdk14</artifactId><version>1.7.30</version></dependency>
+  </dependencies>
+</project>
+POM
+        if mvn --quiet --batch-mode --file .tools/flink/pom.xml dependency:copy-dependencies -DincludeScope=runtime \
+            -DoutputDirectory="$PWD/.tools/flink" >.tools/flink/log; then
+            touch .tools/flink/complete
+            return
+        fi
+    done
+    say "Flink is left out: Maven could not fetch it; what it said is in .tools/flink/log."
+}
+
 # Ray, a package.
 ray() {
     .venv/bin/python -c "import ray" 2>/dev/null && return
@@ -46,4 +73,5 @@ ray() {
 mkdir -p .tools
 prism
 yarn
+flink
 ray

@@ -68,7 +68,8 @@ def _quiet(runner: str) -> Iterator[None]:
         yield
         return
     disabled, shown, errors = logging.root.manager.disable, threading.excepthook, sys.stderr
-    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)  # Prism's end, after this block
+    if runner == PRISM:  # whose end is logged after this block
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
 
     def hook(raised: threading.ExceptHookArgs) -> None:
         if not raised.exc_type.__module__.startswith("grpc"):
@@ -78,9 +79,10 @@ def _quiet(runner: str) -> Iterator[None]:
     threading.excepthook = hook
     try:
         yield
+        threading.excepthook = shown  # not after an error: threads of a runner that is gone end a moment later
     finally:
         logging.disable(disabled)
-        threading.excepthook, sys.stderr = shown, errors
+        sys.stderr = errors
 
 
 class _WithoutThread:

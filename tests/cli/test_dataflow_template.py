@@ -104,8 +104,8 @@ VALID = {
     "acceptNoGuarantee": "true",
 }
 BESIDE = (
-    "risk", "riskOf", "model", "parameter", "profile", "strategy", "averageWords", "allocation", "weights", "format",
-    "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
+    "risk", "riskOf", "model", "functionWords", "parameter", "profile", "strategy", "averageWords", "allocation",
+    "weights", "format", "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
 )  # fmt: skip
 """What excludes something else among the examples, or is of another mechanism."""
 BROKEN = ["", " ", "..", *"$`;|&><\\\"'\n\r\t\0", "$(reboot)", "../x", "{a}"]

@@ -19,12 +19,12 @@ ENGINES = {
     "yarn": "Spark on YARN, two nodes",
 }
 """Each row of the table, by the name that its tests use."""
-PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence")
+PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence", "stream")
 NOT_RUN: dict[str, str] = {}
 """A sentence for each engine that could not be made to run."""
 HEAD = """# Engines: what was run on which
 
-`make engines` installs each engine on this machine, without root, and checks the five promises on it. Every engine gets
+`make engines` installs each engine on this machine, without root, and checks these promises on it. Every engine gets
 the same release: five shards, one of them split into pieces, with a ledger.
 
 | promise | what is checked |
@@ -34,6 +34,7 @@ the same release: five shards, one of them split into pieces, with a ledger.
 | cap | a cap that the corpus exceeds is refused with one sentence and status 2; nothing was drawn, and the ledger is as it was |
 | metrics | the sums that the engine reports are those of one local process |
 | error sentence | a wrong row is one sentence with status 2 that names the shard and quotes nothing; on YARN, in the driver's log |
+| stream | an unbounded collection, written by windows: its texts are those of `cv.privatize` |
 
 """
 

@@ -27,7 +27,7 @@ from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
-from tests.engines.corpora import WORDS, Ground, make_release, release_files, text_of
+from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, release_files, text_of
 from tests.engines.processes import free_port, stop_spark, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -315,6 +315,7 @@ class TestAStream:
         out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
         return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
 
+    @pytest.mark.slow
     def test_stopped_in_the_middle_and_started_again_is_the_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
     ) -> None:
@@ -339,7 +340,11 @@ class TestAStream:
             assert 0 < len(before) < len(after)
             assert after == self.expected(release, tmp_path)
         assert len(after) == 18
+        state = b"".join(path.read_bytes() for path in tmp_path.glob("*.check/**/*") if path.is_file())
+        assert state
+        assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))
 
+    @pytest.mark.slow
     def test_a_replayed_batch_draws_the_same_and_spends_nothing(
         self, classic: Any, release: cv.Release, tmp_path: Path
     ) -> None:

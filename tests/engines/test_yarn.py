@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.sax.saxutils import escape
@@ -158,12 +159,8 @@ class YarnBench(Bench):
 @pytest.fixture(scope="class")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     folder, jars = tmp_path_factory.mktemp("yarn"), installed("yarn/version").with_name("jars")
-    if "DEV" in os.environ:
-        packed = Path(os.environ["DEV"])
-    else:
-        package_spark(str(folder / "packed"))
-        packed = folder / "packed"
-    made = Yarn(folder, packed, jars)
+    package_spark(str(folder / "packed"))
+    made = Yarn(folder, folder / "packed", jars)
     try:
         made.start()
         yield made
@@ -178,7 +175,7 @@ class TestYarn(EngineContract):
     @pytest.fixture(scope="class")
     @classmethod
     def version(cls) -> str:
-        return installed("yarn/version").read_text().strip()
+        return f"{version_of('pyspark')}, Hadoop {installed('yarn/version').read_text().strip()}"
 
     @pytest.fixture(scope="class")
     @classmethod

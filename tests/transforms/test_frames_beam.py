@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,7 @@ from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.kernel.kernel import Kernel
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
+from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 
 WORDS = words_of(40)
 RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
@@ -373,3 +376,31 @@ class TestExceptionHandling:
                     lambda row: (row[0] if isinstance(row, tuple) else row)["key"]
                 )
                 assert_that(read, equal_to(keys), f"check {name}")
+
+
+DEFAULT_RUNNER = """
+import logging, sys
+import apache_beam as beam
+from tests.transforms.test_frames_beam import RELEASE, TEXTS, PrivatizeDocuments, cv
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    with beam.Pipeline() as pipeline:
+        given = pipeline | beam.Create([{"id": str(n), "text": text} for n, text in enumerate(TEXTS)])
+        _ = given | PrivatizeDocuments(RELEASE, id="id") | beam.Map(lambda row: print(row["id"], row["text"]))
+"""
+
+
+def test_without_network_and_without_a_runner_the_texts_are_the_same(tmp_path: Path) -> None:
+    """Beam tries Prism, which it can't download, and falls back to its own runner in Python."""
+    away = {"https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1"}
+    done = subprocess.run(
+        [sys.executable, "-c", DEFAULT_RUNNER], env=environment(tmp_path, **away), cwd=ROOT, capture_output=True,
+        text=True, timeout=HANG_SECONDS, check=True,
+    )  # fmt: skip
+    assert "Running pipeline with PrismRunner" in done.stderr
+    assert "Unable to fetch remote prism binary" in done.stderr
+    assert "Falling back" in done.stderr
+    ids = [str(number) for number in range(COUNT)]
+    expected = cv.privatize(TEXTS, RELEASE, ids=ids)
+    assert dict(line.split(" ", 1) for line in done.stdout.splitlines()) == dict(zip(ids, expected, strict=True))

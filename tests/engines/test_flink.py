@@ -1,0 +1,165 @@
+"""Flink, with Beam's job server: an embedded cluster, and one of two task managers, of which one is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.contracts.engine import EngineContract, equal_stream, installed
+from tests.engines.corpora import Ground, make_release
+from tests.engines.processes import answers, end_session, free_port, start, wait_until, worker_pool
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+OPEN = ("lang", "lang.reflect", "net", "nio", "text", "time", "util", "util.concurrent", "util.concurrent.atomic")
+"""Packages of Java 17 that Flink 1.19 looks into."""
+CONFIGURATION = """
+jobmanager.rpc.address: 127.0.0.1
+jobmanager.rpc.port: {rpc}
+rest.address: 127.0.0.1
+rest.port: {rest}
+taskmanager.host: 127.0.0.1
+taskmanager.numberOfTaskSlots: 2
+taskmanager.cpu.cores: 1.0
+taskmanager.memory.task.heap.size: 256m
+taskmanager.memory.task.off-heap.size: 0b
+taskmanager.memory.framework.heap.size: 128m
+taskmanager.memory.framework.off-heap.size: 128m
+taskmanager.memory.network.min: 64m
+taskmanager.memory.network.max: 64m
+taskmanager.memory.managed.size: 64m
+taskmanager.memory.jvm-metaspace.size: 256m
+taskmanager.memory.jvm-overhead.min: 64m
+taskmanager.memory.jvm-overhead.max: 64m
+classloader.resolve-order: parent-first
+restart-strategy.type: fixed-delay
+restart-strategy.fixed-delay.attempts: 3
+restart-strategy.fixed-delay.delay: 1 s
+heartbeat.interval: 1000
+heartbeat.timeout: 5000
+io.tmp.dirs: {folder}
+"""
+
+
+def java(folder: Path, name: str, main: str, *arguments: object) -> subprocess.Popen[bytes]:
+    """Start a main class of Flink's or of the job server's."""
+    jars = installed("flink/complete").parent
+    opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPEN]
+    opened.append("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED")
+    program = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
+    command = [program, *opened, "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
+    return start([*command, *map(str, arguments)], folder, folder / f"{name}.log")
+
+
+def job_server(folder: Path, port: int, master: str) -> subprocess.Popen[bytes]:
+    return java(
+        folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={master}",
+        "--job-host=127.0.0.1", f"--job-port={port}", f"--artifacts-dir={folder / 'artifacts'}",
+        "--artifact-port=0", "--expansion-port=0",
+    )  # fmt: skip
+
+
+def through(port: int) -> tuple[object, ...]:
+    return ("--engine", "beam", "--runner", "PortableRunner", "--", f"--job_endpoint=127.0.0.1:{port}")
+
+
+class FlinkContract(EngineContract):
+    """The contract on a Flink, whose workers are threads of the command, or processes of a pool."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def version(cls) -> str:
+        jars = installed("flink/complete").parent
+        flink, beam = (
+            next(jars.glob(f"{name}-*.jar")).stem.rpartition("-")[2]
+            for name in ("flink-runtime", "beam-runners-flink-1.19")
+        )
+        return f"{flink}, Beam's job server {beam}"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+        """The port of a job server."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def options(cls, server: int) -> tuple[object, ...]:
+        return (*through(server), "--environment_type=LOOPBACK")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def with_workers(
+        cls, plan: Path, server: int, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[tuple[object, ...]]:
+        with worker_pool(tmp_path_factory.mktemp("pool")) as where:
+            yield (*through(server), *where)
+
+    def test_a_stream(self, ground: Ground, server: int, tmp_path: Path, keeps: Any) -> None:
+        place = (f"--job_endpoint=127.0.0.1:{server}", "--environment_type=LOOPBACK")
+        equal_stream(make_release(ground.space), tmp_path, "PortableRunner", *place)
+        keeps("stream", "equal")
+
+
+class TestEmbedded(FlinkContract):
+    engine = "flink"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+        folder, port = tmp_path_factory.mktemp("flink"), free_port()
+        process = job_server(folder, port, "[local]")
+        try:
+            wait_until(lambda: answers(port) or process.poll() is not None, every=0.1)
+            yield port
+        finally:
+            end_session(process)
+
+
+def task_managers(rest: int) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{rest}/overview") as page:
+            return int(json.load(page)["taskmanagers"])
+    except urllib.error.HTTPError:  # it is starting
+        return 0
+
+
+class TestTwoTaskManagers(FlinkContract):
+    engine = "flink-cluster"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+        folder, rest, port = tmp_path_factory.mktemp("flink"), free_port(), free_port()
+        (folder / "config.yaml").write_text(CONFIGURATION.format(rpc=free_port(), rest=rest, folder=folder))
+        entry, runner = "entrypoint.StandaloneSessionClusterEntrypoint", "taskexecutor.TaskManagerRunner"
+        processes = [java(folder, "master", f"org.apache.flink.runtime.{entry}", "--configDir", folder)]
+        try:
+            wait_until(lambda: answers(rest), every=0.1)
+            for name in ("one", "two"):
+                processes.append(java(folder, name, f"org.apache.flink.runtime.{runner}", "--configDir", folder))  # noqa: PERF401 - ended below, also when a later one does not start
+            processes.append(job_server(folder, port, f"127.0.0.1:{rest}"))
+            wait_until(lambda: task_managers(rest) == 2 and answers(port), every=0.2)
+            yield port
+        finally:
+            for process in reversed(processes):
+                end_session(process)
+
+    def harm(self, worker: int) -> None:
+        """Kill the task manager that the worker works for; the worker itself goes on without it."""
+        addresses = {
+            link.raddr for link in psutil.Process(worker).net_connections("tcp") if link.status == "ESTABLISHED"
+        }
+        listening = {link.laddr.port: link.pid for link in psutil.net_connections("tcp") if link.status == "LISTEN"}
+        above = {listening[address.port] for address in addresses if address.port in listening}
+        (manager,) = [pid for pid in above if pid and "TaskManagerRunner" in " ".join(psutil.Process(pid).cmdline())]
+        os.kill(manager, signal.SIGKILL)
