@@ -16,6 +16,7 @@ from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.pipelines.settings.sections import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
+from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import JSON, Columns
 
 
@@ -72,6 +73,7 @@ def match(
     ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
+    refuse_nested(text, "an evaluation matches")
     if text in named:
         raise ColumnError(
             f"{text}: this is the column with the text; name another column as label, attribute or second text."

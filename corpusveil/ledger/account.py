@@ -156,8 +156,8 @@ class AccountPass(Pass):
                     batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    values = dict(zip(self.columns.keep, batch.kept, strict=True))
-                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.numbers, task.url))
+                    values = dict(zip(self.columns.keep, map(batch.of_texts, batch.kept), strict=True))
+                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.rows, task.url))
 
     def decides(self) -> Mapping[str, Any]:
         drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}

@@ -74,7 +74,7 @@ class PrivatizeFromFile(beam.PTransform):
     def expand(self, documents: Any) -> Any:
         """Privatize, and leave out fields that are not kept."""
         fields = dict(named_fields_from_element_type(documents.element_type))
-        kept = list(fields) if self._columns.others == "keep" else [self._columns.text, *self._columns.keep]
+        kept = list(fields) if self._columns.others == "keep" else [self._columns.column, *self._columns.keep]
         for name in {*kept, *self._columns.named} - {*fields}:
             raise no_column(name, list(fields))
         outputs = documents | self._documents

@@ -20,12 +20,13 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.watch import Later, Watch, tell_markup, tell_unknown
+from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import Outcome, Run
@@ -174,7 +175,7 @@ def run(
     release = prepared.release
     refuse_other(settings, release)
     if check is None or check(release):
-        announce(release, later, explain=explain)
+        announce(release, later, prepared.columns.path, explain=explain)
         if prepared.spending is not None and not files.exists(files.join(output.path, MANIFEST)):
             for line in prepared.spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -191,7 +192,7 @@ def run(
         watch.warn("starting Spark")
     outcome = prepared.run(
         settings, debug=debug, watch=watch.shards, begun=later.begin,
-        look=lambda texts: tell_markup(texts, release.policy.markup, later),
+        look=lambda batch: tell_first(batch, prepared.columns.path, release.policy.markup, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome
@@ -246,17 +247,18 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
 
 def _tell_columns(outcome: Outcome, settings: Settings, watch: Watch) -> None:
     """Say which columns are copied, outside every guarantee, and which are not."""
-    keep = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
-    if keep.others == "keep" or keep.keep:
-        watch.say(f"copied in the clear: {'every other column' if keep.others == 'keep' else listed(keep.keep)}")
+    columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
+    if columns.keeps:
+        names = "every other column" if columns.others == "keep" else listed(columns.whole)
+        watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
 
 
-def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
+def announce(release: Release, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
     """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
 
-    Without a guarantee, always print why there is none.
+    Without a guarantee, always print why there is none. ``path`` is that of texts within a column.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
@@ -276,6 +278,9 @@ def announce(release: Release, watch: Watch, *, explain: bool = False) -> None:
             watch.say(line)
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
+    if path is not None:
+        watch.say(path.is_alone())
+        guarantee = dataclasses.replace(guarantee, disclosed=(*guarantee.disclosed, path.disclosed()))
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
         watch.say("Every condition is in the manifest, as guarantee_in_words.")

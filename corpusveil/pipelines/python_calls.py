@@ -51,10 +51,11 @@ def privatize_corpus(
     ``cv.Beam()``. A repeated call resumes after any interruption, and leaves a finished release as it is. Private
     figures go to ``records`` (default: ``<output>.records``).
 
-    ``text`` is the column that becomes private, and ``id`` a column that identifies documents. Without ``id``, three
-    things identify a document: the name ``corpus`` (default: its folder), the file's path below ``root`` (default: the
-    lowest common folder), and the row. Other columns are written only if ``keep`` names them, in the clear; ``"all"``
-    keeps every other column (a column of that name alone is ``'"all"'``).
+    ``text`` is the column that becomes private, or a path to texts within one (``messages[].content``), and ``id`` a
+    column that identifies documents. Without ``id``, three things identify a document: the name ``corpus`` (default:
+    its folder), the file's path below ``root`` (default: the lowest common folder), and the row. Other columns are
+    written only if ``keep`` names them, in the clear; ``"all"`` keeps every other column (a column of that name alone
+    is ``'"all"'``).
 
     A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column

@@ -7,8 +7,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import Markup
+from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Batch
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.values import beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +77,13 @@ def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
 
 MANY_TAGS = 0.1
 """From this share of texts with a tag of HTML on, tags are no accident of a few texts."""
+
+
+def tell_first(batch: Batch, path: Path | None, markup: Markup, watch: Watch) -> None:
+    """Tell what the first rows show: tags, and what is released beside texts that lie within a column."""
+    tell_markup(batch.texts, markup, watch)
+    if path is not None and (names := beside(batch, path)):
+        watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 
 
 def tell_markup(texts: pa.Array, markup: Markup, watch: Watch) -> None:

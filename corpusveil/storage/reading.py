@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, ConflictError, CorpusveilError, UserError
@@ -13,9 +13,6 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
@@ -48,7 +45,7 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     target = formats.find(suffix) if suffix else source
     if columns.others == "keep" and not source.rows_differ:
         names = next(filter(None, (names_of(shard, columns.separator) for shard in shards)), [])  # no header if empty
-        keep = tuple(dict.fromkeys(name for name in names if name != columns.text))
+        keep = tuple(dict.fromkeys(name for name in names if name != columns.column))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
     elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(
@@ -63,9 +60,9 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
 
 
 def refuse_first(
-    tasks: Sequence[ShardTask], columns: Columns, aside: Aside, look: Callable[[pa.Array], Any] | None = None
+    tasks: Sequence[ShardTask], columns: Columns, aside: Aside, look: Callable[[Batch], Any] | None = None
 ) -> None:
-    """Raise BadShardsError if the first rows of the first shard cannot be used; otherwise ``look`` at their texts.
+    """Raise BadShardsError if the first rows of the first shard cannot be used; otherwise ``look`` at them.
 
     Then the settings are probably wrong for all shards, so some more are tried, and named together.
     """
@@ -76,7 +73,7 @@ def refuse_first(
                 form = formats.find(formats.form_of(task.url))
                 for batch in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, aside):
                     if look is not None and task.shard == 0:
-                        look(batch.texts)
+                        look(batch)
                         look = None
         except UserError as error:
             bad[task.shard] = str(error)

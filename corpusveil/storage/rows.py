@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
+from corpusveil.storage.nested import Path, Places, column_of, path_of
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -28,9 +29,10 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``formulas`` says how cells are written to CSV, ``separator`` what separates them, in and out, and ``others`` what
-    becomes of further columns (``choices.py``). Only JSON lines keep them unnamed, as one object per row;
-    ``reading.settled`` names those of other forms.
+    ``text`` can be a path to texts within a ``column``, which is written whole. ``formulas`` says how cells are written
+    to CSV, ``separator`` what separates them, in and out, and ``others`` what becomes of further columns
+    (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
+    forms.
     """
 
     text: str = "text"
@@ -50,36 +52,59 @@ class Columns:
         if every and len(keep) > 1:
             raise ColumnError("keep all: this keeps every other column; leave the other names out.")
         names = () if every else tuple("all" if name == '"all"' else name for name in keep)
+        path = path_of(text)
+        if path is not None and path.has_fields:
+            if not every and path.column not in names:
+                raise ColumnError(
+                    f"text {text}: what else {path.column} has would be released in the clear; remove what is private "
+                    f"there, and then keep {path.column}."
+                )
+            names = tuple(name for name in names if name != path.column)
         return cls(text, id, names, formulas, "keep" if every else "drop", separator)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
             raise not_a_choice("separator", self.separator, SEPARATORS)
-        if self.text in self.keep:
-            raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
+        if self.column in self.keep:
+            raise ColumnError(f"{self.column}: the text column cannot be kept in the clear; keep other columns.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
-        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
+        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
         fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
     @property
+    def path(self) -> Path | None:
+        """The path to the texts within ``column``; None if they are its values."""
+        return path_of(self.text)
+
+    @property
+    def column(self) -> str:
+        """The top-level column that is the text, or has texts within it."""
+        return column_of(self.text)
+
+    @property
+    def whole(self) -> list[str]:
+        """The columns that are written whole: one with texts within, and those that are kept."""
+        return [*([] if self.path is None else [self.column]), *self.keep]
+
+    @property
     def keeps(self) -> bool:
         """Whether anything beside the text is kept."""
-        return bool(self.keep) or self.others == "keep"
+        return bool(self.whole) or self.others == "keep"
 
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""
-        kept = set(names) if self.others == "keep" else {self.text, *self.keep}
+        kept = set(names) if self.others == "keep" else {self.column, *self.keep}
         return [name for name in dict.fromkeys(names) if name not in kept]
 
     @property
     def named(self) -> list[str]:
         """The names of all columns that are read, each once."""
-        return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
+        return list(dict.fromkeys([self.column, *([] if self.id is None else [self.id]), *self.keep]))
 
 
 def refuse_others(names: Sequence[str], columns: Columns, file: str) -> None:
@@ -112,7 +137,7 @@ class Batch:
 
     ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
     what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
-    batch.
+    batch. If texts lie within a column, D are at ``places``, and ``whole`` returns that column [N] with other texts.
     """
 
     stop: int
@@ -121,10 +146,22 @@ class Batch:
     ids: list[str | int] | None = None
     kept: list[pa.Array] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
+    places: Places | None = None
+    whole: Callable[[pa.Array], pa.Array] = field(default=lambda texts: texts)
 
     def identities(self, corpus: str, path: str) -> list[Any]:
-        """Return what identifies each row: its id, else the corpus, the path of the file in it, and the row."""
-        return list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
+        """Return what identifies each text: the id, else the corpus, the file's path in it, and the row; its place."""
+        rows = list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
+        return rows if self.places is None else self.places.identities(rows)
+
+    def of_texts(self, column: pa.Array) -> pa.Array:
+        """Return for each text the value of a column [N]."""
+        return column if self.places is None else column.take(pa.array(self.places.rows))
+
+    @property
+    def rows(self) -> list[int]:
+        """The number of each text's row in the input."""
+        return self.numbers if self.places is None else [self.numbers[row] for row in self.places.rows.tolist()]
 
     def leave_out(self, rows: npt.NDArray[np.int64]) -> int:
         """Take the rows of these input numbers, ascending, out of the batch; return how many were in it."""

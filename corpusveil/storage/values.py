@@ -10,7 +10,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from corpusveil.storage.rows import JSON
+from corpusveil.errors import listed
+from corpusveil.storage.nested import Path
+from corpusveil.storage.rows import JSON, Batch
 
 
 def _plain(value: Any) -> Any:
@@ -41,3 +43,18 @@ def as_strings(column: pa.Array) -> pa.Array:
         for text in as_json(column)
     ]
     return pa.array(values, type=pa.large_string())
+
+
+def beside(batch: Batch, path: Path) -> str:
+    """Return the names of fields beside texts, and beside what they lie in, that rows of a batch have."""
+    values = [orjson.loads(value) for value in as_json(batch.whole(pa.nulls(len(batch.texts), pa.large_string())))]
+    names = []
+    for many, step in enumerate(path.steps):
+        there = [value for value in values if value is not None]
+        if step is None:
+            values = [item for value in there for item in value]
+        else:
+            others = dict.fromkeys(name for value in there for name in value if name != step)
+            names += [f"{listed(others)} in {path.name(many)}"] if others else []
+            values = [value[step] for value in there]
+    return "; ".join(names)

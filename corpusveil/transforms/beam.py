@@ -26,7 +26,8 @@ from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import canonical, units_of
 from corpusveil.sampling.draws import encode_id
-from corpusveil.transforms.frames import large_strings
+from corpusveil.storage.nested import column_of, path_of, refuse_nested
+from corpusveil.transforms.frames import collected, large_strings, refilled
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
 
@@ -40,6 +41,7 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its other fields, type, window, timestamp and pane stay.
 
+    ``text`` can be a path into lists and objects, as in ``cv.privatize``; a budget in state (``cap``) takes none.
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
     text get the same output, in any bundle, window or run under the same release.
@@ -84,6 +86,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._cap = cap
         self._handling: dict[str, Any] | None = None
         if cap is not None:
+            refuse_nested(text, "a budget in state is about")
             units = units_of(unit)
             if ledger is not None or len(units) != 1:
                 raise ConflictError(
@@ -111,7 +114,8 @@ class PrivatizeDocuments(beam.PTransform):
         units = self._account.units if self._spending is None else self._spending.units
         if isinstance(kind, RowTypeConstraint):
             there = [name for name, _ in kind._fields]
-            for name in (*self._fields, *(unit.column for unit in units if unit.column is not None)):
+            text, identity = self._fields
+            for name in (column_of(text), identity, *(unit.column for unit in units if unit.column is not None)):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._cap is None and self._spending is not None and not documents.is_bounded:
@@ -165,41 +169,53 @@ class _Privatize(beam.DoFn):
         self._kernel = kernel
         self._text = text
         self._id = identity
+        self._column, self._path = column_of(text), path_of(text)
 
     def start_bundle(self) -> None:
         self._documents: list[Any] = []
-        self._texts: list[str | None] = []
+        self._values: list[Any] = []
         self._identities: list[Any] = []
         self._where: list[tuple[Any, Any, Any]] = []
         self._characters = 0
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
-        text, identity = _read(element, self._text, self._id)
+        value, identity, characters = _read(element, self._text, self._id)
         full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
         if (
             full and len(windowed.windows) > 1
         ):  # Beam would multiply elements that are yielded here by this element's windows
-            (changed,) = self._privatized([element], [text], [identity])
+            (changed,) = self._privatized([element], [value], [identity])
             yield changed
             return
         if full:
             yield from self.finish_bundle()
             self.start_bundle()
         self._documents.append(element)
-        self._texts.append(text)
+        self._values.append(value)
         self._identities.append(identity)
         self._where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
-        self._characters += len(text or "")
+        self._characters += characters
 
     def finish_bundle(self) -> Iterator[Any]:
-        changed = self._privatized(self._documents, self._texts, self._identities)
+        changed = self._privatized(self._documents, self._values, self._identities)
         for document, where in zip(changed, self._where, strict=True):
             yield WindowedValue(document, *where)
 
-    def _privatized(self, documents: Sequence[Any], texts: Sequence[str | None], identities: list[Any]) -> list[Any]:
-        column: pa.Array = large_strings(texts, self._text)
-        out, _ = self._kernel.privatize(column, checked_identities(identities, self._id), self._text)
-        return [_with(document, self._text, text) for document, text in zip(documents, out.to_pylist(), strict=True)]
+    def _flat(self, values: Sequence[Any], identities: list[Any]) -> tuple[Sequence[str | None], list[Any], list[int]]:
+        """Return the texts of documents, with their ids and the numbers of their documents."""
+        identities = checked_identities(identities, self._id)
+        if self._path is None:
+            return values, identities, list(range(len(values)))
+        texts, places = collected(values, self._path, **_OBJECTS)
+        return texts, places.identities(identities), places.rows.tolist()
+
+    def _privatized(self, documents: Sequence[Any], values: Sequence[Any], identities: list[Any]) -> list[Any]:
+        texts, identities, _ = self._flat(values, identities)
+        out, _ = self._kernel.privatize(large_strings(texts, self._text), identities, self._text)
+        private = out.to_pylist()
+        if self._path is not None:
+            private = refilled(values, self._path, iter(private), **_OBJECTS)
+        return [_with(document, self._column, value) for document, value in zip(documents, private, strict=True)]
 
 
 class _PrivatizeAdmitted(_Privatize):
@@ -223,16 +239,16 @@ class _Accounts(_Privatize):
             yield WindowedValue((b"", packed([self._rows()])), MIN_TIMESTAMP, (GlobalWindow(),))
 
     def _rows(self, **filled: str) -> pa.Table:
-        texts = large_strings([filled.get("missing") if text is None else text for text in self._texts], self._text)
+        flat, identities, rows = self._flat(self._values, self._identities)
+        texts = large_strings([filled.get("missing") if text is None else text for text in flat], self._text)
         values = {
             unit.column: pa.array(
-                [canonical(_field(document, unit.column)) for document in self._documents], pa.large_string()
+                [canonical(_field(self._documents[row], unit.column)) for row in rows], pa.large_string()
             )
             for unit in self._account.units
             if unit.column is not None
         }
-        identities = checked_identities(self._identities, self._id)
-        return self._account.rows(texts, identities, values, range(len(texts)), "a bundle")
+        return self._account.rows(texts, identities, values, rows, "a bundle")
 
 
 class _Keyed(_Accounts):
@@ -291,12 +307,18 @@ class _Reserve(beam.DoFn):
         yield True
 
 
-def _read(document: Any, text_field: str, id_field: str) -> tuple[str | None, Any]:
-    """Return a document's text and id. Raises UserError when there are none."""
-    text, identity = (_field(document, name) for name in (text_field, id_field))
-    if text is not None and not isinstance(text, str):
+def _read(document: Any, text_field: str, id_field: str) -> tuple[Any, Any, int]:
+    """Return a document's text, or the value with its texts, its id, and the characters of text.
+
+    Raises UserError when there are none.
+    """
+    value, identity = (_field(document, name) for name in (column_of(text_field), id_field))
+    if (path := path_of(text_field)) is not None:
+        texts, _ = collected([value], path, **_OBJECTS)
+        return value, identity, sum(len(text or "") for text in texts)
+    if value is not None and not isinstance(value, str):
         raise BadRowError(f"{text_field}: the text of a document is not a string; convert it first.")
-    return text, identity
+    return value, identity, len(value or "")
 
 
 def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str], *, nulls: bool) -> Any:
@@ -304,11 +326,12 @@ def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str]
 
     With ``nulls``, a document without a text needs no unit.
     """
-    text, identity = _read(document, text_field, id_field)
-    if text is not None and not text.isascii():
-        large_strings([text], text_field)  # half a surrogate pair
+    value, identity, _ = _read(document, text_field, id_field)
+    path = path_of(text_field)
+    texts = [value] if path is None else collected([value], path, **_OBJECTS)[0]
+    large_strings(texts, text_field)
     encode_id(*checked_identities([identity], id_field))
-    for unit in units if text is not None or not nulls else ():
+    for unit in units if not nulls or any(text is not None for text in texts) else ():
         if canonical(_field(document, unit)) is None:
             raise BadRowError(f"{unit}: a document has no unit by which it could be counted; give every document one.")
     return document
@@ -334,7 +357,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
     )
 
 
-def _with(document: Any, name: str, text: str | None) -> Any:
+def _with(document: Any, name: str, text: Any) -> Any:
     """Return a document of the same type with another text."""
     if isinstance(document, Mapping):
         return {**document, name: text}
@@ -342,3 +365,6 @@ def _with(document: Any, name: str, text: str | None) -> Any:
         return beam.Row(**{**document.as_dict(), name: text})
     replace: Callable[..., Any] | None = getattr(document, "_replace", None)
     return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})
+
+
+_OBJECTS = {"fields": _fields, "with_field": _with}

@@ -5,6 +5,7 @@ This module never imports pandas, Polars or datasets: a caller with one of their
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from corpusveil.errors import (
     column_twice,
     no_column,
 )
+from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.identities import values_of
 
 
@@ -28,12 +31,19 @@ from corpusveil.transforms.identities import values_of
 class Frame:
     """One text column: ``texts``, the values of another ``column``, and ``back`` from private texts, in parts.
 
-    ``column`` is None for texts that have no columns beside them.
+    ``column`` is None for texts that have no columns beside them. Texts within a column lie at ``places`` in so many
+    ``rows``.
     """
 
     texts: pa.Array | pa.ChunkedArray
     back: Callable[[list[pa.Array]], Any]
     column: Callable[[str], list[Any]] | None = None
+    places: Places | None = None
+    rows: int = -1
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.texts) if self.places is None else self.rows
 
 
 def frame_of(data: Any, text: str) -> Frame:
@@ -78,6 +88,26 @@ def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStri
         ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise BadRowError(f"{where}a text is not a string; convert it first.") from None
+
+
+def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
+    """Return the texts within values of Python, and where they lie; ``how`` are further arguments of ``changed``."""
+    texts: list[str | None] = []
+    places: list[tuple[int, ...]] = []
+    for row, value in enumerate(values):
+
+        def take(text: str | None, at: tuple[int, ...], row: int = row) -> str | None:
+            texts.append(text)
+            places.append((row, *at))
+            return text
+
+        changed(value, path, take, **how)
+    return texts, Places.of(places, path.steps.count(None))
+
+
+def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **how: Any) -> list[Any]:
+    """Return values of Python with other texts, in the order in which they were collected."""
+    return [changed(value, path, lambda _, __: next(texts), **how) for value in values]
 
 
 def cannot_hold(name: str, kind: object) -> UserError:
@@ -126,21 +156,50 @@ def _arrow_column(data: Any, text: str) -> Frame:
     return Frame(_text_column(data, text), back)
 
 
+def _nested_column(data: Any, path: Path) -> Frame:
+    """Return the texts within an Arrow column."""
+    require_text(leaf_type(data.type, path), path.text)
+    chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
+    flats = [flat(chunk, path) for chunk in chunks]
+    before = np.cumsum([0, *map(len, chunks)])
+    rows = [places.rows + first for (_, places), first in zip(flats, before[:-1], strict=True)]
+    within = [np.empty((0, path.steps.count(None)), dtype=np.int64), *(places.within for _, places in flats)]
+
+    def back(parts: list[pa.Array]) -> Any:
+        texts, first, made = pa.chunked_array(parts, flats[0][0].type), 0, []
+        for chunk, (there, _) in zip(chunks, flats, strict=True):
+            mine = texts.slice(first, len(there)).combine_chunks()
+            if isinstance(mine, pa.ChunkedArray):  # a list of strings holds 2 GiB
+                raise cannot_hold(path.text, data.type)
+            made.append(filled(chunk, mine, path.steps))
+            first += len(there)
+        return pa.chunked_array(made, data.type) if isinstance(data, pa.ChunkedArray) else made[0]
+
+    texts = pa.chunked_array([texts for texts, _ in flats], leaf_type(data.type, path))
+    places = Places(np.concatenate([np.empty(0, dtype=np.int64), *rows]), np.concatenate(within))
+    return Frame(texts, back, places=places, rows=len(data))
+
+
 def _arrow_table(data: Any, text: str) -> Frame:
-    names = data.schema.names
-    place = _place(names, text)
-    column = _arrow_column(data.column(place), text)
-    return Frame(
-        column.texts,
-        lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
-        lambda name: values_of(data.column(_place(names, name))),
+    names, path = data.schema.names, path_of(text)
+    place = _place(names, column_of(text))
+    column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
+    return dataclasses.replace(
+        column,
+        back=lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
+        column=lambda name: values_of(data.column(_place(names, name))),
     )
 
 
 def _text_column(column: Any, name: str) -> Any:
-    if not is_text(column.type):
-        raise cannot_hold(name, column.type)
+    require_text(column.type, name)
     return column
+
+
+def require_text(kind: pa.DataType, name: str) -> None:
+    """Raise UserError unless a column of this Arrow type is text."""
+    if not is_text(kind):
+        raise cannot_hold(name, kind)
 
 
 def _pandas_series(data: Any, text: str) -> Frame:
@@ -157,10 +216,26 @@ def _pandas_series(data: Any, text: str) -> Frame:
     return Frame(large_strings(data.tolist(), text), back)
 
 
+def _nested_pandas(data: Any, path: Path) -> Frame:
+    """Return the texts within the lists and dictionaries of a Series; those of Arrow are lists of Python here."""
+    values = [None if gone else value for value, gone in zip(data.tolist(), data.isna(), strict=True)]
+    texts, places = collected(values, path)
+
+    def back(parts: list[pa.Array]) -> Any:
+        made = refilled(values, path, iter(_texts(parts)))
+        if data.dtype == "object":  # each library's mark for a missing value stays
+            made = [before if after is None else after for before, after in zip(data.tolist(), made, strict=True)]
+        cells = np.fromiter(made, object, len(made))  # a list of lists would become a table
+        return type(data)(cells, index=data.index, name=data.name, dtype=data.dtype)
+
+    return Frame(large_strings(texts, path.text), back, places=places, rows=len(values))
+
+
 def _pandas_frame(data: Any, text: str) -> Frame:
-    names = list(data.columns)
-    place = _place(names, text)
-    series = _pandas_series(data.iloc[:, place], text)
+    names, path = list(data.columns), path_of(text)
+    place = _place(names, column_of(text))
+    values = data.iloc[:, place]
+    series = _pandas_series(values, text) if path is None else _nested_pandas(values, path)
 
     def back(parts: list[pa.Array]) -> Any:
         made = data.copy()
@@ -173,7 +248,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
             return values_of(pa.array(values, from_pandas=True))
         return [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
 
-    return Frame(series.texts, back, column)
+    return dataclasses.replace(series, back=back, column=column)
 
 
 def _polars_series(data: Any, text: str) -> Frame:
@@ -185,13 +260,19 @@ def _polars_series(data: Any, text: str) -> Frame:
     return Frame(column, lambda parts: type(data)(data.name, pa.chunked_array(parts, column.type)).cast(data.dtype))
 
 
+def _nested_polars(data: Any, path: Path) -> Frame:
+    column = _nested_column(data.to_arrow(), path)
+    return dataclasses.replace(column, back=lambda parts: type(data)(data.name, column.back(parts)).cast(data.dtype))
+
+
 def _polars_frame(data: Any, text: str) -> Frame:
-    _place(data.columns, text)
-    column = _polars_series(data.get_column(text), text)
-    return Frame(
-        column.texts,
-        lambda parts: data.with_columns(column.back(parts)),
-        lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
+    path = path_of(text)
+    values = data.get_column(data.columns[_place(data.columns, column_of(text))])
+    column = _polars_series(values, text) if path is None else _nested_polars(values, path)
+    return dataclasses.replace(
+        column,
+        back=lambda parts: data.with_columns(column.back(parts)),
+        column=lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
     )
 
 
@@ -201,7 +282,7 @@ def _dataset(data: Any, text: str) -> Frame:
     def back(parts: list[pa.Array]) -> Any:
         return type(data)(column.back(parts), info=data.info, split=data.split).with_format(**data.format)
 
-    return Frame(column.texts, back, column.column)
+    return dataclasses.replace(column, back=back)
 
 
 def _interface(data: Any, text: str) -> Frame:

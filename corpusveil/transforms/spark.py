@@ -23,6 +23,9 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.storage.nested import Path, column_of, path_of
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.transforms.frames import cannot_hold, require_text
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -50,6 +53,8 @@ def privatize_frame(
     corpus: str | None = None,
 ) -> Any:
     """Privatize the string column ``text`` of a DataFrame; schema, nullability and the other columns stay.
+
+    ``text`` can be a path into arrays and structs, as in ``cv.privatize``.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames, on those of Spark Connect,
@@ -82,13 +87,18 @@ def privatize_frame(
     schema = df.schema
     spending = require_ledger(ledger, unit, corpus)
     columns = () if spending is None else spending.columns
-    for name in dict.fromkeys((text, id, *columns)):
+    path, column = path_of(text), column_of(text)
+    for name in dict.fromkeys((column, id, *columns)):
         if name not in schema.names:
             raise no_column(name, schema.names)
         if schema.names.count(name) > 1:
             raise column_twice(name)
-    kind = schema[text].dataType.simpleString()
-    if kind != "string" and not kind.startswith("string collate "):
+    kind = schema[column].dataType.simpleString()
+    if path is not None:
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        require_text(leaf_type(to_arrow_type(schema[column].dataType), path), text)
+    elif kind != "string" and not kind.startswith("string collate "):
         raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
     if kind.startswith(NO_IDS):
@@ -105,7 +115,7 @@ def privatize_frame(
             )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
-        names = list(dict.fromkeys((text, id, *columns)))
+        names = list(dict.fromkeys((column, id, *columns)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
         chunks = needed.mapInArrow(_accounts(account, names, id), "chunk binary").toLocalIterator()
         try:
@@ -116,8 +126,18 @@ def privatize_frame(
             if sentences := sentences_in(str(error)):  # of a worker, in the text of Spark's exception
                 raise BadRowError(sentences[-1]) from None
             raise
-    run = _batches(release.kernel(), schema.names, schema.names.index(text), schema.names.index(id))
+    run = _batches(release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id))
     return numbered.mapInArrow(run, schema)
+
+
+def _within(
+    column: pa.Array, path: Path | None, identities: Sequence[Any]
+) -> tuple[pa.Array, Sequence[Any], Sequence[int]]:
+    """Return the texts of a column, or within it, with their identities and the numbers of their rows."""
+    if path is None:
+        return column, identities, range(len(column))
+    texts, places = flat(column, path)
+    return texts, places.identities(identities), places.rows.tolist()
 
 
 def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
@@ -191,15 +211,21 @@ def _accounts(
 
     All of them go to the driver, which writes them to the ledger; so there is nothing that Spark should group before.
     """
+    path, column = path_of(account.column), column_of(account.column)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.Table] = []
         for batch in batches:
             named = batch.rename_columns(names)
-            identities = identities_of(named.column(identity), identity)
-            values = {unit.column: named.column(unit.column) for unit in account.units if unit.column is not None}
-            texts = plain_texts(named.column(account.column), account.column)
-            waiting.append(account.rows(texts, identities, values, range(len(named)), "a batch of the frame"))
+            of_rows = identities_of(named.column(identity), identity)
+            texts, identities, rows = _within(named.column(column), path, of_rows)
+            values = {
+                unit.column: named.column(unit.column).take(pa.array(rows, pa.int64()))
+                for unit in account.units
+                if unit.column is not None
+            }
+            texts = plain_texts(texts, account.column)
+            waiting.append(account.rows(texts, identities, values, rows, "a batch of the frame"))
             if sum(table.num_rows for table in waiting) >= ACCOUNT_ROWS:
                 yield pa.record_batch({"chunk": [packed(waiting)]})
                 waiting = []
@@ -210,17 +236,24 @@ def _accounts(
 
 
 def _batches(
-    kernel: Kernel, names: list[str], text: int, identity: int
+    kernel: Kernel, names: list[str], text: str, place: int, identity: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that runs on workers; ``text`` and ``identity`` are column numbers."""
+    """Return the function that runs on workers; ``place`` and ``identity`` are column numbers."""
+    path = path_of(text)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             named = batch.rename_columns(names)
-            identities = identities_of(batch.column(identity), names[identity])
+            column = batch.column(place)
+            texts, identities, _ = _within(column, path, identities_of(batch.column(identity), names[identity]))
+            parts = privatized_parts(kernel, texts, identities, text)
+            if path is not None:
+                if len(parts) > 1:
+                    raise cannot_hold(text, texts.type)
+                parts = [filled(column, parts[0], path.steps)]
             first = 0
-            for part in privatized_parts(kernel, batch.column(text), identities, names[text]):
-                yield named.slice(first, len(part)).set_column(text, named.schema.field(text), part)
+            for part in parts:
+                yield named.slice(first, len(part)).set_column(place, named.schema.field(place), part)
                 first += len(part)
 
     return run

@@ -75,6 +75,9 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
+    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
+    document, identified by its row's id and its place; all around the texts stays as it is.
+
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
@@ -138,20 +141,31 @@ def _privatized(
     values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = require_release(release).kernel()
-    identities = identities_of_documents(ids, len(frame.texts), frame.column)
-    chunks = chunks_of(frame.texts)
-    if spending is not None:
+
+    def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
+        if spending is None:
+            return
         account = spending.accounting(release.account(text))
         columns = {
             column: values[column] if column in values else pa.array(_column(frame, column))
             for column in spending.columns
         }
-        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text))
-    return drawn(kernel, frame, chunks, identities, text)
+        columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
+        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
+
+    return drawn(kernel, frame, ids, text, reserve)
 
 
-def drawn(kernel: Kernel, frame: Frame, chunks: Sequence[pa.Array], identities: Sequence[Any], text: str) -> Any:
-    """Return the frame with private texts; ``chunks`` are its texts, in the column ``text``."""
+def drawn(
+    kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None
+) -> Any:
+    """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before."""
+    identities = identities_of_documents(ids, len(frame), frame.column)
+    rows: Sequence[int] = range(len(frame))
+    if frame.places is not None:
+        identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
+    chunks = _chunks(frame.texts)
+    reserve(chunks, identities, rows)
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -162,14 +176,15 @@ def drawn(kernel: Kernel, frame: Frame, chunks: Sequence[pa.Array], identities: 
 
 
 def _accounted(
-    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str
-) -> Iterator[pa.Table]:
-    """Yield the rows of an account for texts in chunks, with the values of units [D]."""
+    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str,
+    rows: Sequence[int],
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Yield the rows of an account for texts in chunks, with the values of units [D] and the texts' rows [D]."""
     first = 0
     for chunk in chunks:
         last = first + len(chunk)
         here = {name: column.slice(first, len(chunk)) for name, column in values.items()}
-        yield account.rows(plain_texts(chunk, text), identities[first:last], here, range(first, last), "the texts")
+        yield account.rows(plain_texts(chunk, text), identities[first:last], here, rows[first:last], "the texts")
         first = last
 
 
@@ -185,10 +200,8 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Ar
     for name, value in values.items():
         if not hasattr(value, "__len__"):
             raise of_other_type(f"unit {name}", value, "the name of a column, or a value for each text")
-        if len(value) != len(frame.texts):
-            raise ShapeError(
-                f"unit {name}: {len(value):,} values for {len(frame.texts):,} texts; give one for each text."
-            )
+        if len(value) != len(frame):
+            raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
     return names, {
         name: pa.array([canonical(cell) for cell in value], pa.large_string()) for name, value in values.items()
@@ -246,7 +259,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from corpusveil.errors import BadRowError, BadTypeError, BadValueError, DataError, FormatError, ShapeError
 from corpusveil.storage import files, formats
+from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import as_strings
 
@@ -144,6 +145,7 @@ def read_task(
     ``second`` names the second text of pairs, ``split`` the column with ``train``, ``dev`` (or ``validation``) or
     ``test``. Raises UserError for a missing column and for the first unreadable row.
     """
+    refuse_nested(text, "a task has")
     name = name or url.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
     form = formats.find(formats.form_of(url))
     if not form.has_columns:

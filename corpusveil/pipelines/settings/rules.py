@@ -50,6 +50,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _presets,
         _ledger,
         _text,
+        _nested,
         _length,
         _engine,
         _schedule,
@@ -236,6 +237,13 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
     if re.fullmatch(r"[0-9]{1,9}[smhd]", settings.schedule.settle) is None:
         yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
+
+
+def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
+    nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
+    for section in ("denoise", "evaluate"):
+        if nested and getattr(settings, section) is not None:
+            yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
 def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,8 @@ TokenizerName = Literal["word", "gst", "mst", "optimal"]
 
 WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
 """A column or another plain name, as a parameter of a template."""
+PATH = r"[.]?[A-Za-z0-9_]+(?:(?:\[\])*[ .:@+-][A-Za-z0-9_]+)*(?:\[\])*"
+"""A column, or the path to texts within it."""
 STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
@@ -70,7 +72,7 @@ class CollocationsSettings(Section):
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...",
         commands={"count": "", "tokenize": ""}, needed=True)
-    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN", form=WORD)
+    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN", form=PATH)
     counts: str | None = key(
         "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
         commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")
@@ -231,7 +233,9 @@ class CorpusSettings(Section):
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
         commands={"privatize": "", "preview": ""}, needed=True, min_length=1)
-    text: str = key("The column with the text.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
+    text: str = key(
+        "The column with the text, or the path to texts within lists and objects, as in messages[].content; each is a "
+        "document.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=PATH)
     id: str | None = key(
         "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
     keep: list[str] = key(

@@ -73,7 +73,7 @@ class Writer(abc.ABC):
 
     @abc.abstractmethod
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        """Write rows: texts large_string [N], kept arrays [N]."""
+        """Write rows: texts large_string [N], or values with texts within [N], and kept arrays [N]."""
 
     @abc.abstractmethod
     def end_block(self) -> None:
@@ -100,20 +100,21 @@ class Form(abc.ABC):
 
     def check(self, columns: Columns) -> None:
         """Raise UserError if the form cannot hold these columns."""
-        if self.has_columns or not (columns.id is not None or columns.keep):
-            return
-        option, column = ("id", columns.id) if columns.id is not None else ("keep", columns.keep[0])
-        raise ColumnError(
-            f"{option} {column}: plain text has no other columns; leave this out, or use a format that has columns."
-        )
+        kept, path = (columns.keep or (None,))[0], columns.path
+        for option, column in (("id", columns.id), ("text", path and path.text), ("keep", kept)):
+            if column is not None and not self.has_columns:
+                raise ColumnError(
+                    f"{option} {column}: plain text has no other columns; leave this out, or use a format that has "
+                    "columns."
+                )
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the names of a file's columns; where each row has its own, of those at the beginning."""
         return []
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the types of the kept columns."""
-        return [pa.large_string()] * len(columns.keep)
+        """Return the types of columns that are written whole."""
+        return [pa.large_string()] * len(columns.whole)
 
     @abc.abstractmethod
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:

@@ -16,6 +16,7 @@ from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.csv_text import cells
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
+from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
 from corpusveil.storage.values import as_strings
 
@@ -106,6 +107,7 @@ def refuse_separator(line: str, name: str, separator: Separator, column: str | N
 
 def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int]:
     refuse_others(header, columns, name)
+    refuse_nested(columns.text, f"{name} has")
     for column in columns.named:
         if header.count(column) > 1:
             raise ColumnError(f"{name}: the first line names several columns {column!r}; rename them first.")
@@ -209,11 +211,11 @@ class Csv(ByteForm):
 
     def header(self, columns: Columns) -> bytes:
         """Return the names of the columns."""
-        return _written([columns.text, *columns.keep], MARKS[columns.separator])
+        return _written([columns.column, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return a row a document."""
         mark, escapes = MARKS[columns.separator], columns.formulas == "escape"
-        arrays = [texts, *map(as_strings, kept)]
+        arrays = [*map(as_strings, (texts, *kept))]
         written = [cells(array, separator=mark, alone=not kept, escapes=escapes) for array in arrays]
         return b"".join(_rows(written, mark)) if kept else written[0][0]

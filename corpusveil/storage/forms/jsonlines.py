@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, ClassVar
+from itertools import chain, pairwise
+from typing import IO, Any, ClassVar, TypeAlias
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, UserError, existing
+from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, split
 from corpusveil.storage.json_text import quoted
+from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
 from corpusveil.storage.values import as_json
 
@@ -25,6 +28,10 @@ _FIRST_LINES = 100
 _LONG_LINE = 16 << 20
 _CELLS = 1 << 12
 """So many kept values are objects of Python at a time, which take 4 KB each."""
+_HOLE = b"\0"
+"""What stands in the place of a text, and nowhere else in JSON, which escapes it."""
+_Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
+"""Texts of a row, with their numbers in the lists there."""
 
 
 class _BadValueError(Exception):
@@ -46,7 +53,7 @@ def _value(row: Any, column: str) -> Any:
 
 def _kept(row: Any, columns: Columns) -> list[Any]:
     if columns.others == "keep":
-        return [{name: value for name, value in row.items() if name != columns.text}]
+        return [{name: value for name, value in row.items() if name != columns.column}]
     return [_value(row, column) for column in columns.keep]
 
 
@@ -63,8 +70,11 @@ def _is_unicode(line: bytes) -> bool:
     return True
 
 
-def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[str]]:
-    """Return text, id and kept values of one line; a text that is null stays null."""
+def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
+    """Return text, id and kept values of one line; a text that is null stays null.
+
+    If texts lie within a column, there can be several, and the first kept value is that column.
+    """
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -72,9 +82,11 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
             raise MemoryError from None
         other = "" if _is_unicode(line) else f" {RECODE}"
         raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
-    text = _value(row, columns.text)
-    if text is not None and not isinstance(text, str):
-        raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+    texts: _Texts = []
+    if columns.path is None:
+        texts.append((_value(row, columns.text), ()))
+        if not isinstance(texts[0][0], str | None):
+            raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
     identity = None
     if columns.id is not None:
         identity = _value(row, columns.id)
@@ -85,15 +97,34 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
                 f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
             )
     if not columns.keeps:
-        return text, identity, []
+        return texts, identity, []
     try:
+        around = [] if columns.path is None else [_around(row, line, columns.path, texts)]
         if not _LONG_NUMBER.search(line):
             # as str, because the bytes that orjson returns keep 4 KB each, however short they are
-            return text, identity, [orjson.dumps(value).decode() for value in _kept(row, columns)]
+            return texts, identity, around + [orjson.dumps(value).decode() for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        return text, identity, [_dumps(value) for value in _kept(json.loads(line), columns)]
+        return texts, identity, around + [_dumps(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
+    except BadRowError as error:
+        raise _BadValueError(str(error), BadRowError) from None
+
+
+def _whole(digits: str) -> Any:
+    return int(digits) if len(digits) < len(str(1 << 64)) else orjson.Fragment(digits)
+
+
+def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
+    """Return the JSON of a column with holes in the places of texts, and add these, with where they lie."""
+    if _LONG_NUMBER.search(line):
+        row = json.loads(line, parse_int=_whole)
+
+    def take(text: str | None, at: tuple[int, ...]) -> Any:
+        texts.append((text, at))
+        return orjson.Fragment(_HOLE)
+
+    return orjson.dumps(changed(_value(row, path.column), path, take)).decode()
 
 
 def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
@@ -126,57 +157,77 @@ def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
     texts: list[str | None] = []
     identities: list[Any] = []
     kept: list[list[str]] = []
+    places: list[tuple[int, ...]] = []
     for number, line in enumerate(rows, first):
         try:
-            text, identity, values = _row(line, columns)
+            inside, identity, values = _row(line, columns)
         except _BadValueError as error:
             batch.bad.append(BadRow(number, str(error), line, error.kind))
             continue
+        texts += [text for text, _ in inside]
+        places += [(len(batch.numbers), *at) for _, at in inside]
         batch.numbers.append(number)
-        texts.append(text)
         identities.append(identity)
         kept.append(values)
     batch.texts = _strings(texts)
     batch.ids = None if columns.id is None else identities
-    batch.kept = [
+    whole = [
         pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
         for k in range(len(_types(columns)))
     ]
+    if columns.path is not None:
+        batch.places = Places.of(places, columns.path.steps.count(None))
+        batch.whole = functools.partial(_filled, whole.pop(0))
+    batch.kept = whole
     return batch
 
 
+def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return JSON [N] with texts large_string [D] in its holes."""
+    cells, ends = quoted(texts, b"", b"")
+    pieces: list[Any] = b"\n".join(as_json(around)).split(_HOLE)  # JSON text has no line break either
+    between = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
+    values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
+    return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))
+
+
 def _types(columns: Columns) -> list[pa.DataType]:
-    """Return the types of kept columns: JSON text for each, or for all others together."""
-    return [JSON] * (1 if columns.others == "keep" else len(columns.keep))
+    """Return the types of columns that are written whole: JSON text for each, or for all others together."""
+    return [JSON] * (len(columns.whole) + (columns.others == "keep"))
 
 
 class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._begin = b"{" + orjson.dumps(columns.text) + b":"
+        self._begin = b"{" + orjson.dumps(columns.column) + b":"
+        self._nested = columns.path is not None
         self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
         self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        return b"".join(self.parts(texts, kept)) if kept else next(self.parts(texts, kept))
+        return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
 
     def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
         """Yield the rows, so many at a time that memory holds their values."""
-        if not kept:
+        if not kept and not self._nested:
             yield quoted(texts, self._begin, b"}\n")[0]
             return
-        size = max(1, _CELLS // len(kept))
+        size = max(1, _CELLS // (len(kept) + self._nested))
         for first in range(0, len(texts), size):
             yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
 
     def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
-        whole, ends = quoted(texts, self._begin, b"")
+        if self._nested:
+            begun: list[Any] = [self._begin + value for value in as_json(texts)]
+        else:
+            whole, ends = quoted(texts, self._begin, b"")
+            begun = [whole[first:last] for first, last in pairwise([0, *ends.tolist()])]
         rows: list[Any] = []
-        first = 0
-        for last, *values in zip(ends.tolist(), *(as_json(array) for array in kept), strict=True):
-            rows.append(whole[first:last])
+        for begin, *values in zip(begun, *map(as_json, kept), strict=True):
+            rows.append(begin)
             if self._whole:
                 (others,) = values  # an object, of which the text becomes a part
                 rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
@@ -184,7 +235,6 @@ class Renderer:
                 for name, value in zip(self._keep, values, strict=True):
                     rows += (name, value)
                 rows.append(b"}\n")
-            first = last
         return b"".join(rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
@@ -16,10 +17,13 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
+from corpusveil.storage.nested import Places
+from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
 
+_NOT_UTF8 = "not valid UTF-8; repair or remove the row."
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
 """So much of each column is read at a time; without it, all that a row group has of it."""
@@ -56,7 +60,8 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
             if column in schema.names:
                 raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
             raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
-    text = schema.field(columns.text).type
+    text = schema.field(columns.column).type
+    text = text if columns.path is None else leaf_type(text, columns.path)
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
     if columns.id is not None:
@@ -111,8 +116,11 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         left = batch.slice(low, max(0, high - low))
         row = at - batch.num_rows + low
         while left.num_rows:
-            text = _plain(left.column(columns.text)).cast(pa.large_string())
-            sizes = weight + np.cumsum(pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False))
+            text, places = _texts(left, columns)
+            sizes = pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False)
+            if places is not None:
+                sizes = np.bincount(places.rows, sizes, left.num_rows).astype(np.int64)
+            sizes = weight + np.cumsum(sizes)
             room = BLOCK_ROWS - row % BLOCK_ROWS
             full = int(np.searchsorted(sizes, BATCH_BYTES)) + 1
             take = min(room, full, left.num_rows)
@@ -127,6 +135,14 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
 
 
+def _texts(rows: pa.RecordBatch, columns: Columns) -> tuple[pa.Array, Places | None]:
+    """Return the texts of rows as large_string, and where they lie if they lie within a column."""
+    column, places = rows.column(columns.column), None
+    if columns.path is not None:
+        column, places = flat(column, columns.path)
+    return _plain(column).cast(pa.large_string()), places
+
+
 def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return the rows of all parts, and let go of these column by column: wide rows are not in memory twice."""
     names = parts[0].schema.names
@@ -137,23 +153,28 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     batch = Batch(first + rows.num_rows)
-    texts = _plain(rows.column(columns.text)).cast(pa.large_string())
+    texts, places = _texts(rows, columns)
     why: dict[int, str] = {}
+    if places is not None:
+        why.update(dict.fromkeys(places.rows[_wrong(texts)].tolist(), _NOT_UTF8))
     for name in columns.named:
         column = rows.column(name)
         if _is_text(column.type):
-            why.update(dict.fromkeys(_wrong(column), "not valid UTF-8; repair or remove the row."))
+            why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
             why[number] = no_id(columns.id)
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
-        rows, texts = rows.take(sound), texts.take(sound)
+        rows = rows.take(sound)
+        texts, places = _texts(rows, columns)
         batch.numbers = [first + number for number in sound.to_pylist()]
     else:
         batch.numbers = list(range(first, batch.stop))
-    batch.texts = texts
+    batch.texts, batch.places = texts, places
+    if columns.path is not None:
+        batch.whole = functools.partial(filled, rows.column(columns.column), steps=columns.path.steps)
     batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
     batch.kept = [rows.column(name) for name in columns.keep]
     return batch
@@ -171,7 +192,8 @@ class ParquetWriter(Writer):
 
     def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
         types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
-        self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
+        text = [] if columns.path is not None else [(columns.text, pa.large_string())]
+        self._schema = pa.schema([*text, *zip(columns.whole, types, strict=True)])
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
         self._render = Renderer(columns)
@@ -179,7 +201,7 @@ class ParquetWriter(Writer):
         self._block: list[pa.RecordBatch] = []
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        kept = [as_strings(column) if column.type == JSON else column for column in kept]
+        texts, *kept = (as_strings(column) if column.type == JSON else column for column in (texts, *kept))
         for part in self._render.parts(texts, kept):
             self._digest.update(part)
         self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
@@ -209,7 +231,11 @@ class Parquet(Form):
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
-        return [_plain_type(schema.field(column).type) for column in columns.keep]
+        types = [_plain_type(schema.field(column).type) for column in columns.whole]
+        if columns.path is not None:  # whose texts are written as large strings
+            none = pa.array([], pa.large_string())
+            types[0] = filled(pa.array([], types[0]), none, columns.path.steps).type
+        return types
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows."""
@@ -249,7 +275,7 @@ class Parquet(Form):
             with files.open_read(piece) as file:
                 parquet = _open(file, piece)
                 if writer is None:
-                    types = [parquet.schema_arrow.field(column).type for column in columns.keep]
+                    types = [parquet.schema_arrow.field(column).type for column in columns.whole]
                     writer = self.writer(sink, columns, digest, types)
                 for group in range(parquet.num_row_groups):
                     table = parquet.read_row_group(group, use_threads=False).combine_chunks()

@@ -58,7 +58,7 @@ class Noting:
 
     def add(self, batch: Batch) -> None:
         """Take the documents of a batch."""
-        tags = content_tags(self.secret, batch.texts, batch.numbers)
+        tags = content_tags(self.secret, batch.texts, batch.rows)
         self._found.append(tags[tags["low"] & np.uint64((1 << self.thin) - 1) == 0])
 
     def data(self) -> bytes:

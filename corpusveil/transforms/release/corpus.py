@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
@@ -33,7 +31,7 @@ from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
-from corpusveil.storage.rows import Columns
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.text.counts import Counts
@@ -153,7 +151,7 @@ class Run:
     aside among the records; without ``page`` there is no public page. ``spending`` names a ledger: the spending of
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
     ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders,
-    caps and the first rows are checked, and before anything is drawn; then ``look`` has received the texts of the first
+    caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first batch of
     rows.
     """
 
@@ -173,13 +171,17 @@ class Run:
     spending: Spending | None = None
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
-    look: Callable[[pa.Array], Any] | None = None
+    look: Callable[[Batch], Any] | None = None
 
     def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
         suffix = formats.suffix_of(self.format)
         shards = find_shards(self.inputs, self.root)
         columns = settled(self.columns or Columns(), shards, suffix)
+        if columns.path is not None and self.release.duplicates == "drop":
+            raise ConflictError(
+                f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
+            )
         if self.spending is not None:
             refuse_denoised(shards)
         return RunInput(shards, columns, name_of_corpus(self.corpus, shards), suffix)

@@ -29,6 +29,7 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
 from corpusveil.storage.rows import Columns
@@ -142,6 +143,7 @@ def denoise(
     if files.exists(files.join(output, "manifest.json")):
         return _already(output, digest, began)
     read = source["configuration"]["columns"]
+    refuse_nested(read["text"], "denoising reads")
     every = read["keep"] == ["*"]
     columns = Columns(
         read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",

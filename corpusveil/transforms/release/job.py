@@ -129,7 +129,7 @@ class ShardJob(Work[Shard]):
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
                     batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
-                    writer.write(batch.texts, batch.kept)
+                    writer.write(batch.whole(batch.texts), batch.kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop

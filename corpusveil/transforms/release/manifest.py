@@ -116,6 +116,11 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 def draft(release: Release, columns: Columns) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
+    stated, path = statement(release), columns.path
+    but = "" if path is None else f" ({path.column} but for its texts)"
+    if path is not None:
+        stated["guarantee"]["disclosed"] = [*stated["guarantee"]["disclosed"], path.disclosed()]
+        stated["guarantee_in_words"].append(path.is_alone())
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
@@ -127,10 +132,10 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
             **release.configuration(),
             "columns": {name: value for name, value in columns.as_dict().items() if name != "id"},
         },
-        **statement(release),
+        **stated,
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": release.metric},
-        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
+        "kept_columns": f"Kept columns{but} are in the clear, outside every guarantee." if columns.keeps else "none",
     }
 
 

@@ -1,0 +1,129 @@
+"""Texts within lists and objects: the path to them, their places, and values of Python with other texts."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corpusveil.arrays import Int64
+from corpusveil.errors import BadRowError, BadValueError, ColumnError
+
+_PART = re.compile(r"([^\[\].]+)((?:\[\])*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Where texts lie: a top-level ``column``, and then names of fields; None stands for the elements of a list."""
+
+    text: str
+    column: str
+    steps: tuple[str | None, ...]
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether texts are fields, beside which there can be others."""
+        return any(step is not None for step in self.steps)
+
+    def name(self, many: int) -> str:
+        """Return how what lies behind this many steps is written."""
+        return self.column + "".join("[]" if step is None else f".{step}" for step in self.steps[:many])
+
+    def disclosed(self) -> str:
+        """Return what is released beside the texts as it is."""
+        around = f"everything in {self.column} around its texts, and " if self.has_fields else ""
+        return f"{around}how many texts of {self.text} a row has"
+
+    def is_alone(self) -> str:
+        """Say what the budget is about."""
+        return f"Each text of {self.text} is a document with a budget of its own; those of a row add up."
+
+
+@functools.lru_cache
+def path_of(text: str) -> Path | None:
+    """Return the path that the name of a text column is; None if it is the name of a top-level column.
+
+    A path has ``[]`` behind the name of each list, or begins with a dot: ``messages[].content``, ``.author.about``.
+    Raises UserError for one that is incomplete.
+    """
+    dotted = text.startswith(".")
+    if "[]" not in text and not (dotted and "." in text[1:]):
+        return None
+    parts = [_PART.fullmatch(part) for part in text.removeprefix(".").split(".")]
+    steps = [step for part in parts if part for step in (part[1], *[None] * (len(part[2]) // 2))]
+    if None in parts or (dotted and None in steps):
+        raise BadValueError(
+            f"text {text}: a path to texts is the names of fields with dots between them and [] behind lists, as in "
+            "messages[].content, or begins with a dot if there is no list, as in .author.about."
+        )
+    return Path(text, str(steps[0]), tuple(steps[1:]))
+
+
+def column_of(text: str) -> str:
+    """Return the top-level column that is the text, or has texts within it."""
+    path = path_of(text)
+    return text if path is None else path.column
+
+
+def refuse_nested(text: str, what: str) -> None:
+    """Raise UserError for a path where only top-level columns can be read."""
+    if path_of(text) is not None:
+        raise ColumnError(f"{text}: {what} only texts of a top-level column; copy these texts to a column first.")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where D texts lie: the numbers of their ``rows`` [D], ascending, and ``within`` the K lists there [D, K]."""
+
+    rows: Int64
+    within: Int64
+
+    @classmethod
+    def of(cls, places: Sequence[tuple[int, ...]], depth: int) -> Places:
+        """Return the places of texts, each a row and its numbers in this many lists."""
+        table = np.array(places, dtype=np.int64).reshape(-1, 1 + depth)
+        return cls(table[:, 0], table[:, 1:])
+
+    def identities(self, rows: Sequence[Any]) -> list[Any]:
+        """Return the ids of the texts from those of all rows: that of the row, and the numbers in the lists."""
+        return list(zip(map(rows.__getitem__, self.rows.tolist()), map(tuple, self.within.tolist()), strict=True))
+
+
+def changed(
+    value: Any,
+    path: Path,
+    change: Callable[[str | None, tuple[int, ...]], Any],
+    fields: Callable[[Any], Any] = lambda value: value,
+    with_field: Callable[[Any, str, Any], Any] = lambda value, name, field: {**value, name: field},
+) -> Any:
+    """Return a value of Python after a ``change`` of its texts, by their numbers in lists; the value itself stays.
+
+    ``fields`` of an object and the object ``with_field`` are by default those of mappings. Raises BadRowError, which
+    quotes nothing, where something else is than the path says: a text that is overlooked would be released.
+    """
+
+    def walk(value: Any, many: int, at: tuple[int, ...]) -> Any:
+        if many == len(path.steps):
+            if value is not None and not isinstance(value, str):
+                raise BadRowError(f"{path.text} is not always text; make it strings or null.")
+            return change(value, at)
+        if value is None:
+            return None
+        step = path.steps[many]
+        if step is None:
+            if not isinstance(value, (list, tuple, np.ndarray)):
+                raise BadRowError(f"{path.name(many)} is not always a list; make it lists or null.")
+            items = [walk(item, many + 1, (*at, place)) for place, item in enumerate(value)]
+            return np.fromiter(items, object, len(items)) if isinstance(value, np.ndarray) else type(value)(items)
+        there = fields(value)
+        is_object = isinstance(there, Mapping)
+        if not is_object or step not in there:
+            what = f"has no field {step!r} in some objects" if is_object else "is not always an object"
+            raise BadRowError(f"{path.name(many)} {what}; write null where there is no text.")
+        return with_field(value, step, walk(there[step], many + 1, at))
+
+    return walk(value, 0, ())

@@ -1,0 +1,382 @@
+"""``messages[].content``: a chat data set through files, frames, Spark and Beam, and what is said about it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import datasets
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+
+import corpusveil as cv
+from corpusveil.storage.rows import BLOCK_ROWS
+from corpusveil.transforms.beam import PrivatizeDocuments
+from corpusveil.transforms.spark import privatize_frame
+from tests.calls import fails, refused, succeeds
+from tests.engines.corpora import (
+    ROOT,
+    UNKNOWN,
+    WORDS,
+    Ground,
+    data_files,
+    encode,
+    make_release,
+    manifest,
+    read_shard,
+    records_text,
+    release_files,
+)
+
+PATH = "messages[].content"
+NESTED = ("--text", PATH, "--id", "id", "--keep", "messages", "--keep", "id")
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("messages", pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])))]
+)
+
+
+def chat(number: int) -> dict[str, Any]:
+    """Return a conversation: a system prompt, turns, sometimes a message without text, none, or null."""
+    if number % 5 > 2:
+        return {"id": number, "messages": [] if number % 5 == 3 else None}
+    turns = [{"role": "system", "content": " ".join(WORDS[:3])}, None, {"role": "user", "content": WORDS[number % 40]}]
+    return {"id": number, "messages": [*turns, {"role": "assistant", "content": None if number % 2 else UNKNOWN}]}
+
+
+CHATS = [chat(number) for number in range(12)]
+
+
+def texts_of(rows: Sequence[Any]) -> list[tuple[int, int, str | None]]:
+    """Return the texts of conversations, with id and place."""
+    messages = ((row["id"], k, message) for row in rows for k, message in enumerate(row["messages"] or ()))
+    return [(id, k, message["content"]) for id, k, message in messages if message is not None]
+
+
+def without_texts(rows: Sequence[Any]) -> list[Any]:
+    """Return conversations whose texts are left out."""
+    rows = copy.deepcopy(list(rows))
+    for row in rows:
+        for message in filter(None, row["messages"] or ()):
+            message["content"] = message["content"] is None
+    return rows
+
+
+@pytest.fixture(scope="module")
+def release(ground: Ground) -> cv.Release:
+    return make_release(ground.space)
+
+
+@pytest.fixture(scope="module")
+def expected(release: cv.Release) -> list[dict[str, Any]]:
+    """What the conversations are in an Arrow table."""
+    private: list[dict[str, Any]] = cv.privatize_table(table(), release, PATH, "id").to_pylist()
+    return private
+
+
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[Any]]]] = {
+    "chunks": (lambda: pa.concat_tables([table()[:3], table()[3:4], table()[4:]]), lambda frame: frame.to_pylist()),
+    "batch": (lambda: table().to_batches()[0], lambda frame: frame.to_pylist()),
+    "slice": (lambda: pa.concat_tables([table(), table()]).combine_chunks()[12:], lambda frame: frame.to_pylist()),
+    "large lists": (
+        lambda: table().set_column(
+            1, "messages", table()["messages"].cast(pa.large_list(SCHEMA.field(1).type.value_type))
+        ),
+        lambda frame: frame.to_pylist(),
+    ),
+    "polars": (lambda: pl.DataFrame(table()), lambda frame: frame.to_dicts()),
+    "datasets": (lambda: datasets.Dataset(table()), lambda frame: frame.to_list()),
+    "pandas": (lambda: pd.DataFrame(CHATS, index=range(12, 0, -1)), lambda frame: frame.to_dict("records")),
+    "pandas arrays": (
+        lambda: table().to_pandas(),
+        lambda frame: [
+            {"id": row.id, "messages": None if row.messages is None else list(row.messages)}
+            for row in frame.itertuples()
+        ],
+    ),
+    "pandas arrow": (
+        lambda: table().to_pandas(types_mapper=pd.ArrowDtype),
+        lambda frame: pa.Table.from_pandas(frame, preserve_index=False).to_pylist(),
+    ),
+}
+
+
+def table() -> pa.Table:
+    return pa.Table.from_pylist(CHATS, SCHEMA)
+
+
+class TestFrames:
+    def test_only_texts_change(self, expected: list[dict[str, Any]]) -> None:
+        assert without_texts(expected) == without_texts(CHATS)
+        assert UNKNOWN in str(CHATS)
+        assert UNKNOWN not in str(expected)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_each_kind_gives_the_same(self, kind: str, release: cv.Release, expected: list[dict[str, Any]]) -> None:
+        make, rows = KINDS[kind]
+        frame, before = make(), make()
+        private = cv.privatize(frame, release, ids="id", text=PATH)
+        assert type(private) is type(frame)
+        assert rows(private) == expected
+        assert rows(frame) == rows(before)
+        for types in ("schema", "features", "dtypes", "index"):
+            if hasattr(frame, types):
+                assert str(getattr(private, types)) == str(getattr(frame, types))
+
+    def test_a_text_keeps_its_noise_wherever_its_row_stands(self, release: cv.Release, expected: list[Any]) -> None:
+        """Ids are of rows, so neither order nor batches matter; the place in the list does."""
+        private = cv.privatize(table().take(list(range(11, -1, -1))), release, "id", PATH)
+        assert private.to_pylist() == expected[::-1]
+        row = {"id": 0, "messages": [{"role": "u", "content": " ".join(WORDS[:60])}] * 2}
+        (first, second) = cv.privatize(pa.Table.from_pylist([row], SCHEMA), release, "id", PATH)["messages"][0].as_py()
+        assert first != second
+
+    def test_a_path_that_leads_nowhere_is_refused(self, release: cv.Release) -> None:
+        for path, name in (
+            ("messages[].contents", "content?"),
+            ("messages[][].content", "messages[]"),
+            (".messages.content", "messages"),
+            ("massages[].content", "messages"),
+            ("messages[]", "messages"),
+        ):
+            with refused("wrong-column", name):
+                cv.privatize(table(), release, "id", path)
+
+    def test_a_frame_of_objects_that_differ_is_refused(self, release: cv.Release) -> None:
+        """In an object without the field, the text could be under another name."""
+        frame = pd.DataFrame({"id": [1], "messages": [[{"role": "user", "text": UNKNOWN}]]})
+        with refused("bad-row", PATH.replace(".content", ""), "content") as caught:
+            cv.privatize(frame, release, "id", PATH)
+        assert UNKNOWN not in str(caught.value)
+
+    def test_a_ledger_adds_up_what_the_texts_of_a_row_spend(self, release: cv.Release, tmp_path: Path) -> None:
+        rows = [
+            {"id": 1, "messages": [{"role": "u", "content": f"{WORDS[0]} {WORDS[1]}"}] * 3},
+            {"id": 2, "messages": []},
+        ]
+        chats = pa.Table.from_pylist(rows, SCHEMA)
+        for number, cap in enumerate((5.9, 6.0)):  # three texts of two words of epsilon 1
+            ledger = cv.Ledger(str(tmp_path / str(number)), cap=cap)
+            if cap < 6:
+                with refused("cap-exceeded", "3 documents"):
+                    cv.privatize(chats, release, "id", PATH, ledger=ledger, unit="id")
+                with refused("cap-exceeded"):
+                    cv.privatize(chats, release, "id", PATH, ledger=ledger, unit={"id": [8, 9]})
+            else:
+                cv.privatize(chats, release, "id", PATH, ledger=ledger, unit="id")
+                (spent,) = ledger.spent_on(1).releases
+                assert (spent["total"], spent["column"]) == (6, PATH)
+        with refused("conflicting-settings", "messages"):
+            cv.privatize(chats, release, "id", PATH, ledger=ledger, unit={"id": "messages"})
+
+
+class TestBeam:
+    @pytest.mark.parametrize("ledger", [False, True])
+    def test_elements_give_the_same(
+        self, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path, ledger: bool
+    ) -> None:
+        more = {"ledger": cv.Ledger(str(tmp_path / "ledger"), cap=50), "unit": "id"} if ledger else {}
+        with beam.Pipeline(runner="DirectRunner") as pipeline:
+            private = pipeline | beam.Create(CHATS) | PrivatizeDocuments(release, PATH, "id", **more)
+            assert_that(private, equal_to(expected))
+        if ledger:
+            (spent,) = more["ledger"].spent_on(0).releases
+            assert spent["documents"] == 3
+
+    def test_rows_within_rows(self, release: cv.Release, expected: list[dict[str, Any]]) -> None:
+        chats = [[beam.Row(**message) for message in filter(None, row["messages"] or ())] for row in CHATS[:1]]
+        with beam.Pipeline(runner="DirectRunner") as pipeline:
+            rows = pipeline | beam.Create([beam.Row(id=0, messages=messages) for messages in chats])
+            private = rows | PrivatizeDocuments(release, PATH, "id") | beam.Map(lambda row: row.messages[0].content)
+            assert_that(private, equal_to([expected[0]["messages"][0]["content"]]))
+
+    def test_a_budget_in_state_takes_none(self, release: cv.Release) -> None:
+        with refused("wrong-column", PATH):
+            PrivatizeDocuments(release, PATH, "id", cap=1, unit="id")
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+class TestSpark:
+    def test_a_frame_gives_the_same(
+        self, spark: Any, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path
+    ) -> None:
+        frame = spark.createDataFrame(CHATS, "id BIGINT, messages ARRAY<STRUCT<role: STRING, content: STRING>>")
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
+        assert privatize_frame(frame, release, PATH, "id").schema == frame.schema
+        private = privatize_frame(frame, release, PATH, "id", ledger=ledger, unit="id")
+        assert [row.asDict(recursive=True) for row in private.collect()] == expected
+        assert ledger.spent_on(0).releases[0]["documents"] == 3
+        with refused("wrong-column", "messages[]"):
+            privatize_frame(frame, release, "messages[].text", "id")
+
+
+def written(folder: Path, form: str, rows: Sequence[Any]) -> Path:
+    folder.mkdir()
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(list(rows), SCHEMA), folder / "chats.parquet", row_group_size=3000)
+    else:
+        (folder / f"chats.{form}").write_bytes(encode(rows))
+    return folder
+
+
+def read(output: Path) -> list[Any]:
+    (shard,) = data_files(output)
+    return pq.read_table(shard).to_pylist() if shard.suffix == ".parquet" else read_shard(shard)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(("form", "to"), [("jsonl", "same"), ("parquet", "same"), ("parquet", "jsonl")])
+    def test_files_give_what_frames_give(
+        self, ground: Ground, tmp_path: Path, expected: list[dict[str, Any]], form: str, to: str
+    ) -> None:
+        source = written(tmp_path / "in", form, CHATS)
+        ended = succeeds(*ground.arguments(source, tmp_path / "out", *NESTED, "--format", to))
+        assert read(tmp_path / "out") == expected
+        before, _, _ = ended.out.partition("content sha256")
+        assert "messages around its texts" in before
+        assert "role in messages[]" in ended.err
+        assert UNKNOWN not in ended.out + ended.err + records_text(tmp_path / "out")
+        public = manifest(tmp_path / "out")
+        assert public["documents"] == len([text for *_, text in texts_of(CHATS) if text is not None])
+        assert "everything in messages around its texts" in str(public["guarantee"]["disclosed"])
+        assert "add up" in public["guarantee_in_words"][-1]
+        assert public["configuration"]["columns"] == {"text": PATH, "keep": ["messages", "id"]}
+        assert "messages" in public["kept_columns"]
+
+    def test_json_lines_keep_what_else_they_have(self, ground: Ground, tmp_path: Path) -> None:
+        line = r'{"b":1,"messages":[{"z":12345678901234567890,"content":"\u00fc","a":[1.0,null]}],"a":{"messages":1}}'
+        source = tmp_path / "in.jsonl"
+        source.write_text(line + "\n")
+        succeeds(*ground.arguments(source, tmp_path / "out", "--text", PATH, "--keep", "all"))
+        (shard,) = data_files(tmp_path / "out")
+        head, tail = (
+            '{"messages":[{"z":12345678901234567890,"content":"',
+            '","a":[1.0,null]}],"b":1,"a":{"messages":1}}\n',
+        )
+        assert shard.read_text().startswith(head)
+        assert shard.read_text().endswith(tail)
+
+    def test_a_table_gets_the_column_as_json(self, ground: Ground, tmp_path: Path, expected: list[Any]) -> None:
+        source = written(tmp_path / "in", "jsonl", CHATS)
+        for to in ("parquet", "csv"):
+            succeeds(*ground.arguments(source, tmp_path / to, *NESTED, "--format", to))
+        frames = pq.read_table(data_files(tmp_path / "parquet")[0]).to_pylist()
+        assert [json.loads(row["messages"] or "null") for row in frames] == [row["messages"] for row in expected]
+        frame = pd.read_csv(data_files(tmp_path / "csv")[0], keep_default_na=False)
+        assert [json.loads(text or "null") for text in frame["messages"]] == [row["messages"] for row in expected]
+
+    @pytest.mark.parametrize("form", ["jsonl", "parquet"])
+    def test_pieces_change_no_byte(self, ground: Ground, tmp_path: Path, form: str) -> None:
+        rows = [chat(number) for number in range(BLOCK_ROWS + 100)]
+        source = written(tmp_path / "in", form, rows)
+        succeeds(*ground.arguments(source, tmp_path / "whole", *NESTED))
+        succeeds(*ground.arguments(source, tmp_path / "parts", *NESTED, "--rows-per-task", BLOCK_ROWS))
+        assert release_files(tmp_path / "parts") == release_files(tmp_path / "whole")
+        again = succeeds(*ground.arguments(source, tmp_path / "whole", *NESTED))
+        assert "an earlier run finished" in again.out
+        assert without_texts(read(tmp_path / "whole")) == without_texts(rows)
+
+    def test_what_is_around_the_texts_has_to_be_kept_by_name(self, ground: Ground, tmp_path: Path) -> None:
+        source = written(tmp_path / "in", "jsonl", CHATS)
+        for keep in ((), ("--keep", "id")):
+            fails(
+                ground.arguments(source, tmp_path / "out", "--text", PATH, *keep), "wrong-column", PATH, "keep messages"
+            )
+        source = tmp_path / "turns.jsonl"
+        source.write_text('{"turns": ["bababa", null, "bababa"], "secret": 1}\n')  # a list of texts has nothing else
+        succeeds(*ground.arguments(source, tmp_path / "turns", "--text", "turns[]"))
+        (row,) = read(tmp_path / "turns")
+        assert list(row) == ["turns"]
+        assert [text is None for text in row["turns"]] == [False, True, False]
+
+    def test_bad_rows_are_set_aside_whole(self, ground: Ground, tmp_path: Path, expected: list[Any]) -> None:
+        bad = {"id": 99, "messages": [{"role": "user", "content": WORDS[0]}, {"role": "tool", "result": UNKNOWN}]}
+        source = written(tmp_path / "in", "jsonl", [*CHATS[:2], bad, *CHATS[2:]])
+        sentence = fails(
+            ground.arguments(source, tmp_path / "out", *NESTED), "bad-shards", "chats.jsonl, row 3", "messages[]"
+        )
+        assert UNKNOWN not in sentence
+        succeeds(*ground.arguments(source, tmp_path / "rest", *NESTED, "--on-bad-rows", "quarantine"))
+        assert read(tmp_path / "rest") == expected
+        (aside,) = (tmp_path / "rest.records" / "quarantine").iterdir()
+        assert UNKNOWN in aside.read_text()
+
+    def test_a_ledger_adds_up_what_the_texts_of_a_row_spend(self, ground: Ground, tmp_path: Path) -> None:
+        source = tmp_path / "in.jsonl"
+        message = {"role": "user", "content": f"{WORDS[0]} {WORDS[1]}"}
+        source.write_bytes(encode([{"id": 1, "messages": [message] * 3}, {"id": 2, "messages": None}]))
+        more = (*NESTED, "--ledger", tmp_path / "ledger", "--unit", "id")
+        fails(ground.arguments(source, tmp_path / "out", *more, "--cap", "5.9"), "cap-exceeded", "3 documents")
+        succeeds(*ground.arguments(source, tmp_path / "out", *more, "--cap", "6"))
+        assert cv.Ledger(str(tmp_path / "ledger")).spent_on(1).releases[0]["documents"] == 3
+        once = tmp_path / "once"
+        more = (
+            *NESTED,
+            "--ledger",
+            tmp_path / "other",
+            "--unit",
+            "content",
+            "--duplicates",
+            "same-noise",
+            "--cap",
+            "2",
+        )
+        succeeds(*ground.arguments(source, once, *more))  # equal texts have equal noise, which is spent once
+        first, *others = read(once)[0]["messages"]
+        assert others == [first, first]
+
+    def test_what_takes_no_nested_text_says_so(self, ground: Ground, tmp_path: Path) -> None:
+        source = written(tmp_path / "in", "jsonl", CHATS)
+        output = tmp_path / "out"
+        fails(ground.arguments(source, output, *NESTED, "--duplicates", "drop"), "conflicting-settings", "same-noise")
+        words = ("--text", PATH, "--keep", "messages", "--format", "txt")
+        fails(ground.arguments(source, output, *words), "wrong-column", PATH)
+        table = tmp_path / "in.csv"
+        table.write_text('messages\n"[{""content"": ""a""}]"\n')
+        fails(ground.arguments(table, output, "--text", PATH, "--keep", "messages"), "bad-shards", PATH)
+        succeeds(*ground.arguments(source, output, *NESTED))
+        fails(
+            ["denoise", output, "--space", ground.space_folder, "--model", "demo", "--output", tmp_path / "d"],
+            "wrong-column",
+            PATH,
+        )
+        fails(["evaluate", "release", source, output, "--text", PATH, "--output", tmp_path / "e"], "wrong-column", PATH)
+
+    def test_counts_and_previews_read_it(self, ground: Ground, tmp_path: Path) -> None:
+        source = written(tmp_path / "in", "parquet", CHATS)
+        succeeds("count", source, "--text", PATH, "--min-count", 1, "--output", tmp_path / "counts")
+        counted = [pq.read_table(path) for path in (tmp_path / "counts").glob("**/*.parquet")]
+        assert any(UNKNOWN in str(table.to_pydict()) for table in counted)
+        shown = succeeds(
+            "preview", source, "--text", PATH, "--space", ground.space_folder, "--mechanism", "ring-geometric"
+        )
+        assert WORDS[0] in shown.out
+
+    def test_the_documented_command_runs(self, ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        page = (ROOT / "docs" / "files.md").read_text()
+        (line,) = re.findall(r"```bash\n(corpusveil privatize chats/.*?)```", page, re.DOTALL)
+        words = shlex.split(line.replace("\\\n", " "))[1:]
+        written(tmp_path / "chats", "parquet", CHATS)
+        monkeypatch.chdir(tmp_path)
+        place = words.index("demo")
+        succeeds(*words[:place], ground.space_folder, *words[place + 1 :], "--key", ground.key)
+        private = read(tmp_path / "private-chats")
+        assert without_texts(private) == without_texts(CHATS)
+        prompts = {row["messages"][0]["content"] for row in private if row["messages"]}
+        assert len(prompts) == 1  # as they were
+
+    def test_a_file_with_a_flow_that_takes_none_is_refused_before_the_release(self, tmp_path: Path) -> None:
+        for section in ('[denoise]\npath = "d"', '[evaluate]\nlabel = "e"'):
+            given = ('[corpus]\ninput = ["in"]', f'text = "{PATH}"', '[output]\npath = "out"', section)
+            (tmp_path / "flow.toml").write_text("\n".join(given))
+            fails(["run", tmp_path / "flow.toml"], "conflicting-settings", section.partition("\n")[0], "corpus.text")
