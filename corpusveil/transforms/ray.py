@@ -16,9 +16,8 @@ from corpusveil.errors import ConflictError, PackageError, UnsetError, of_other_
 from corpusveil.ledger.summary import Ledger
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.handshake import SameVersions
-from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release.release import Release, require_release
-from corpusveil.transforms.table import chunks_of, drawn
+from corpusveil.transforms.table import drawn
 
 _NONCE = bytes(12)
 """Each key encrypts once."""
@@ -92,11 +91,7 @@ def privatize_dataset(
     column = id
 
     def work(table: pa.Table) -> pa.Table:
-        frame = frame_of(table, text)
-        identities = identities_of_documents(column, len(table), frame.column)
-        if frame.places is not None:
-            identities = frame.places.identities(identities)
-        return drawn(kernel, frame, chunks_of(frame.texts), identities, text)
+        return drawn(kernel, frame_of(table, text), column, text)
 
     data, key = sealed(SameVersions.of(work))
     keeper = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(_Keeper).remote(key)

@@ -141,12 +141,10 @@ def _privatized(
     values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = require_release(release).kernel()
-    identities = identities_of_documents(ids, len(frame), frame.column)
-    rows: Sequence[int] = range(len(frame))
-    if frame.places is not None:
-        identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
-    chunks = chunks_of(frame.texts)
-    if spending is not None:
+
+    def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
+        if spending is None:
+            return
         account = spending.accounting(release.account(text))
         columns = {
             column: values[column] if column in values else pa.array(_column(frame, column))
@@ -154,11 +152,20 @@ def _privatized(
         }
         columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
         reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
-    return drawn(kernel, frame, chunks, identities, text)
+
+    return drawn(kernel, frame, ids, text, reserve)
 
 
-def drawn(kernel: Kernel, frame: Frame, chunks: Sequence[pa.Array], identities: Sequence[Any], text: str) -> Any:
-    """Return the frame with private texts; ``chunks`` are its texts, in the column ``text``."""
+def drawn(
+    kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None
+) -> Any:
+    """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before."""
+    identities = identities_of_documents(ids, len(frame), frame.column)
+    rows: Sequence[int] = range(len(frame))
+    if frame.places is not None:
+        identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
+    chunks = _chunks(frame.texts)
+    reserve(chunks, identities, rows)
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -252,7 +259,7 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]
