@@ -254,6 +254,9 @@ def test_a_dataset_is_what_a_table_is(session: Path, table: pa.Table, release: c
     for blocks in (1, 5):
         private = cv.privatize_dataset(dataset.repartition(blocks), release, id="id")
         assert rows_of(private).equals(expected)
+    nested = table.append_column("messages", pa.array([[{"content": "bade kilo"}, {"content": None}]] * len(table)))
+    private = cv.privatize_dataset(ray.data.from_arrow(nested), release, "messages[].content", "id")
+    assert rows_of(private).equals(cv.privatize_table(nested, release, "messages[].content", "id"))
     other = make_release(release.mechanism.space, epsilon=2.0)
     assert not rows_of(cv.privatize_dataset(dataset, other, id="id")).equals(expected)
     assert cv.privatize_dataset(dataset.filter(lambda row: row["id"] < 0), release, id="id").count() == 0
