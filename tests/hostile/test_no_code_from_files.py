@@ -41,6 +41,7 @@ ALLOWED = {
         "transforms/ray.py",
         "loads of cloudpickle",
     ): "what the driver sealed under a key of its own (AES-GCM), as Ray loads",
+    ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
     ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
     ("spaces/keyedvectors.py", "load of unpickler"): "that unpickler",
