@@ -19,6 +19,7 @@ from benchmarks import (
     diffractor,
     engines,
     examples,
+    expressions,
     formats,
     ledger,
     length,
@@ -42,6 +43,7 @@ from benchmarks.report import Skipped, Table, machine, save
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "corpus": corpus.run,
     "engines": engines.run,
+    "expressions": expressions.run,
     "formats": formats.run,
     "space": space.run,
     "lists": lists.run,
