@@ -141,6 +141,7 @@ def test_the_program_of_streaming_runs(place: Path) -> None:
     assert len(list(Path("private").glob("*.jsonl"))) == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.spark
 def test_the_program_of_structured_streaming_runs(place: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: P
     (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
     (source / "b.jsonl").write_text('{"text": "ba"}\n')
     detached = Beam(options=("--no_wait_until_finish",))
-    with refused("engine-failed", "a.jsonl", "row 2", "'text'") as told:
+    with refused("bad-shards", "a.jsonl", "row 2", "'text'") as told:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
     assert "zzcanary" not in str(told.value)
     assert not (tmp_path / "out" / "manifest.json").exists()

@@ -103,6 +103,7 @@ def choose(batch):
 """
 
 
+@pytest.mark.nightly
 def test_engines_import_a_chooser_or_say_that_they_cannot(
     ground: Ground, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,12 @@ def connect(classic: Any) -> Iterator[Any]:
     session.stop()
 
 
+CLASSIC_BY_DAY = pytest.mark.parametrize(
+    "spark", ["classic", pytest.param("connect", marks=pytest.mark.nightly)], indirect=True
+)
+"""For streams: both kinds of session call the same two functions."""
+
+
 @pytest.fixture(params=["classic", "connect"])
 def spark(request: pytest.FixtureRequest) -> Any:
     session = request.getfixturevalue(request.param)
@@ -315,6 +321,7 @@ class TestAStream:
         out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
         return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
 
+    @CLASSIC_BY_DAY
     @pytest.mark.slow
     def test_stopped_in_the_middle_and_started_again_is_the_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
@@ -384,6 +391,7 @@ class TestAStream:
 
         return write
 
+    @CLASSIC_BY_DAY
     def test_under_a_cap_is_refused_or_accounts_for_each_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
     ) -> None:
