@@ -118,7 +118,7 @@ class TestARelease:
             env={"HOME": str(tmp_path)},
         )
         assert done.returncode == 0, done.stderr
-        assert "of known words one by one, 7.6% without looking" in done.stdout
+        assert "of known content words (0.4% without looking)" in done.stdout
 
     def test_is_typed_for_its_users(self, python: Path, tmp_path: Path) -> None:
         """A checker in another folder reads the wheel's types: right lines pass, a wrong one does not."""
