@@ -166,7 +166,13 @@ class TestTheSameBytes:
         assert sizes <= set(cv.LengthGrid(6, 1.5).first_points(9)) or length != cv.LengthGrid(6, 1.5)
         assert len(sizes) > 1
 
-    @pytest.mark.parametrize("policy", [{}, {"case": "restore", "layout": "keep"}, {"punctuation": "drop"}])
+    @pytest.mark.parametrize(
+        "policy",
+        [
+            {"case": "restore", "layout": "keep"},
+            *(pytest.param(each, marks=pytest.mark.nightly) for each in ({}, {"punctuation": "drop"})),
+        ],
+    )
     def test_of_surrogates(self, tmp_path: Path, policy: Any) -> None:
         """Numbers, dates and times, by the numbers of a saved space, which go to every worker by its address."""
         found = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")

@@ -76,13 +76,7 @@ def connect(classic: Any) -> Iterator[Any]:
     session.stop()
 
 
-CLASSIC_BY_DAY = pytest.mark.parametrize(
-    "spark", ["classic", pytest.param("connect", marks=pytest.mark.nightly)], indirect=True
-)
-"""For streams: both kinds of session call the same two functions."""
-
-
-@pytest.fixture(params=["classic", "connect"])
+@pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.nightly)])
 def spark(request: pytest.FixtureRequest) -> Any:
     session = request.getfixturevalue(request.param)
     assert type(session).__module__.startswith("pyspark.sql.connect.") is (request.param == "connect")
@@ -131,6 +125,7 @@ def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str 
 
 
 class TestOneColumnChanges:
+    @pytest.mark.parametrize("spark", ["classic", "connect"], indirect=True)
     def test_to_what_a_table_gives_and_all_else_stays(
         self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
     ) -> None:
@@ -321,7 +316,6 @@ class TestAStream:
         out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
         return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
 
-    @CLASSIC_BY_DAY
     @pytest.mark.slow
     def test_stopped_in_the_middle_and_started_again_is_the_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
@@ -391,7 +385,6 @@ class TestAStream:
 
         return write
 
-    @CLASSIC_BY_DAY
     def test_under_a_cap_is_refused_or_accounts_for_each_batch(
         self, spark: Any, release: cv.Release, tmp_path: Path
     ) -> None:

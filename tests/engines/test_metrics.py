@@ -99,7 +99,7 @@ def test_shares_are_of_words() -> None:
 LOGGED = [
     pytest.param((), id="local"),
     pytest.param(("--workers", 2), id="local-2"),
-    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
+    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
     pytest.param(("--engine", "beam"), id="beam"),
     pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.nightly),
 ]

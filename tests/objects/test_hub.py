@@ -80,7 +80,10 @@ def python(code: str, home: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("where", [WHERE, f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{commit_id(0)}/data"])
+OTHERS = (f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{commit_id(0)}/data")
+
+
+@pytest.mark.parametrize("where", [WHERE, *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)])
 def test_a_release_of_what_lies_there_is_that_of_a_disk(own: Ground, hub: Hub, tmp_path: Path, where: str) -> None:
     workers = 2 if where == WHERE else 1
     done = run(*own.arguments(where, tmp_path / "b", *NAMED, "--workers", workers), home=tmp_path)
@@ -114,6 +117,7 @@ def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None
     assert not (tmp_path / "ledger").exists()
 
 
+@pytest.mark.nightly
 def test_a_release_written_there_would_be_commits_for_every_file(hub: Hub, tmp_path: Path) -> None:
     """Why it is refused: whole files are written under another name, and moved."""
     python(
@@ -184,6 +188,7 @@ def test_a_refusal_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path, status
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_missing_repository_or_revision_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path) -> None:
     for where in ("hf://datasets/jane/nothing/data", f"hf://datasets/{NAME}@nothing/data", f"hf://datasets/{NAME}/no"):
         done = run(*own.arguments(where, tmp_path / "out"), home=tmp_path)
@@ -191,6 +196,7 @@ def test_a_missing_repository_or_revision_is_one_sentence(own: Ground, hub: Hub,
         assert where in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_space_at_the_hub(own: Ground, hub: Hub, tmp_path: Path) -> None:
     for path in own.space_folder.iterdir():
         hub.files[f"space/{path.name}"] = path.read_bytes()
