@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from corpusveil.text.characters import UNICODE_VERSION
 
-WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(5)
-CLASS_NAMES = ("word", "number", "punctuation", "contact", "other")
+WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN = range(6)
+CLASS_NAMES = ("word", "number", "punctuation", "contact", "other", "span")
 
 UNKNOWN = -1
 """The id of a token that is not a word of the vocabulary."""

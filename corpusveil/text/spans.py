@@ -1,0 +1,197 @@
+"""Spans: the places in texts, such as names and phone numbers, that are treated as one token of a kind of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.compiled import compiled
+from corpusveil.errors import BadValueError
+from corpusveil.text import classes
+from corpusveil.text.tokens import Tokens
+
+KIND = re.compile("[a-z][a-z0-9_]{0,31}")
+"""What a kind is called, such as ``name`` or ``phone``."""
+_SPAN = classes.SPAN
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """S spans in the data of some tokens: ``data[starts[s]:ends[s]]``, int64 [S] each, within one document each.
+
+    The kind of a span is ``names[kinds[s]]``, int64 [S]. Spans may overlap and be in any order.
+    """
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return no spans."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, empty, ())
+
+    @classmethod
+    def joined(cls, several: Iterable[Spans]) -> Self:
+        """Return the spans of several recognizers as one."""
+        names: dict[str, int] = {}
+        starts, ends, kinds = ([np.zeros(0, np.int64)] for _ in range(3))
+        for some in several:
+            own = np.array([names.setdefault(name, len(names)) for name in some.names], np.int64)
+            starts.append(some.starts)
+            ends.append(some.ends)
+            kinds.append(own[some.kinds] if len(some) else some.kinds)
+        return cls(np.concatenate(starts), np.concatenate(ends), np.concatenate(kinds), tuple(names))
+
+
+Recognizer = Callable[[Tokens], Spans]
+"""What finds spans in documents; of equal documents it finds equal spans."""
+Function = Callable[[list[str]], Sequence[Sequence[tuple[int, int, str]]]]
+"""A recognizer as users write one: for each text the (start, end, kind) of its spans, counted in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfFunction:
+    """A user's function as a recognizer. Raises UserError, which quotes no text, for spans that are none."""
+
+    name: str
+    function: Function
+
+    def __call__(self, tokens: Tokens) -> Spans:
+        raw, bounds = tokens.data.tobytes(), tokens.documents.tolist()
+        texts = [raw[start:end].decode() for start, end in zip(bounds, bounds[1:], strict=False)]
+        try:
+            answers = [list(answer) for answer in self.function(texts)]
+        except Exception as error:  # whose message may quote a text
+            raise BadValueError(
+                f"{self.name}: this recognizer failed ({type(error).__name__}); try it on public text."
+            ) from None
+        if len(answers) != len(texts):
+            raise BadValueError(
+                f"{self.name}: this recognizer was given {len(texts)} texts and answered for {len(answers)}; return a "
+                "list of (start, end, kind) for each text."
+            )
+        names: dict[str, int] = {}
+        spans: list[tuple[int, int, int]] = []
+        for base, text, answer in zip(bounds, texts, answers, strict=False):
+            if not answer:
+                continue
+            places = None if text.isascii() else _places(text)
+            for start, end, kind in map(self._checked, answer, [len(text)] * len(answer)):
+                number = names.setdefault(kind, len(names))
+                if places is not None:
+                    start, end = places[start], places[end]
+                spans.append((base + start, base + end, number))
+        table = np.array(spans, np.int64).reshape(-1, 3)
+        return Spans(table[:, 0], table[:, 1], table[:, 2], tuple(names))
+
+    def _checked(self, span: Any, size: int) -> tuple[int, int, str]:
+        match span:
+            case (int(start), int(end), str(kind)) if 0 <= start <= end <= size and KIND.fullmatch(kind):
+                return start, end, kind
+        raise BadValueError(
+            f"{self.name}: this recognizer returned what is no span of its text; return (start, end, kind) in "
+            "characters from 0 on, with a kind in small letters such as 'name'."
+        )
+
+
+def _places(text: str) -> list[int]:
+    """Return at which byte each character begins, and the end."""
+    sizes = np.array([len(character.encode()) for character in text], np.int64)
+    return [0, *np.cumsum(sizes).tolist()]
+
+
+@compiled
+def _cover(
+    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, order: Any,
+    tokens: Any, first: Any, last: Any, longest: Any,
+) -> Any:  # fmt: skip
+    """Make one token of all that a span touches, in place; return how many tokens and how many spans there are.
+
+    ``order`` int64 [S] lists the spans by their starts. Outputs, int64 [S]: ``tokens``, which token a span became;
+    ``first`` and ``last``, where it begins and ends itself; ``longest``, which of the spans that touch it gives its kind.
+    """
+    kept = np.int64(0)
+    written = np.int64(0)
+    span = np.int64(0)
+    for document in range(offsets.size - 1):
+        begin, behind = offsets[document], offsets[document + 1]
+        offsets[document] = written
+        t = begin
+        while t < behind:
+            while span < order.size and own_ends[order[span]] <= starts[t]:
+                span += 1
+            start, end = starts[t], ends[t]
+            if span >= order.size or own_starts[order[span]] >= end:
+                starts[written], ends[written] = start, end
+                token_classes[written], ids[written] = token_classes[t], ids[t]
+                written += 1
+                t += 1
+                continue
+            tokens[kept] = written
+            first[kept], last[kept] = own_starts[order[span]], own_ends[order[span]]
+            longest[kept] = order[span]
+            while True:
+                if span < order.size and own_starts[order[span]] < end:
+                    other = order[span]
+                    last[kept] = max(last[kept], own_ends[other])
+                    if own_ends[other] - own_starts[other] > own_ends[longest[kept]] - own_starts[longest[kept]]:
+                        longest[kept] = other
+                    span += 1
+                elif t + 1 < behind and starts[t + 1] < last[kept]:
+                    t += 1
+                    end = ends[t]
+                else:
+                    break
+            starts[written], ends[written] = start, end
+            token_classes[written], ids[written] = _SPAN, -1
+            kept += 1
+            written += 1
+            t += 1
+    offsets[offsets.size - 1] = written
+    return written, kept
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The S tokens that are spans.
+
+    ``tokens`` int64 [S] says which of the tokens they are, ``kinds`` int64 [S] their kinds in ``names``, and ``data``
+    of ``[starts[s]:ends[s]]``, int64 [S] each, is what recognizers marked of each.
+    """
+
+    tokens: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
+    """Return the tokens with one token for each span, of class ``SPAN``; changes the arrays of ``tokens``.
+
+    A span takes every token that it touches as a whole, and spans that touch one token become one, of the kind of the
+    longest. A span of nothing but white space is none.
+    """
+    order = np.lexsort((-spans.ends, spans.starts))
+    order = order[spans.ends[order] > spans.starts[order]]
+    at, first, last, longest = (np.empty(order.size, np.int64) for _ in range(4))
+    size, kept = _cover(
+        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends, order,
+        at, first, last, longest,
+    )  # fmt: skip
+    whole = Tokens(
+        tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
+        tokens.ids[:size], tokens.offsets,
+    )  # fmt: skip
+    return whole, Covered(at[:kept], first[:kept], last[:kept], spans.kinds[longest[:kept]], spans.names)
