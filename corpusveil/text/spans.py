@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -69,10 +70,10 @@ class OfFunction:
 
     def __call__(self, tokens: Tokens) -> Spans:
         raw, bounds = tokens.data.tobytes(), tokens.documents.tolist()
-        texts = [raw[start:end].decode() for start, end in zip(bounds, bounds[1:], strict=False)]
+        texts = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
         try:
             answers = [list(answer) for answer in self.function(texts)]
-        except Exception as error:  # whose message may quote a text
+        except Exception as error:  # noqa: BLE001 - whose message may quote a text
             raise BadValueError(
                 f"{self.name}: this recognizer failed ({type(error).__name__}); try it on public text."
             ) from None
@@ -86,12 +87,10 @@ class OfFunction:
         for base, text, answer in zip(bounds, texts, answers, strict=False):
             if not answer:
                 continue
-            places = None if text.isascii() else _places(text)
-            for start, end, kind in map(self._checked, answer, [len(text)] * len(answer)):
-                number = names.setdefault(kind, len(names))
-                if places is not None:
-                    start, end = places[start], places[end]
-                spans.append((base + start, base + end, number))
+            places = range(len(text) + 1) if text.isascii() else _places(text)
+            for span in answer:
+                start, end, kind = self._checked(span, len(text))
+                spans.append((base + places[start], base + places[end], names.setdefault(kind, len(names))))
         table = np.array(spans, np.int64).reshape(-1, 3)
         return Spans(table[:, 0], table[:, 1], table[:, 2], tuple(names))
 
@@ -119,7 +118,7 @@ def _cover(
     """Make one token of all that a span touches, in place; return how many tokens and how many spans there are.
 
     ``order`` int64 [S] lists the spans by their starts. Outputs, int64 [S]: ``tokens``, which token a span became;
-    ``first`` and ``last``, where it begins and ends itself; ``longest``, which of the spans that touch it gives its kind.
+    ``first`` and ``last``, where it begins and ends itself; ``longest``, which of its spans gives its kind.
     """
     kept = np.int64(0)
     written = np.int64(0)
