@@ -52,6 +52,14 @@ NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surroga
 """The policies for numbers: those of any class of tokens, or another number of the same shape."""
 NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
 
+Treatment = Literal["mask", "resample", "surrogate", "pseudonym"]
+"""The treatment of spans of a kind."""
+TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
+
+Pseudonyms = Literal["corpus", "document"]
+"""Where spans of equal text have equal pseudonyms."""
+PSEUDONYMS: tuple[Pseudonyms, ...] = get_args(Pseudonyms)
+
 Separator = Literal["comma", "semicolon", "tab"]
 """The character between the cells of CSV, by its name."""
 SEPARATORS: tuple[Separator, ...] = get_args(Separator)

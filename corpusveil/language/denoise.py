@@ -32,7 +32,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
-from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
 from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
@@ -230,10 +230,10 @@ class Denoiser:
         counts.privatized += int(replaced.sum())
         counts.unchanged += int((guessed == tokens.ids)[replaced].sum())
         role = np.where(replaced, roles.KNOWN_WORD, ROLES_OF_CLASSES[tokens.classes]).astype(np.uint8)
-        actions = np.full(len(ROLE_NAMES), roles.KEEP, np.uint8)
+        actions = np.full(len(ALL_ROLES), roles.KEEP, np.uint8)
         actions[roles.KNOWN_WORD] = roles.PRIVATIZE
         wording = reader.prepared.wording
-        by_role = np.bincount(role, minlength=len(ROLE_NAMES))
+        by_role = np.bincount(role, minlength=len(ALL_ROLES))
         at = np.flatnonzero(replaced).astype(np.int32)
         guessed_bytes = enter(guessed[at], at, wording.longest, guessed)
         out = np.empty(
@@ -265,7 +265,7 @@ class Denoiser:
         if reader.prepared.joiner is not None:
             tokens = reader.prepared.joiner(tokens)
         role = np.empty(len(tokens), np.uint8)
-        assign_roles(tokens.classes, tokens.ids, reader.prepared.roles, role, np.zeros(len(ROLE_NAMES), np.int64))
+        assign_roles(tokens.classes, tokens.ids, reader.prepared.roles, role, np.zeros(len(ALL_ROLES), np.int64))
         replaced = role == roles.KNOWN_WORD
         stops = role == roles.STOP_WORD
         replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from corpusveil.errors import VersionError
 from corpusveil.storage.records import Counted
-from corpusveil.text.policy import KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
+from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
 _RARE = ("fillers", "without_text")
@@ -19,7 +19,7 @@ _RARE = ("fillers", "without_text")
 
 @dataclass(slots=True)
 class Counts:
-    """Totals of one or more batches; ``roles`` int64 [7] counts the input's tokens by role."""
+    """Totals of one or more batches; ``roles`` int64 [8] counts the input's tokens by role."""
 
     documents: int = 0
     tokens_written: int = 0
@@ -32,7 +32,7 @@ class Counts:
     """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
-    roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ROLE_NAMES), dtype=np.int64))
+    roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
         for name in (*NUMBERS, *_RARE, "roles"):
@@ -47,7 +47,11 @@ class Counts:
         """Return everything, for the records."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         numbers |= {name: value for name in _RARE if (value := getattr(self, name))}
-        tokens = dict(zip(ROLE_NAMES, self.roles.tolist(), strict=True))
+        tokens = {
+            name: count
+            for name, count in zip(ALL_ROLES, self.roles.tolist(), strict=True)
+            if count or name in ROLE_NAMES
+        }
         return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
 
     @property
@@ -70,9 +74,9 @@ class Counts:
     @classmethod
     def of(cls, record: Counted, where: str) -> Counts:
         """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other counts."""
-        if set(record.tokens) != set(ROLE_NAMES):
+        if not set(ROLE_NAMES) <= set(record.tokens) <= set(ALL_ROLES):
             raise VersionError(
                 f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."
             )
         numbers = {name: getattr(record, name) for name in (*NUMBERS, *_RARE)}
-        return cls(**numbers, roles=np.array([record.tokens[name] for name in ROLE_NAMES], dtype=np.int64))
+        return cls(**numbers, roles=np.array([record.tokens.get(name, 0) for name in ALL_ROLES], dtype=np.int64))

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE = range(6)
+PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE, REPLACE = range(7)
 TOKENIZERS = ("word", "gst", "mst", "optimal")
 
-KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER = range(7)
+KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN = range(8)
 """Roles: a token's class, with words split into known, unknown and stop words."""
 
 ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", "contacts", "other")
-MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]")
+"""The roles that a text policy names."""
+ALL_ROLES = (*ROLE_NAMES, "spans")
+MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]", "[span]")
+"""The mask of each role; that of a span is its kind (`SpanPolicy`)."""
 
 DOCUMENT_LENGTH = "how many tokens a document has"
 """Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
@@ -99,10 +102,10 @@ class TextPolicy:
             raise not_a_choice("tokenizer", self.tokenizer, TOKENIZERS)
 
     def actions(self) -> npt.NDArray[np.uint8]:
-        """Return the policy code of each role; uint8 [7]."""
+        """Return the policy code of each role; uint8 [8]."""
         import numpy as np  # the names of profiles, which help shows, need no NumPy
 
-        codes = [PRIVATIZE, *(NUMBER_POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:])]
+        codes = [PRIVATIZE, *(NUMBER_POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:]), REPLACE]
         return np.array(codes, dtype=np.uint8)
 
     def parts_stop_words(self) -> bool:

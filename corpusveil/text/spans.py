@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError
+from corpusveil.errors import BadValueError, not_a_choice
 from corpusveil.text import classes
 from corpusveil.text.tokens import Tokens
 
 KIND = re.compile("[a-z][a-z0-9_]{0,31}")
 """What a kind is called, such as ``name`` or ``phone``."""
 _SPAN = classes.SPAN
+_CONTACT = classes.CONTACT
+CONTACT_KIND = "contact"
+"""The kind of spans that are contacts, which a text policy has a treatment for."""
+OTHERS = "other"
+"""Stands for every kind that has no treatment of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +169,12 @@ def _cover(
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The S tokens that are spans.
+    """The S tokens of class ``SPAN``, in their order.
 
-    ``tokens`` int64 [S] says which of the tokens they are, ``kinds`` int64 [S] their kinds in ``names``, and ``data``
-    of ``[starts[s]:ends[s]]``, int64 [S] each, is what recognizers marked of each.
+    ``kinds`` int64 [S] are their kinds in ``names``, and ``data[starts[s]:ends[s]]``, int64 [S] each, is what
+    recognizers marked of each.
     """
 
-    tokens: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
@@ -180,7 +185,7 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     """Return the tokens with one token for each span, of class ``SPAN``; changes the arrays of ``tokens``.
 
     A span takes every token that it touches as a whole, and spans that touch one token become one, of the kind of the
-    longest. A span of nothing but white space is none.
+    longest. A span of nothing but white space is none, and one of the kind ``contact`` becomes a token of that class.
     """
     order = np.lexsort((-spans.ends, spans.starts))
     order = order[spans.ends[order] > spans.starts[order]]
@@ -193,4 +198,80 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
         tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
         tokens.ids[:size], tokens.offsets,
     )  # fmt: skip
-    return whole, Covered(at[:kept], first[:kept], last[:kept], spans.kinds[longest[:kept]], spans.names)
+    kinds = spans.kinds[longest[:kept]]
+    is_contact = np.array([name == CONTACT_KIND for name in spans.names], np.bool_)[kinds]
+    whole.classes[at[:kept][is_contact]] = _CONTACT
+    stays = ~is_contact
+    return whole, Covered(first[:kept][stays], last[:kept][stays], kinds[stays], spans.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanPolicy:
+    """What finds spans, and the treatment of each kind: one token of the output for each span.
+
+    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``gliner``, ``module:function``, the file of terms,
+    or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
+
+    ``treat`` says by kind, and for all other kinds by ``other``, what is written:
+
+    * ``mask`` (the default): the kind, such as ``[name]``;
+    * ``resample``: a word drawn from the space's public counts, independent of the span;
+    * ``surrogate``: random digits and letters in the shape of the span, which is disclosed;
+    * ``pseudonym``: the same label for spans of equal text, such as ``NAME_7F3A1C02``, or with ``pseudonym:URL`` an
+      entry of a public list, one per line, or ``entry<TAB>count``. This discloses which spans are equal, in the
+      ``corpus`` and in every release under the same key of pseudonyms, or within a ``document`` (``pseudonyms``).
+
+    Spans of the kind ``contact`` are contacts, and have the treatment of the text policy. Raises UserError for a value
+    that is none of these.
+    """
+
+    find: Sequence[str | Function] = ("rules",)
+    treat: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    pseudonyms: Pseudonyms = "corpus"
+
+    def __post_init__(self) -> None:
+        find = (self.find,) if isinstance(self.find, str) or callable(self.find) else tuple(self.find)
+        if not find:
+            raise BadValueError("spans: no recognizer is named; give one, such as rules.")
+        if self.pseudonyms not in PSEUDONYMS:
+            raise not_a_choice("pseudonyms", self.pseudonyms, PSEUDONYMS)
+        pairs = dict(self.treat.items() if isinstance(self.treat, Mapping) else self.treat)
+        for kind, treatment in pairs.items():
+            if not isinstance(kind, str) or not KIND.fullmatch(kind):
+                raise BadValueError("treat: a kind is named in small letters, such as name or phone.")
+            if kind == CONTACT_KIND:
+                raise BadValueError("treat: contacts have the treatment of the text policy; set contacts there.")
+            if treatment not in TREATMENTS and not str(treatment).startswith("pseudonym:"):
+                raise not_a_choice(f"treat: {kind}", treatment, (*TREATMENTS, "pseudonym:URL"))
+        object.__setattr__(self, "find", find)
+        object.__setattr__(self, "treat", tuple(sorted(pairs.items())))
+
+    def of(self, kind: str) -> tuple[Treatment, str | None]:
+        """Return the treatment of a kind, and the address of the list that its pseudonyms are from, if any."""
+        treatments: dict[str, str] = dict(self.treat)  # type: ignore[arg-type]
+        how, _, url = treatments.get(kind, treatments.get(OTHERS, "mask")).partition(":")
+        return how, url or None  # type: ignore[return-value]
+
+    @property
+    def treatments(self) -> set[str]:
+        """The treatments that spans can have."""
+        return {self.of(kind)[0] for kind, _ in (*self.treat, (OTHERS, ""))}
+
+    @property
+    def lists(self) -> list[str]:
+        """The addresses of the public lists that pseudonyms are from."""
+        return sorted({url for kind, _ in self.treat if (url := self.of(kind)[1])})
+
+    def disclosed(self) -> tuple[str, ...]:
+        """List what a reader of the output sees of spans, in words."""
+        shown = [
+            "where recognized spans are"
+            if self.treatments == {"resample"}
+            else "where recognized spans are, and their kinds"
+        ]
+        if "surrogate" in self.treatments:
+            shown.append("the shape of spans under surrogate: the places of their digits, letters, marks and blanks")
+        if "pseudonym" in self.treatments:
+            where = "one document" if self.pseudonyms == "document" else "all releases under this key of pseudonyms"
+            shown.append(f"which spans of {where} have equal text, where pseudonyms replace them")
+        return tuple(shown)

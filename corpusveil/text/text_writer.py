@@ -15,13 +15,14 @@ from corpusveil.text.output_words import LONG
 from corpusveil.text.utf8 import decode, kind_of, lower_into
 from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
-_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE = (
+_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE, _REPLACE = (
     policy.PRIVATIZE,
     policy.RESAMPLE,
     policy.MASK,
     policy.DROP,
     policy.KEEP,
     policy.SURROGATE,
+    policy.REPLACE,
 )
 _PUNCTUATION, _OTHER, _LONG = policy.PUNCTUATION, policy.OTHER, LONG
 _WORD, _CLASSES = classes.WORD, len(classes.CLASS_NAMES)
@@ -34,16 +35,21 @@ LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 ROLES_OF_CLASSES = np.full(_CLASSES, policy.OTHER, dtype=np.uint8)
 """The role of a token of each class, of a word one that is not known."""
 ROLES_OF_CLASSES[[classes.WORD, classes.NUMBER]] = policy.UNKNOWN_WORD, policy.NUMBER
-ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT]] = policy.PUNCTUATION, policy.CONTACT
+ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT, classes.SPAN]] = policy.PUNCTUATION, policy.CONTACT, policy.SPAN
 _PACKED, _MOST_PACKED = 8, 255
 
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """N numbers, ASCII in lower case: ``text[offsets[k]:offsets[k + 1]]``; uint8, int64 [N + 1]."""
+    """N texts in the place of tokens, ``text[offsets[k]:offsets[k + 1]]``, uint8, int64 [N + 1]: of numbers, ASCII."""
 
     text: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
+
+    def followed_by(self, others: Surrogates) -> Surrogates:
+        """Return these texts and others behind them."""
+        offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
+        return Surrogates(np.concatenate([self.text, others.text]), offsets)
 
 
 NO_SURROGATES = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
@@ -56,7 +62,7 @@ def role_table(is_stop: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
 
 @compiled
 def assign_roles(token_classes: Any, ids: Any, table: Any, roles: Any, counts: Any) -> None:
-    """Write the role of each token to ``roles`` uint8, and add to ``counts`` int64 [7] how many have each.
+    """Write the role of each token to ``roles`` uint8, and add to ``counts`` int64 [8] how many have each.
 
     ``table`` is the ``role_table`` of the words that ids are of.
     """
@@ -164,13 +170,14 @@ def write_text(
     ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words``,
     ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
     in lower case only, or three times (as it is, capitalised, all capitals) when ``lower_case`` is off. Of a token that
-    gets a surrogate ``drawn`` is the number of this in ``number_bytes``, from ``numbers`` int64 [N + 1] on. Two words
+    gets a text of its own, a surrogate or that of a span, ``drawn`` is the number of this in ``number_bytes``, from
+    ``numbers`` int64 [N + 1] on. Two words
     that would touch, since what stood between them is dropped or itself became a word, get a blank between them.
     Returns the number of tokens written.
     """
     lettered = 0  # a bit for each role: what is written has letters
     for number in range(actions.size):
-        itself = actions[number] == _KEEP or actions[number] == _SURROGATE
+        itself = actions[number] >= _KEEP
         if actions[number] <= _RESAMPLE or (itself and number != _PUNCTUATION and number != _OTHER):
             lettered |= 1 << number
     single = word_offsets.size - 1
@@ -226,9 +233,10 @@ def write_text(
                     at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
                 else:
                     at += size
-            elif action == _SURROGATE:
+            elif action >= _SURROGATE:
                 first, behind_it = numbers[drawn[t]], numbers[drawn[t] + 1]
-                pattern = LOWER_CASE if lower_case else case_pattern(data, start, end, kinds)
+                as_it_is = lower_case or action == _REPLACE
+                pattern = LOWER_CASE if as_it_is else case_pattern(data, start, end, kinds)
                 at = _copy_cased(number_bytes, first, behind_it, out, at, pattern)
             elif action == _MASK:
                 at = _copy_wide(mask_bytes, masks[role], masks[role + 1], out, at)

@@ -20,16 +20,19 @@ from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
+from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
-from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.classes import SPAN, TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
 from corpusveil.text.markup import Texts
-from corpusveil.text.policy import PRIVATIZE, RESAMPLE, ROLE_NAMES, SURROGATE, TextPolicy
+from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, SURROGATE, TextPolicy
+from corpusveil.text.policy import SPAN as SPAN_ROLE
+from corpusveil.text.spans import Covered, Recognizer, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import (
     NO_SURROGATES,
     Surrogates,
@@ -41,6 +44,7 @@ from corpusveil.text.text_writer import (
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.kernel.lengths import at_released_length, fillers_of, length_epsilon
+from corpusveil.transforms.kernel.span_texts import span_texts
 from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
@@ -107,6 +111,12 @@ def words_of(space: Space) -> npt.NDArray[np.int64]:
     return np.array([len(parts(space.word(id))) for id in range(len(space))], dtype=np.int64)
 
 
+@functools.lru_cache(maxsize=4)
+def _recognizers(policy: SpanPolicy, space: Space) -> tuple[Recognizer, ...]:
+    """Return what finds spans; made once per process."""
+    return tuple(make_recognizer(name, space) for name in policy.find)
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """Privatizes batches of documents. Pickles small: a saved space goes by address.
@@ -126,6 +136,9 @@ class Kernel:
     """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
     length: Length | None = None
     """How many words documents are released with; None: as many as they have."""
+    spans: SpanPolicy | None = None
+    pseudonyms: DrawKey | None = None
+    """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
 
     def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
@@ -182,7 +195,7 @@ class Kernel:
         The documents are plain text.
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, _, _ = self._parsed(prepared, Texts(data, documents))
+        tokens, roles, *_ = self._parsed(prepared, Texts(data, documents))
         known = picked(tokens, roles, prepared.actions, PRIVATIZE)
         sizes = np.bincount(known.documents, minlength=documents.size - 1)
         return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
@@ -219,7 +232,7 @@ class Kernel:
         spent: list[Readings] = []
         for first, last in chunks(places):
             part = read.part(first, last)
-            runs, roles, _, words = self._parsed(prepared, part)
+            runs, roles, _, words, _ = self._parsed(prepared, part)
             tokens = part.whole(runs)
             if self.length is not None:
                 own = given, places[first : last + 1]
@@ -239,19 +252,25 @@ class Kernel:
 
     def _parsed(
         self, prepared: Prepared, texts: Texts
-    ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
-        """Return tokens, or units, of runs, their roles, how many there are of each, and the words of each document.
+    ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None, Covered | None]:
+        """Return tokens, or units, of runs, their roles, how many there are of each, words of each document, and spans.
 
-        Words are counted where the budget asks for them.
+        Words are counted where the budget asks for them. The id of a token that is a span is -2 less its number.
         """
         tokens = prepared.tokenizer.tokens(texts.data, texts.spans, _scratch)
+        marked = None
+        if self.spans is not None:
+            recognizers = _recognizers(self.spans, self.mechanism.space)
+            tokens, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
         words = _words(texts.whole(tokens)) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
+        if marked is not None:
+            tokens.ids[tokens.classes == SPAN] = -2 - np.arange(marked.starts.size)
         roles = _scratch.array("roles", len(tokens), np.uint8)
-        by_role = np.zeros(len(ROLE_NAMES), dtype=np.int64)
+        by_role = np.zeros(len(ALL_ROLES), dtype=np.int64)
         assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, by_role)
-        return tokens, roles, by_role, words
+        return tokens, roles, by_role, words, marked
 
     def _chunk(
         self,
@@ -266,14 +285,18 @@ class Kernel:
 
         Or part of a document, which has so many tokens ``before``.
         """
-        runs, roles, by_role, words = self._parsed(prepared, texts)
+        runs, roles, by_role, words, marked = self._parsed(prepared, texts)
         counts.roles += by_role
         tokens = texts.whole(runs)
         if self.length is not None:  # where documents are one run each
             runs, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
-            tokens, by_role = runs, np.bincount(roles, minlength=len(ROLE_NAMES))
+            tokens, by_role = runs, np.bincount(roles, minlength=len(ALL_ROLES))
         drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts, before)
         replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn, before)
+        if marked is not None and self.spans is not None:
+            given = self._spans(self.spans, marked, prepared, tokens, roles, tags)
+            drawn[roles == SPAN_ROLE] = np.arange(given.offsets.size - 1) + replaced.offsets.size - 1
+            replaced = replaced.followed_by(given)
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         drawn_bytes += int(replaced.offsets[-1])
@@ -292,7 +315,7 @@ class Kernel:
     def _goes_in_parts(self) -> bool:
         """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
         alone = self.budget.per == "token" and self.collocations is None and self.length is None
-        return alone and self.policy.markup != "keep"
+        return alone and self.policy.markup != "keep" and self.spans is None
 
     def _write_long(
         self, prepared: Prepared, text: Texts, tags: npt.NDArray[np.uint64], counts: Counts, body: io.BytesIO
@@ -339,6 +362,21 @@ class Kernel:
         return surrogates(
             runs, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
         )
+
+    def _spans(
+        self,
+        policy: SpanPolicy,
+        marked: Covered,
+        prepared: Prepared,
+        tokens: Tokens,
+        roles: npt.NDArray[np.uint8],
+        tags: npt.NDArray[np.uint64],
+    ) -> Surrogates:
+        """Return what is written for the tokens that are spans."""
+        spans = picked(tokens, roles, prepared.actions, REPLACE)
+        which = -2 - spans.ids.astype(np.int64)
+        draws = spans.draws(self.draw_key, tags)
+        return span_texts(policy, marked, which, tokens.data, draws, prepared, self.pseudonyms)
 
     def _draw(
         self,

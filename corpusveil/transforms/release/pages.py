@@ -16,7 +16,6 @@ from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
-from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.document_figures import counted
 from corpusveil.transforms.release.illustration import SAMPLES, Illustration
 from corpusveil.transforms.release.manifest import read_manifest
@@ -116,7 +115,7 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
             name.replace("_", " "), policy.get(name, "privatize"), f"{tokens[name]:,}", _share(tokens[name], whole),
             meter.format(tokens[name] / whole, _share(tokens[name], whole)),
         )
-        for name in ROLE_NAMES
+        for name in tokens
     ]  # fmt: skip
     privatized, unchanged = totals.privatized, totals.unchanged
     facts = [
@@ -128,7 +127,7 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
     if "length" in manifest["configuration"]:
-        own = sum(tokens[name] for name in ROLE_NAMES if policy.get(name) != "drop")
+        own = sum(count for name, count in tokens.items() if policy.get(name) != "drop")
         facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
     slowest = sorted(shards, key=lambda shard: -shard.seconds)[:SHOWN_SHARDS]
     rows = [

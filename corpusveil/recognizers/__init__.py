@@ -1,0 +1,1 @@
+"""Recognizers: what finds names, numbers and other spans in texts."""

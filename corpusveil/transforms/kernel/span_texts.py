@@ -1,0 +1,116 @@
+"""What is written for spans: masks, drawn words, surrogates, pseudonyms.
+
+A mask is a function of the kind alone, a drawn word of keyed draws at its position, a surrogate of these and the
+shape, a pseudonym of the span's normalized text under a key of its own: whoever destroys that key leaves labels that
+nobody can recompute.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.errors import BadRowError, UnsetError
+from corpusveil.language.prepared import Prepared
+from corpusveil.sampling.draws import RESAMPLE, SURROGATE, DrawKey, Draws
+from corpusveil.sampling.weights import WeightTable, integer_weights
+from corpusveil.storage import files
+from corpusveil.text.characters import DIGIT, LETTER, PUNCTUATION, SPACE, character_table, lower_table
+from corpusveil.text.output_words import concatenate
+from corpusveil.text.spans import Covered, SpanPolicy
+from corpusveil.text.text_writer import Surrogates
+
+_KIND_BITS = 0x0F
+_PER_LANE = 2
+"""Characters that one 64-bit draw invents, each from 32 bits."""
+
+
+def normalized(text: str) -> str:
+    """Return what pseudonyms are a function of: small letters, and one blank for all white space."""
+    lower = lower_table()
+    small = "".join(chr(lower[code]) if (code := ord(character)) < lower.size else character for character in text)
+    return " ".join(small.split())
+
+
+def surrogate(text: str, draws: npt.NDArray[np.uint64]) -> str:
+    """Return random digits and small letters in the shape of a text; ``draws`` are at least half its characters."""
+    halves = draws.view(np.uint32)
+    table = character_table()
+    out = []
+    for character, draw in zip(text, halves.tolist(), strict=False):
+        kind = table[ord(character)] & _KIND_BITS if ord(character) < table.size else None
+        if kind == DIGIT:
+            out.append(chr(0x30 + (draw * 10 >> 32)))
+        elif kind == LETTER:
+            out.append(chr(0x61 + (draw * 26 >> 32)))
+        elif kind == SPACE:
+            out.append(" ")
+        elif kind == PUNCTUATION:
+            out.append(character)
+    return "".join(out)
+
+
+@functools.lru_cache(maxsize=16)
+def public_list(url: str) -> tuple[tuple[str, ...], WeightTable]:
+    """Return the entries of a public list, and what draws one by their counts. Raises UserError for a bad row."""
+    entries: list[str] = []
+    counts: list[int] = []
+    for row, line in enumerate(files.read_bytes(url).decode("utf-8", "replace").splitlines(), 1):
+        entry, _, count = line.partition("\t")
+        if not entry.strip():
+            continue
+        if count and not (count.isascii() and count.isdecimal()):
+            raise BadRowError(f"{url}: row {row}: behind the tab is no whole number; write entry<TAB>count.")
+        entries.append(" ".join(entry.split()))
+        counts.append(int(count or 1))
+    if not entries:
+        raise BadRowError(f"{url}: this list of pseudonyms is empty; write one per line.")
+    return tuple(entries), WeightTable(integer_weights(np.array(counts, np.int64)))
+
+
+def _pseudonym(kind: str, url: str | None, text: str, scope: bytes, key: DrawKey | None) -> str:
+    """Return the label of a text, or the entry of a list, under a key."""
+    parts = [scope, kind.encode(), normalized(text).encode()]
+    if key is None:  # which a release refuses
+        raise UnsetError("pseudonyms: there is no key of pseudonyms.")
+    code = hashlib.blake2b(digest_size=8, key=key.tag)
+    for part in parts:
+        code.update(len(part).to_bytes(8, "little") + part)
+    if url is None:
+        return f"{kind.upper()}_{code.hexdigest()[:8].upper()}"
+    entries, table = public_list(url)
+    return entries[int(table.cells(np.frombuffer(code.digest(), "<u8").astype(np.uint64))[0])]
+
+
+def span_texts(
+    policy: SpanPolicy, covered: Covered, which: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], draws: Draws,
+    prepared: Prepared, key: DrawKey | None,
+) -> Surrogates:  # fmt: skip
+    """Return what is written for the spans ``which`` int64 [N], whose draws are ``draws``."""
+    kinds = covered.kinds[which]
+    treatments = [policy.of(name) for name in covered.names]
+    words: list[str] = [f"[{covered.names[kind]}]" for kind in kinds.tolist()]
+
+    def at(treatment: str) -> npt.NDArray[np.int64]:
+        return np.flatnonzero(np.array([how == treatment for how, _ in treatments], np.bool_)[kinds])
+
+    def text(n: int) -> str:
+        return data[covered.starts[which[n]] : covered.ends[which[n]]].tobytes().decode("utf-8", "replace")
+
+    if (resampled := at("resample")).size:
+        wording = prepared.wording
+        cells = prepared.public.cells(draws.of(resampled).uint64(RESAMPLE))
+        for n, cell in zip(resampled.tolist(), cells.tolist(), strict=True):
+            words[n] = wording.words[wording.offsets[cell] : wording.offsets[cell + 1]].tobytes().decode()
+    for n in at("surrogate").tolist():
+        own = text(n)
+        lanes = draws.of(np.array([n])).lanes(SURROGATE, -(-len(own) // (2 * _PER_LANE)) or 1)
+        words[n] = surrogate(own, lanes.reshape(-1))
+    for n in at("pseudonym").tolist():
+        scope = draws.tags[draws.documents[n]].tobytes() if policy.pseudonyms == "document" else b""
+        name, url = covered.names[kinds[n]], treatments[kinds[n]][1]
+        words[n] = _pseudonym(name, url, text(n), scope, key)
+    return Surrogates(*concatenate([word.encode() for word in words]))
