@@ -39,6 +39,7 @@ _PUBLIC = {
     "corpusveil.spaces.build": ("build_space",),
     "corpusveil.spaces.vectors": ("Vectors", "read_vectors"),
     "corpusveil.text.policy": ("TextPolicy",),
+    "corpusveil.text.spans": ("SpanPolicy",),
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.language.ladder": ("Ladder", "reader_ladder"),
     "corpusveil.transforms.release.card": ("croissant", "dataset_card"),

@@ -71,6 +71,7 @@ from corpusveil.spaces.build import build_space as build_space
 from corpusveil.spaces.vectors import Vectors as Vectors
 from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
+from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.ray import privatize_dataset as privatize_dataset
 from corpusveil.transforms.release.card import croissant as croissant
@@ -129,6 +130,7 @@ __all__ = [
     "SanText",
     "Scoring",
     "Space",
+    "SpanPolicy",
     "Spark",
     "SynTf",
     "Tem",

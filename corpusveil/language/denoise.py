@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -182,6 +183,8 @@ class Denoiser:
     search: Search = field(default_factory=Search)
     collocations: Collocations | None = None
     tokenizer_version: str = TOKENIZER_VERSION
+    spans: bool = field(default=False, kw_only=True)
+    """Whether the release has masks and pseudonyms of spans, which are no words."""
 
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
@@ -271,6 +274,8 @@ class Denoiser:
         replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)
         replaced &= tokens.ids < len(self.mechanism.space)
         masked = _masked(tokens) if reader.masks else np.zeros(len(tokens), np.bool_)
+        if self.spans:
+            masked |= _of_spans(tokens)
         kept = stops & ~replaced & (tokens.ids < len(self.mechanism.space)) & ~masked
         return tokens, replaced & ~masked, kept
 
@@ -353,6 +358,17 @@ def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
     return out
 
 
+def _of_spans(tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """Say which tokens are within the mask or pseudonym of a span, such as ``[name]`` or ``NAME_7F3A1C02``."""
+    places = [match.span() for match in _WRITTEN_FOR_SPANS.finditer(tokens.data.tobytes())]
+    inside = np.zeros(tokens.data.size + 1, np.int32)
+    for start, end in places:
+        inside[start] += 1
+        inside[end] -= 1
+    return np.cumsum(inside)[tokens.starts] > 0
+
+
+_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{8}\b")
 _MASK_BYTES = frozenset(mask.encode() for mask in MASKS)
 
 

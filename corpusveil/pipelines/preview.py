@@ -112,6 +112,7 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
         return None
     try:
         search, joined = Search(margin=MARGIN), release.collocations
-        return Denoiser(release.mechanism, release.budget, release.policy, model, search, joined).readable(texts)
+        parts = release.mechanism, release.budget, release.policy, model, search, joined
+        return Denoiser(*parts, spans=release.spans is not None).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None

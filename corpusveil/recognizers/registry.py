@@ -18,3 +18,7 @@ def make(name: Any, space: Any) -> Any:
 
 def identity(name: Any) -> str:
     return name if isinstance(name, str) else f"{name.__module__}:{name.__qualname__}"
+
+
+def terms(name: Any) -> bytes | None:
+    return None

@@ -246,21 +246,32 @@ class SpanPolicy:
         object.__setattr__(self, "find", find)
         object.__setattr__(self, "treat", tuple(sorted(pairs.items())))
 
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """``treat`` as pairs of kind and treatment, sorted."""
+        return tuple(self.treat)  # type: ignore[arg-type]
+
     def of(self, kind: str) -> tuple[Treatment, str | None]:
         """Return the treatment of a kind, and the address of the list that its pseudonyms are from, if any."""
-        treatments: dict[str, str] = dict(self.treat)  # type: ignore[arg-type]
+        treatments = dict(self.pairs)
         how, _, url = treatments.get(kind, treatments.get(OTHERS, "mask")).partition(":")
         return how, url or None  # type: ignore[return-value]
 
     @property
     def treatments(self) -> set[str]:
         """The treatments that spans can have."""
-        return {self.of(kind)[0] for kind, _ in (*self.treat, (OTHERS, ""))}
+        return {self.of(kind)[0] for kind, _ in (*self.pairs, (OTHERS, ""))}
 
     @property
     def lists(self) -> list[str]:
         """The addresses of the public lists that pseudonyms are from."""
-        return sorted({url for kind, _ in self.treat if (url := self.of(kind)[1])})
+        return sorted({url for kind, _ in self.pairs if (url := self.of(kind)[1])})
+
+    def in_words(self) -> str:
+        """Return the policy in a few words."""
+        names = [name if isinstance(name, str) else name.__qualname__ for name in self.find]
+        treated = [f"{kind} {how}" for kind, how in self.pairs] or ["mask"]
+        return f"found by {', '.join(names)}; {', '.join(treated)}"
 
     def disclosed(self) -> tuple[str, ...]:
         """List what a reader of the output sees of spans, in words."""

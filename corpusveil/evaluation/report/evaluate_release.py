@@ -165,7 +165,12 @@ def _reader(
     release = release_of(manifest, question)
     try:
         return Denoiser(
-            release.mechanism, release.budget, release.policy, language.model, collocations=question.collocations
+            release.mechanism,
+            release.budget,
+            release.policy,
+            language.model,
+            collocations=question.collocations,
+            spans="spans" in manifest["configuration"],
         ).readable, []
     except UserError as error:
         return None, [f"Attackers of the attribute did not denoise first: {error}"]
@@ -177,6 +182,8 @@ def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Questio
         return None, []
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None, ["Keys were not tried: this needs the release's collocations."]
+    if "spans" in manifest["configuration"]:
+        return None, ["Keys were not tried: this needs what recognized the release's spans."]
     release = release_of(manifest, question)
     if release.digest != manifest.get("release"):
         return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]

@@ -24,6 +24,7 @@ class Settings(BaseModel):
     mechanism: sections.MechanismSettings | None = None
     budget: sections.BudgetSettings | None = None
     text: sections.TextSettings = Field(default_factory=sections.TextSettings)
+    spans: sections.SpansSettings = Field(default_factory=sections.SpansSettings)
     length: sections.LengthSettings = Field(default_factory=sections.LengthSettings)
     key: sections.KeySettings = Field(default_factory=sections.KeySettings)
     ledger: sections.LedgerSettings | None = None

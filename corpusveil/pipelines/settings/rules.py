@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
 
 Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
-OF_RELEASE = ("mechanism", "budget", "text", "length", "key", "ledger", "output", "schedule")
+OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger", "output", "schedule")
 """The sections that only a release uses."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
@@ -32,6 +32,9 @@ NEEDS = {
     "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
     "ledger.cap_delta": "ledger.cap",
+    "spans.treat": "spans.find",
+    "spans.pseudonyms": "spans.find",
+    "spans.key": "spans.treat",
     "length.pad_growth": "length.pad",
     "length.extra": "length.epsilon",
     "evaluate.second_private": "evaluate.second",
@@ -52,6 +55,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _text,
         _nested,
         _length,
+        _spans,
         _engine,
         _schedule,
         _denoise,
@@ -70,7 +74,7 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
         section, _, name = place.partition(".")
         given = getattr(settings, section)
         default = None if given is None else type(given).model_fields[name].default
-        if settings.value(other) is None and settings.value(place) != default:
+        if not settings.value(other) and (settings.value(place) or default) != default:
             yield place, _needs(f"{{{other}}}")
 
 
@@ -209,6 +213,16 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
         text.policy()
     except UserError as error:
         yield "text", str(error).removesuffix(".")
+
+
+def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
+    for pair in settings.spans.treat:
+        if "=" not in pair:
+            yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
+    if settings.key.test or settings.spans.key is None or settings.key.path is None:
+        return
+    if settings.spans.key == settings.key.path:
+        yield "spans.key", "this is {key.path}, which could not be destroyed alone; make another key"
 
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from corpusveil.choices import (
     NumberPolicy,
     OnBadRows,
     Policy,
+    Pseudonyms,
     RiskOf,
     Separator,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from corpusveil.budget.length import Length
     from corpusveil.storage.engine import Engine
     from corpusveil.text.policy import TextPolicy
+    from corpusveil.text.spans import SpanPolicy
 
 TokenizerName = Literal["word", "gst", "mst", "optimal"]
 
@@ -365,6 +367,37 @@ class TextSettings(Section):
         from corpusveil.text.policy import TextPolicy
 
         return TextPolicy(**self.model_dump(exclude={"collocations"}))
+
+
+class SpansSettings(Section):
+    """Names, numbers and other places in texts that are treated by their kind, instead of word by word."""
+
+    GROUP: ClassVar[Group] = "Text"
+    COMMANDS = SHOWING
+
+    find: list[str] = key(
+        "What finds spans: rules (phones, cards, ids and the like, by their checksums), names (capitalized rare "
+        "words), presidio, gliner, MODULE:FUNCTION, or the file of terms, one per line. Repeatable.", [],
+        metavar="NAME", commands=dict.fromkeys(SHOWING, "spans"))
+    treat: list[str] = key(
+        "What is written for spans of a kind: mask, resample, surrogate, pseudonym, or pseudonym:FILE of a public "
+        "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW",
+        form="[a-z0-9_]+=[A-Za-z0-9_./:-]+")
+    pseudonyms: Pseudonyms = key(
+        "Where spans of equal text have the same pseudonym: in the corpus, and all releases with the same key of "
+        "pseudonyms, or within one document.", "corpus")
+    key: str | None = key(
+        "The key file of pseudonyms; not the key of the release, so that it can be destroyed.", None, path=True,
+        commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
+
+    def policy(self) -> SpanPolicy | None:
+        """Return the policy, None if nothing finds spans. Raises UserError for a kind or treatment that is none."""
+        if not self.find:
+            return None
+        from corpusveil.text.spans import SpanPolicy
+
+        pairs = [(kind, how) for kind, _, how in (pair.partition("=") for pair in self.treat)]
+        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms)
 
 
 class LengthSettings(Section):

@@ -54,11 +54,15 @@ def surrogate(text: str, draws: npt.NDArray[np.uint64]) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def public_list(url: str) -> tuple[tuple[str, ...], WeightTable]:
-    """Return the entries of a public list, and what draws one by their counts. Raises UserError for a bad row."""
+def public_list(url: str) -> tuple[tuple[str, ...], WeightTable, str]:
+    """Return the entries of a public list, what draws one by their counts, and its digest.
+
+    Raises UserError for a bad row, naming it.
+    """
     entries: list[str] = []
     counts: list[int] = []
-    for row, line in enumerate(files.read_bytes(url).decode("utf-8", "replace").splitlines(), 1):
+    given = files.read_bytes(url)
+    for row, line in enumerate(given.decode("utf-8", "replace").splitlines(), 1):
         entry, _, count = line.partition("\t")
         if not entry.strip():
             continue
@@ -68,7 +72,8 @@ def public_list(url: str) -> tuple[tuple[str, ...], WeightTable]:
         counts.append(int(count or 1))
     if not entries:
         raise BadRowError(f"{url}: this list of pseudonyms is empty; write one per line.")
-    return tuple(entries), WeightTable(integer_weights(np.array(counts, np.int64)))
+    digest = hashlib.sha256(given).hexdigest()[:16]
+    return tuple(entries), WeightTable(integer_weights(np.array(counts, np.int64))), digest
 
 
 def _pseudonym(kind: str, url: str | None, text: str, scope: bytes, key: DrawKey | None) -> str:
@@ -81,7 +86,7 @@ def _pseudonym(kind: str, url: str | None, text: str, scope: bytes, key: DrawKey
         code.update(len(part).to_bytes(8, "little") + part)
     if url is None:
         return f"{kind.upper()}_{code.hexdigest()[:8].upper()}"
-    entries, table = public_list(url)
+    entries, table, _ = public_list(url)
     return entries[int(table.cells(np.frombuffer(code.digest(), "<u8").astype(np.uint64))[0])]
 
 

@@ -201,14 +201,17 @@ def denoiser_of(
         raise BadRecordError(
             f"{where}: the manifest is damaged or was written by another version of corpusveil; restore it."
         ) from None
+    marked = "spans" in configured
     common = (search or Search(margin=MARGIN), collocations, configured["tokenizer"])
     if count is not None or chooser is not None:
         if search is not None:
             raise MismatchError("search: candidates or a chooser replace the search; leave either out.")
-        return Lister(mechanism, budget, policy, model, *common, OFFERED if count is None else count, chooser)
+        return Lister(
+            mechanism, budget, policy, model, *common, OFFERED if count is None else count, chooser, spans=marked
+        )
     if model is None:
         raise UnsetError("model: the search needs a language model of public text; give one.")
-    return Denoiser(mechanism, budget, policy, model, *common)
+    return Denoiser(mechanism, budget, policy, model, *common, spans=marked)
 
 
 def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, Any]:

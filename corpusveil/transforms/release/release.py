@@ -29,15 +29,21 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
+from corpusveil.recognizers.registry import identity, terms
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, words_of
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
+from corpusveil.transforms.kernel.span_texts import public_list
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
+
+NO_RELEASE = "00" * 32
+"""In place of a digest: pseudonyms are those of their key, in every release."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,6 +61,10 @@ class Release(Shown):
     """Equal texts with different identities: independent noise, the same noise, or only the first is kept."""
     length: Length | None = field(default=None, kw_only=True)
     """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
+    spans: SpanPolicy | None = field(default=None, kw_only=True)
+    """What finds names and numbers, and their treatment by kind; None: they are words and numbers like all others."""
+    pseudonyms: Key | None = field(default=None, kw_only=True)
+    """The key of pseudonyms, if ``spans`` has any; not that of the release, so that it can be destroyed."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
@@ -73,15 +83,16 @@ class Release(Shown):
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
             collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, length: Length | None = ...,
-            accept_no_guarantee: bool = ..., risk: EpsilonAtRisk | None = ..., delta: float | None = ...,
-            distance: float = ...,
+            spans: SpanPolicy | None = ..., pseudonyms: Key | None = ..., accept_no_guarantee: bool = ...,
+            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
         ) -> None: ...  # fmt: skip
 
         @overload
         def __init__(
             self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
+            collocations: Collocations | None = ..., duplicates: Duplicates = ..., spans: SpanPolicy | None = ...,
+            pseudonyms: Key | None = ..., accept_no_guarantee: bool = ..., risk: EpsilonAtRisk | None = ...,
+            delta: float | None = ..., distance: float = ...,
         ) -> None: ...  # fmt: skip
 
         def __init__(self, *_: Any, **__: Any) -> None: ...
@@ -122,6 +133,7 @@ class Release(Shown):
                 "out."
             )
         refuse_unsound(self.length, self.policy, self.budget.allocation)
+        self._check_spans()
         if self.delta is not None:
             check_delta(self.delta)
         check_distance(self.distance)
@@ -142,10 +154,36 @@ class Release(Shown):
                 raise MismatchError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
+        if not isinstance(self.spans, (SpanPolicy, NoneType)):
+            raise of_other_type("spans", self.spans, "cv.SpanPolicy(find=['rules', 'names'])")
+        if not isinstance(self.pseudonyms, (Key, NoneType)):
+            raise of_other_type("pseudonyms", self.pseudonyms, "cv.Key.load(PATH)")
         if not isinstance(self.length, (LengthGrid, LengthNoise, NoneType)):
             raise of_other_type("length", self.length, "cv.LengthGrid(50) or cv.LengthNoise(0.1)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
             raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
+
+    def _check_spans(self) -> None:
+        """Raise UserError for spans that show where a padded text ends, and for pseudonyms without their own key."""
+        treatments = set() if self.spans is None else self.spans.treatments
+        if self.length is not None and treatments - {"resample"}:
+            raise ConflictError(
+                "fillers are words, so spans that are no words would show where the text ends; treat all spans by "
+                "resample (other=resample)."
+            )
+        if ("pseudonym" in treatments) != (self.pseudonyms is not None):
+            if self.pseudonyms is not None:
+                raise ConflictError(
+                    "pseudonyms: there is a key, but no kind of span is treated by pseudonym; leave it out."
+                )
+            raise UnsetError(
+                "spans: pseudonyms need a key of their own, so that it can be destroyed; make one with 'corpusveil key "
+                "new PATH', and give it as spans.key, in Python as pseudonyms=cv.Key.load(PATH)."
+            )
+        if self.pseudonyms is not None and self.pseudonyms.secret == self.key.secret and not self.key.test:
+            raise ConflictError(
+                "pseudonyms: this is the key of the release, which could not be destroyed alone; make another key."
+            )
 
     @property
     def longest_unit(self) -> int:
@@ -173,7 +211,24 @@ class Release(Shown):
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
             **({} if self.numbers is None else {"numbers": self.numbers}),
             **({} if self.length is None else {"length": self.length.as_dict()}),
+            **({} if self.spans is None else {"spans": self._spans(self.spans)}),
         }
+
+    def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
+        """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
+        secret = self.key.derive("terms", b"", 32)
+        of_terms = {name: terms(name) for name in policy.find}
+        return {
+            "find": [
+                identity(name) if own is None else hashlib.blake2b(own, digest_size=16, key=secret).hexdigest()
+                for name, own in of_terms.items()
+            ],
+            "treat": dict(policy.pairs),
+            **({} if not policy.lists else {"lists": [public_list(url)[2] for url in policy.lists]}),
+            **({} if self.pseudonyms is None else {
+                "pseudonyms": policy.pseudonyms, "key": self.pseudonyms.fingerprint()[:16],
+            }),
+        }  # fmt: skip
 
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it.
@@ -238,6 +293,7 @@ class Release(Shown):
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""
         mechanism, budget, policy = self.mechanism, self.budget, self.policy
         given = ", ".join(f"{name} = {value}" for name, value in mechanism.parameters().items())
+        of_spans = () if self.spans is None else self.spans.disclosed()
         shared = "" if budget.allocation == "uniform" else f", shared by {budget.allocation}"
         return Card(
             f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
@@ -248,8 +304,9 @@ class Release(Shown):
                 ("text", ", ".join(f"{name} {value}" for name, value in policy.as_dict().items())),
                 *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
                 *([] if self.length is None else [("length", self.length.disclosed)]),
+                *([] if self.spans is None else [("spans", self.spans.in_words())]),
                 *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
-                ("in the clear", "; ".join(disclosed(policy, self.length))),
+                ("in the clear", "; ".join((*disclosed(policy, self.length), *of_spans))),
                 ("promise", "release.guarantee() shows it" if mechanism.private else "none"),
             ],
         )
@@ -274,6 +331,8 @@ class Release(Shown):
             self.duplicates == "same-noise",
             self.numbers,
             self.length,
+            self.spans,
+            None if self.pseudonyms is None else DrawKey.derive(self.pseudonyms, NO_RELEASE),
         )
 
 
@@ -282,6 +341,8 @@ _NAMES = {
     "space": "the digest of space.path",
     "collocations": "the digest of text.collocations",
     "numbers": "the digest of the space's public numbers",
+    "spans.key": "the key of pseudonyms",
+    "spans.lists": "the public lists of pseudonyms",
     "kernel": "the kernel version of corpusveil",
     "tokenizer": "the tokenizer version of corpusveil",
 }
@@ -293,8 +354,8 @@ def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything in a configuration that decides the text, by the names of settings."""
     out: dict[str, Any] = {}
     for name, value in configuration.items():
-        if name in ("mechanism", "budget", "text", "length"):
-            out |= {f"{name}.{key}": part for key, part in value.items()}
+        if name in ("mechanism", "budget", "text", "length", "spans"):
+            out |= {_NAMES.get(place := f"{name}.{key}", place): part for key, part in value.items()}
         elif name != "columns":
             out[_NAMES.get(name, name)] = value
     return out

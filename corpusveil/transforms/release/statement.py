@@ -16,6 +16,7 @@ from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
+from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.transforms.release.document_figures import DocumentFigure, counted, sentences
 
@@ -39,6 +40,8 @@ class Stated(Protocol):
     def key(self) -> Key: ...
     @property
     def length(self) -> Length | None: ...
+    @property
+    def spans(self) -> SpanPolicy | None: ...
     @property
     def duplicates(self) -> Duplicates: ...
     def document_figures(self) -> tuple[DocumentFigure, ...]: ...
@@ -110,6 +113,11 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
         lines.append(f"The bounds compare documents with {same} in the same places.")
     if policy.numbers == "surrogate":
         lines.append("The bounds compare documents with numbers of the same shapes in the same places.")
+    if release.spans is not None:
+        lines.append(
+            "The bounds compare documents in which the same spans are recognized: equally many, of the same kinds, in "
+            "the same places. What a recognizer says of a span may depend on the words around it."
+        )
     if release.duplicates == "same-noise":
         lines.append(
             "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
@@ -159,6 +167,37 @@ def _of_surrogates(policy: TextPolicy) -> list[str]:
         f"{whole}. A month in words is a word like any other."
     )
     return [sentence]
+
+
+def _of_spans(policy: SpanPolicy | None) -> list[str]:
+    """Say what holds for recognized spans, and for what no recognizer finds."""
+    if policy is None:
+        return []
+    written = {
+        "mask": "its kind",
+        "resample": "a word drawn from public counts",
+        "surrogate": "random digits and letters in its shape",
+    }
+    hidden = [words for how, words in written.items() if how in policy.treatments]
+    shape = " and shape" if "surrogate" in policy.treatments else ""
+    lines = []
+    if hidden:
+        lines.append(
+            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot be "
+            "distinguished (0 nats, at any epsilon)."
+        )
+    if "pseudonym" in policy.treatments:
+        scope = "in a document" if policy.pseudonyms == "document" else "wherever they occur"
+        lines.append(
+            f"Spans under 'pseudonym' with equal text get the same pseudonym {scope}, a keyed function of the text: no "
+            "bound holds between equal and different spans, and a reader who knows how often a name occurs may "
+            "recognize it by that. Without the key of pseudonyms nothing else of a span can be computed."
+        )
+    lines.append(
+        "What no recognizer finds is a word like any other: with the bound of its kind if the vocabulary has it, and "
+        "drawn from a law that does not depend on it if not, unless unknown words are kept."
+    )
+    return lines
 
 
 def _of_length(release: Stated, token: Guarantee) -> list[str]:
@@ -218,7 +257,8 @@ def guarantee_of(release: Stated) -> Guarantee:
         lines = [*_of_words(release, token), *token.notes, *_of_resampled(release)]
     else:
         lines = ["No guarantee holds: " + " ".join(token.notes)]
-    lines += _of_surrogates(policy)
+    lines += _of_surrogates(policy) + _of_spans(release.spans)
+    of_spans = () if release.spans is None else release.spans.disclosed()
     copies = {
         "same-noise": ("which documents are equal",),
         "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
@@ -228,7 +268,12 @@ def guarantee_of(release: Stated) -> Guarantee:
         token,
         disclosed=tuple(
             dict.fromkeys(
-                (*disclosed(policy, release.length), *without_token_count(token.disclosed, release.length), *copies)
+                (
+                    *disclosed(policy, release.length),
+                    *of_spans,
+                    *without_token_count(token.disclosed, release.length),
+                    *copies,
+                )
             )
         ),
         assumptions=(*token.assumptions, key),
