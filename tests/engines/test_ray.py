@@ -149,7 +149,8 @@ def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path, monkeypatch: py
     port, client = free_port(), free_port()
     command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"]
     options = [f"--port={port}", f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false",
-               f"--temp-dir={tempfile.mkdtemp(prefix='ray-')}", "--node-ip-address=127.0.0.1"]  # fmt: skip
+               f"--temp-dir={tempfile.mkdtemp(prefix='ray-')}", "--node-ip-address=127.0.0.1",
+               f"--runtime-env-agent-port={free_port()}"]  # fmt: skip  # or the client may look for it at port 0
     head = start([*command, *options], tmp_path, tmp_path / "head")
     try:
         wait_until(lambda: (answers(port) and answers(client)) or head.poll() is not None, every=0.2)
@@ -260,6 +261,9 @@ def test_a_dataset_is_what_a_table_is(session: Path, table: pa.Table, release: c
     other = make_release(release.mechanism.space, epsilon=2.0)
     assert not rows_of(cv.privatize_dataset(dataset, other, id="id")).equals(expected)
     assert cv.privatize_dataset(dataset.filter(lambda row: row["id"] < 0), release, id="id").count() == 0
+    apart = [ray.data.from_items([{"id": number, "text": text}]) for number, text in enumerate(["bade kilo", None])]
+    private = cv.privatize_dataset(apart[0].union(apart[1]), release, id="id").take_all()
+    assert sorted(row["text"] is None for row in private) == [False, True], "a block without any text"
 
 
 def test_wrong_calls_with_a_dataset(session: Path, table: pa.Table, release: cv.Release, tmp_path: Path) -> None:
@@ -280,13 +284,16 @@ def test_no_key_of_a_release_is_in_rays_files(
 ) -> None:
     """The control is the same call whose function travels as it is."""
 
+    texts = pa.array(["bade aqwertzx"] * len(table), pa.large_string())
+    table = table.set_column(1, "text", texts)  # what no other test of this session's Ray has
+
     def look(key: bytes) -> list[Path]:
         """Privatize a dataset; return the files with what the release draws from, and those of logs with a text."""
         drawn = make_release(release.mechanism.space, key=key)
         cv.privatize_dataset(ray.data.from_arrow(table), drawn, id="id").materialize()
         spilled(session, kept)
         kernel = drawn.kernel().draw_key
-        logs = [path for path in files_with(session, UNKNOWN.encode()) if "logs" in path.parts]
+        logs = [path for path in files_with(session, b"aqwertzx") if "logs" in path.parts]
         return [path for secret in (key, kernel.aes, kernel.tag) for path in files_with(session, secret)] + logs
 
     assert look(os.urandom(32)) == []
