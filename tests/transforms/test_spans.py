@@ -320,7 +320,7 @@ def test_denoising_leaves_masks_and_pseudonyms(tmp_path: Path) -> None:
     from corpusveil.language.denoise import _of_spans
 
     tokens = Tokenizer.of_words(WORDS).tokenize(["[name] wa NAME_7F3A1C02 wb name_x"])
-    marked = [tokens.text(t) for t in np.flatnonzero(_of_spans(tokens))]
+    marked = [tokens.text(t) for t in np.flatnonzero(_of_spans(tokens)).tolist()]
     assert marked[:3] == ["[", "name", "]"]
     assert "wa" not in marked
     assert "".join(marked[3:]) == "NAME_7F3A1C02"
