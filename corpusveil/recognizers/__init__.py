@@ -1,1 +1,1 @@
-"""Recognizers: what finds names, numbers and other spans in texts."""
+"""What finds spans in texts: built-in rules, capitalised runs, terms of a file, and recipes for other recognizers."""
