@@ -21,6 +21,7 @@ from corpusveil.sampling.keys import read_key
 LEFT_OUT: Mapping[str, str] = {
     "key.environment": "the launcher reads the key from the place that the parameter key names, and sends it in memory",
     "key.test": "the published key protects nothing, and a cloud job is not a test",
+    "spans.key": "the key of pseudonyms would be a file on the launcher; use a driver for these",
     "engine.name": "it is dataflow",
     "engine.runner": "it is DataflowRunner",
     "engine.options": "these are options of the job, which the launcher receives beside the parameters",

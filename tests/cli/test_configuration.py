@@ -201,7 +201,7 @@ class TestPaths:
             "evaluate.second_private", "evaluate.vectors", "evaluate.words", "key.path", "ledger.path",
             "ledger.spill", "model.counts", "model.path", "output.log", "output.path", "output.records",
             "schedule.prometheus", "schedule.state", "space.counts", "space.harmless", "space.importance",
-            "space.path", "space.sensitive", "space.vectors", "space.vocabulary", "text.collocations",
+            "space.path", "space.sensitive", "space.vectors", "space.vocabulary", "spans.key", "text.collocations",
         }  # fmt: skip
 
 

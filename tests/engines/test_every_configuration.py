@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,19 @@ class TestTheSameBytes:
         sizes = {len(text.split()) for text in texts if text is not None}
         assert sizes <= set(cv.LengthGrid(6, 1.5).first_points(9)) or length != cv.LengthGrid(6, 1.5)
         assert len(sizes) > 1
+
+    def test_of_spans(self, ground: Ground, corpus: Path, tmp_path: Path) -> None:
+        """Recognizers, pseudonyms and drawn words are the same in every process, however a shard is split."""
+        (tmp_path / "terms").write_text(
+            f"{WORDS[3]}\nplace\t{WORDS[5]} {WORDS[6]}\nplace\t{WORDS[8]}\nrest\t{WORDS[9]}\n"
+        )
+        treat = {"name": "pseudonym", "place": "surrogate", "rest": "resample"}
+        spans = cv.SpanPolicy(find=[str(tmp_path / "terms")], treat=treat)
+        mechanism, key = cv.mechanism("ring-geometric", ground.space), cv.Key(TEST_KEY[::-1])
+        release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY), spans=spans, pseudonyms=key)
+        same_everywhere(release, corpus, tmp_path, ["Spark", "Beam"])
+        text = (tmp_path / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
+        assert len(set(re.findall("NAME_[0-9A-F]{8}", text))) == 1
 
     @pytest.mark.parametrize(
         "policy",

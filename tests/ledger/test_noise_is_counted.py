@@ -40,6 +40,18 @@ SPACE, OTHER_SPACE = (small_space(words=JOINABLE, counts=range(first, first + 20
 TEXT = f"{FIRST} {SECOND} 17 zzunknown {FIRST}"
 TABLE = Collocations.of(pa.table({"ngram": [f"{FIRST} {SECOND}"], "n": [2], "score": [3.0]}))
 OTHER_TABLE = Collocations.of(pa.table({"ngram": [f"{SECOND} {FIRST}"], "n": [2], "score": [3.0]}))
+
+
+def no_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+    """Recognize nothing."""
+    return [[] for _ in texts]
+
+
+def other_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+    """Recognize the first character."""
+    return [[(0, 1, "name")] for _ in texts]
+
+
 BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
 JOINED = dataclasses.replace(BASE, policy=cv.TextPolicy(tokenizer="mst"), collocations=TABLE)
 RELEASES: dict[str, list[Release]] = {
@@ -57,6 +69,16 @@ RELEASES: dict[str, list[Release]] = {
     "length": [
         dataclasses.replace(BASE, policy=cv.TextPolicy(punctuation="drop", contacts="drop"), length=length)
         for length in (None, cv.LengthGrid(8), cv.LengthGrid(8, 2.0), cv.LengthNoise(0.5), cv.LengthNoise(0.5, 3))
+    ],
+    "spans": [
+        dataclasses.replace(BASE, spans=cv.SpanPolicy(find=[find], treat=treat))
+        for find, treat in ((no_spans, {}), (no_spans, {"name": "resample"}), (other_spans, {}))
+    ],
+    "pseudonyms": [
+        dataclasses.replace(
+            BASE, spans=cv.SpanPolicy(find=[no_spans], treat={"name": "pseudonym"}), pseudonyms=cv.Key(key)
+        )
+        for key in (TEST_KEY[::-1], TEST_KEY[1:] + TEST_KEY[:1])
     ],
     "duplicates": [dataclasses.replace(BASE, duplicates=name) for name in DUPLICATES],
     "key": [dataclasses.replace(BASE, key=cv.Key(TEST_KEY[::-1]))],
@@ -149,7 +171,11 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
             first, second = before.configuration(), one.configuration()
             changed |= {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     versions = {"kernel", "tokenizer"}  # see below
-    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates", "length"}
+    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {
+        "duplicates",
+        "length",
+        "spans",
+    }
 
 
 @pytest.mark.parametrize("duplicates", DUPLICATES)

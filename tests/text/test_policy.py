@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from corpusveil.errors import BadValueError
 from corpusveil.text.output_words import Wording, concatenate
-from corpusveil.text.policy import MASKS, POLICIES, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import ALL_ROLES, MASKS, POLICIES, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import (
     LOWER_CASE,
     NO_SURROGATES,
@@ -44,9 +44,9 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     policy = TextPolicy(**fields)
     tokens = TOKENIZER.tokenize(texts)
     roles = np.empty(len(tokens), dtype=np.uint8)
-    counts = np.zeros(len(ROLE_NAMES), dtype=np.int64)
+    counts = np.zeros(len(ALL_ROLES), dtype=np.int64)
     assign_roles(tokens.classes, tokens.ids, role_table(STOP), roles, counts)
-    assert counts.tolist() == np.bincount(roles, minlength=len(ROLE_NAMES)).tolist()
+    assert counts.tolist() == np.bincount(roles, minlength=len(ALL_ROLES)).tolist()
     drawn = np.full(len(tokens), DRAWN, dtype=np.int32)
     keep, lower, actions = policy.layout == "keep", policy.case == "lower", policy.actions()
     wording = Wording.build(*concatenate([word.encode() for word in VOCABULARY]), capitals=not lower)
@@ -160,7 +160,7 @@ def test_as_many_words_come_out_as_go_in(text: str, fields: dict[str, Any]) -> N
     """Under any policy: a replaced token is one word of the output, with no letter or digit beside it."""
     tokens = TOKENIZER.tokenize([text])
     roles = np.empty(len(tokens), dtype=np.uint8)
-    assign_roles(tokens.classes, tokens.ids, role_table(STOP), roles, np.zeros(len(ROLE_NAMES), dtype=np.int64))
+    assign_roles(tokens.classes, tokens.ids, role_table(STOP), roles, np.zeros(len(ALL_ROLES), dtype=np.int64))
     actions = TextPolicy(**fields).actions()[roles]
     replaced = int((actions <= POLICIES.index("resample")).sum())
     (out,) = write([text], **fields)

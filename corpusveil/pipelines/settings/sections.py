@@ -382,7 +382,7 @@ class SpansSettings(Section):
     treat: list[str] = key(
         "What is written for spans of a kind: mask, resample, surrogate, pseudonym, or pseudonym:FILE of a public "
         "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW",
-        form="[a-z0-9_]+=[A-Za-z0-9_./:-]+")
+        form="[a-z0-9_]+=[a-z]+")
     pseudonyms: Pseudonyms = key(
         "Where spans of equal text have the same pseudonym: in the corpus, and all releases with the same key of "
         "pseudonyms, or within one document.", "corpus")

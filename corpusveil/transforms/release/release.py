@@ -29,7 +29,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import identity, terms
+from corpusveil.recognizers.registry import content, identity
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -217,7 +217,7 @@ class Release(Shown):
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
         """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
         secret = self.key.derive("terms", b"", 32)
-        of_terms = {name: terms(name) for name in policy.find}
+        of_terms = {name: content(name) for name in policy.find}
         return {
             "find": [
                 identity(name) if own is None else hashlib.blake2b(own, digest_size=16, key=secret).hexdigest()

@@ -183,8 +183,8 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
     lines = []
     if hidden:
         lines.append(
-            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot be "
-            "distinguished (0 nats, at any epsilon)."
+            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot "
+            "be distinguished (0 nats, at any epsilon)."
         )
     if "pseudonym" in policy.treatments:
         scope = "in a document" if policy.pseudonyms == "document" else "wherever they occur"

@@ -1,0 +1,108 @@
+"""Spans on the command line: what is announced, recorded and refused; the same bytes as in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.evaluation.statistics.pseudonyms import recognizable
+from tests.calls import fails, succeeds
+from tests.engines.corpora import WORDS, make_space
+
+NAMES = ("Zelda Quux", "zelda quux", "Bob Xyzzy", "Ann Frobnitz")
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> list[Any]:
+    """Return a call on four texts with a name each, from a file of terms."""
+    make_space(tmp_path / "space")
+    rows = [{"text": f"{WORDS[at]} {name} {WORDS[at + 1]}!", "id": at} for at, name in enumerate(NAMES)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "people.txt").write_text("Zelda Quux\nBob Xyzzy\nperson\tAnn Frobnitz\n")
+    for name in ("key", "pseudonyms.key"):
+        cv.Key.generate().save(str(tmp_path / name))
+    paths = {"--space": "space", "--key": "key", "--output": "out", "--spans": "people.txt"}
+    named = [word for option, name in paths.items() for word in (option, str(tmp_path / name))]
+    return ["privatize", str(tmp_path / "in.jsonl"), "--mechanism", "ring-geometric", "--epsilon", "1", *named,
+            "--id", "id", "--corpus", "c"]  # fmt: skip
+
+
+def texts(folder: Path) -> list[str]:
+    return [json.loads(line)["text"] for file in sorted((folder / "data").iterdir()) for line in file.open()]
+
+
+def test_a_file_of_terms_hides_names(call: list[Any], tmp_path: Path) -> None:
+    said = succeeds(*call).out
+    assert "where recognized spans are, and their kinds" in said
+    assert [re.findall(r"\[\w+\]", text) for text in texts(tmp_path / "out")] == [["[name]"]] * 3 + [["[person]"]]
+    written = (tmp_path / "out" / "manifest.json").read_text()
+    configuration = json.loads(written)["configuration"]
+    assert set(configuration["spans"]) == {"find", "treat"}
+    private = (tmp_path / "out.records" / "report.html").read_text()
+    assert "<td>spans</td>" in private.replace('<td class="number">', "<td>")
+    public = [written, *(path.read_text() for path in (tmp_path / "out").glob("*.html")), said]
+    assert not [name for name in ("quux", "xyzzy", "frobnitz", "people.txt") for text in public if name in text.lower()]
+
+
+def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> None:
+    """A list of one name is not to be guessed from the manifest; another list is another release."""
+    assert call
+    mechanism, spans = (
+        cv.RingGeometric(cv.load_space(str(tmp_path / "space"))),
+        cv.SpanPolicy(find=str(tmp_path / "people.txt")),
+    )
+
+    def digests(key: cv.Key) -> Any:
+        return cv.Release(mechanism, cv.Budget(1.0), key=key, spans=spans).configuration()["spans"]["find"]
+
+    key = cv.Key.generate()
+    first = digests(key)
+    assert first == digests(key) != digests(cv.Key.generate())
+    (tmp_path / "people.txt").write_text("Zelda Quux\n")
+    assert digests(key) != first
+
+
+def test_pseudonyms_are_those_of_python_and_survive_another_release(call: list[Any], tmp_path: Path) -> None:
+    options = ["--treat", "name=pseudonym", "--treat", "other=resample", "--pseudonym-key", tmp_path / "pseudonyms.key"]
+    assert "which spans of all releases under this key of pseudonyms have equal text" in succeeds(*call, *options).out
+    made = texts(tmp_path / "out")
+    labels = [re.findall("NAME_[0-9A-F]{8}", text) for text in made]
+    assert labels[0] == labels[1] != labels[2]
+    assert labels[3] == []
+    release = cv.Release(
+        cv.RingGeometric(cv.load_space(str(tmp_path / "space"))), cv.Budget(1.0),
+        key=cv.Key.load(tmp_path / "key"), pseudonyms=cv.Key.load(tmp_path / "pseudonyms.key"),
+        spans=cv.SpanPolicy(find=str(tmp_path / "people.txt"), treat={"name": "pseudonym", "other": "resample"}),
+    )  # fmt: skip
+    originals = [json.loads(line)["text"] for line in (tmp_path / "in.jsonl").open()]
+    assert cv.privatize(originals, release, ids=list(range(4))) == made
+    assert recognizable(made) == (1.0, 2)
+    with pytest.raises(cv.UserError, match="NAME_7F3A1C02"):
+        recognizable(["no pseudonym"])
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "names"),
+    [
+        (["--treat", "name"], "conflicting-settings", ("--treat", "KIND=HOW")),
+        (["--treat", "name=hide"], "wrong-value", ("name", "pseudonym")),
+        (["--treat", "name=pseudonym"], "missing-setting", ("key new", "spans.key")),
+        (
+            ["--treat", "name=pseudonym", "--pseudonym-key", "KEY"],
+            "conflicting-settings",
+            ("--pseudonym-key", "another"),
+        ),
+        (["--spans", "tests.none:such"], "unknown-name", ("tests.none:such",)),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    call: list[Any], tmp_path: Path, more: list[str], code: str, names: tuple[str, ...]
+) -> None:
+    said = fails([*call, *(str(tmp_path / "key") if word == "KEY" else word for word in more)], code, *names)
+    assert not (tmp_path / "out").exists()
+    assert "quux" not in said.lower()
