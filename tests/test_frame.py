@@ -80,7 +80,7 @@ def test_the_readme_shows_the_five_rooms_of_the_design_card_on_its_first_screen(
 
 def test_no_tracked_file_is_large() -> None:
     large = {path.name for path in tracked_files() if path.is_file() and path.stat().st_size > LARGEST}
-    assert large <= {"demo.zip"}, "whose size test_first_hour.py limits"
+    assert large <= {"space.zip"}, "whose size test_installed.py limits"
 
 
 def test_the_lock_resolves_anywhere_and_is_that_of_pyproject() -> None:
