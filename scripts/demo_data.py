@@ -1,8 +1,9 @@
 """Make ``spaces/en/corpusveil_space_en/space.zip``: the space and language model of ``--space en``, of public text.
 
 Run it after a change of the tokenizer, of counting, or of an artefact's format, and ``scripts/readme_output.py`` after
-it: ``python -m scripts.demo_data``; then give the package another major version. The archive is shipped because vectors that each machine trains for itself differ
-in their last bits, and with them the list and every figure of the README; and because a first call took a minute.
+it: ``python -m scripts.demo_data``; another archive is another major version of its package. The archive is shipped
+because vectors that each machine trains for itself differ in their last bits, and with them the list and every figure
+of the README; and because a first call took a minute.
 """
 
 from __future__ import annotations

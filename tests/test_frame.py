@@ -93,6 +93,8 @@ def test_the_lock_resolves_anywhere_and_is_that_of_pyproject() -> None:
     assert {_name(d) for d in named} == {d["name"] for d in locked["requires-dist"]}
     assert {_name(d) for d in project["dependency-groups"]["dev"]} == {d["name"] for d in locked["requires-dev"]["dev"]}
     for dependency in locked["requires-dist"]:
+        if "editable" in dependency:  # a member of the workspace is locked as it stands there
+            continue
         wanted = next(re.sub(r"^[\w-]+(\[\w+\])?|;.*", "", d) for d in named if _name(d) == dependency["name"])
         assert set(dependency.get("specifier", "").split(",")) == set(wanted.replace(" ", "").split(","))
 

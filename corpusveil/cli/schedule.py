@@ -112,12 +112,8 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
     from corpusveil.storage.installed import SCHEME
 
     for key, path in document.paths():
-        if (
-            key == "key.path"
-            or path.startswith("/")
-            or "://" in path
-            or str(document.settings.value(key)).startswith(SCHEME)
-        ):
+        is_name = str(document.settings.value(key)).startswith(SCHEME)
+        if key == "key.path" or path.startswith("/") or "://" in path or is_name:
             continue
         if claim is None:
             advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"

@@ -62,6 +62,7 @@ def located(address: str, which: Literal["space", "model"]) -> str:
     try:
         archive = resources.files(point.value) / ARCHIVE
         digest = bytes.fromhex((resources.files(point.value) / f"{ARCHIVE}.sha256").read_text("ascii")[:64]).hex()
+        archive.open("rb").close()
     except (ImportError, OSError, TypeError, ValueError) as error:
         raise PackageError(
             f"space {name}: {point.value} has no readable {ARCHIVE} with its SHA-256 ({type(error).__name__}); install "
