@@ -92,8 +92,8 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-distributions: setup ## build what the index gets into dist/, a folder for each of the two distributions
-	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-studies; do \
+distributions: setup ## build what the index gets into dist/, a folder for each of the three distributions
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-studies; do \
 	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
 	done
 

@@ -60,8 +60,8 @@ from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyCmpExcluding as VickreyCmpExcluding
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.mechanisms.vickrey import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
-from corpusveil.pipelines.demo_space import demo_space as demo_space
 from corpusveil.pipelines.python_calls import demo_model as demo_model
+from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
 from corpusveil.sampling.keys import Key as Key

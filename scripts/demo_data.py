@@ -1,12 +1,14 @@
-"""Make ``corpusveil/pipelines/demo.zip``: the space and the language model of ``--space demo``, of public text.
+"""Make ``spaces/en/corpusveil_space_en/space.zip``: the space and language model of ``--space en``, of public text.
 
 Run it after a change of the tokenizer, of counting, or of an artefact's format, and ``scripts/readme_output.py`` after
-it: ``python -m scripts.demo_data``. The archive is shipped because vectors that each machine trains for itself differ
-in their last bits, and with them the list and every figure of the README; and because a first call took a minute.
+it: ``python -m scripts.demo_data``; another archive is another major version of its package. The archive is shipped
+because vectors that each machine trains for itself differ in their last bits, and with them the list and every figure
+of the README; and because a first call took a minute.
 """
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import zipfile
 from pathlib import Path
@@ -15,14 +17,16 @@ import numpy as np
 import orjson
 
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.pipelines import collocations, demo_space, language, space
+from corpusveil.pipelines import collocations, language, space
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
+from corpusveil.storage.installed import ARCHIVE
 
 STEPS = 31
 """Vectors are rounded to this many steps on each side of 0, which changes no cosine with the original by .001 and makes
 the archive two thirds as large."""
 BEFORE_ZIP = (1980, 1, 1, 0, 0, 0)
+PACKAGE = Path(__file__).parents[1] / "spaces/en/corpusveil_space_en"
 
 
 def settings_of(folder: Path, longest: int) -> Settings:
@@ -51,7 +55,7 @@ def rounded(vectors: Path) -> None:
 
 
 def make(archive: Path) -> None:
-    """Make both artefacts, and write them with fixed times, so that equal files make an equal archive."""
+    """Make both artefacts, and write them with fixed times, so that equal files make an equal archive; and its hash."""
     with tempfile.TemporaryDirectory() as scratch:
         of_space, of_model = Path(scratch, "of-space"), Path(scratch, "of-model")
         for folder in (of_space, of_model):
@@ -70,7 +74,9 @@ def make(archive: Path) -> None:
                 for path in sorted(one for one in folder.iterdir() if one.is_file()):
                     entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", BEFORE_ZIP)
                     out.writestr(entry, path.read_bytes(), zipfile.ZIP_LZMA)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    archive.with_name(f"{archive.name}.sha256").write_text(f"{digest}  {archive.name}\n")
 
 
 if __name__ == "__main__":
-    make(demo_space.ARCHIVE)
+    make(PACKAGE / ARCHIVE)

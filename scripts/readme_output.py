@@ -1,6 +1,6 @@
 """Write into README.md what its first Python example prints, and its before and after, all under one fixed key.
 
-Run it after a change of the kernel or of the demo space: ``python scripts/readme_output.py``.
+Run it after a change of the kernel or of the space ``en``: ``python scripts/readme_output.py``.
 ``tests/test_first_hour.py`` fails where README.md says something else.
 """
 

@@ -49,29 +49,39 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_every_extra_is_named_in_the_readme() -> None:
     said = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("Extras: "))
     missing = {name for name in PROJECT["optional-dependencies"] if f"`{name}`" not in said}
-    assert missing <= {"package", "encoder", "train"}, "that commands name where they are needed"
+    assert missing <= {"en", "package", "encoder", "train"}, "that commands name where they are needed"
+
+
+def test_every_distribution_holds_the_licence() -> None:
+    """As a file: a link to that of the repository is a dangling one in an archive."""
+    for folder in ("spaces/en", "studies"):
+        licence = ROOT / folder / "LICENSE"
+        assert not licence.is_symlink(), folder
+        assert licence.read_text() == (ROOT / "LICENSE").read_text(), folder
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution."""
+    """A folder with the wheel and the source distribution; the wheel of the space is in ``space``."""
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir"]
+    subprocess.run([*command, str(folder), str(ROOT)], check=True, capture_output=True)
+    space = [*command, str(folder / "space"), "--wheel", str(ROOT / "spaces" / "en")]
+    subprocess.run(space, check=True, capture_output=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel, and with what it needs."""
+    """The interpreter of an environment with both wheels, and with what they need."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
-    (wheel,) = built.glob("*.whl")
+    wheels = [str(wheel) for wheel in built.glob("**/*.whl")]
     interpreter = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", "--quiet", str(wheel)]
+    command = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", "--quiet", *wheels]
     if subprocess.run([sys.executable, "-m", "pip", "--version"], check=False, capture_output=True).returncode:
         (uv,) = sorted((ROOT / ".tools").glob("uv-*/bin/uv"))[-1:]
-        command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), str(wheel)]
+        command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), *wheels]
     subprocess.run(command, check=True)
     return interpreter
 
@@ -79,8 +89,8 @@ def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.packaged
 class TestARelease:
     def test_passes_the_check_of_the_index(self, built: Path) -> None:
-        files = [str(path) for path in built.iterdir()]
-        assert len(files) == 2
+        files = [str(path) for path in built.glob("**/*.*") if path.is_file()]
+        assert len(files) == 3
         done = subprocess.run(
             [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
         )
@@ -91,6 +101,7 @@ class TestARelease:
         (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
         names = zipfile.ZipFile(wheel).namelist()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
+        assert not [name for name in names if name.endswith(".zip")], "a space is a package of its own"
         assert {"corpusveil/py.typed", "corpusveil/__init__.pyi", "corpusveil/providers.yaml"} <= set(names)
         with tarfile.open(source) as archive:
             held = archive.getnames()

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ import typer
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.cli.options import SpaceOption
-from corpusveil.pipelines import collocations, demo_space
+from corpusveil.pipelines import collocations
 from corpusveil.pipelines.settings import toml
-from corpusveil.pipelines.settings.fields import is_demo
 from corpusveil.pipelines.watch import Watch
+from corpusveil.storage.installed import is_name, located
 from scripts import demo_data
 from tests.calls import succeeds
 
@@ -55,7 +54,7 @@ def shell_commands(page: str) -> list[str]:
     """Return the shell commands of a page that come after the installation."""
     found = "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL))
     install, *others = found.splitlines()
-    assert install.startswith("pip install corpusveil")
+    assert install.startswith(("pip install corpusveil corpusveil-space-en", "pip install 'corpusveil[en]'"))
     return others
 
 
@@ -78,27 +77,6 @@ def is_drawn_from(private: str, original: str) -> bool:
 
 
 class TestTheDemoSpace:
-    def test_is_unpacked_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Also after a process that was killed in the middle; no text is read, and nothing trained."""
-        monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path))
-        whole = zipfile.ZipFile.extractall
-
-        def killed(archive: zipfile.ZipFile, path: Path, members: list[str]) -> None:
-            whole(archive, path, members[:1])
-            raise KeyboardInterrupt
-
-        with monkeypatch.context() as first:
-            first.setattr(zipfile.ZipFile, "extractall", killed)
-            with pytest.raises(KeyboardInterrupt):
-                cv.demo_space()
-        made = cv.demo_space()
-        monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked again"))
-        assert cv.demo_space().digest == made.digest
-        assert made.counts is not None
-
-    def test_is_small(self) -> None:
-        assert demo_space.ARCHIVE.stat().st_size < 2_000_000
-
     @pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
     def test_suits_mechanisms_on_lists_and_on_vectors(self, name: str) -> None:
         release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
@@ -107,10 +85,10 @@ class TestTheDemoSpace:
 
     def test_a_folder_of_that_name_goes_before_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert is_demo("demo")
+        assert is_name("demo")
         (tmp_path / "demo").mkdir()
-        assert not is_demo("demo")
-        assert not is_demo("spaces/demo")
+        assert not is_name("demo")
+        assert not is_name("spaces/demo")
 
     def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
@@ -132,14 +110,6 @@ class TestTheDemoSpace:
         )
         (folder / "demo").mkdir()
         assert toml.read(str(file)).settings.value("space.path") == str(folder / "demo")
-
-    def test_another_user_s_is_not_opened(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What decides outputs is as closed to others as the rest of the cache."""
-        monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path))
-        cv.demo_space()
-        tmp_path.chmod(0o777)
-        with pytest.raises(cv.UserError, match="CORPUSVEIL_CACHE"):
-            cv.demo_space()
 
     def test_serves_the_commands_that_take_a_space(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["mechanisms", "ring-geometric", "--space", "demo"]) == 0
@@ -213,8 +183,8 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """With the artefacts that it names: counts of the bundled text, its space, its model, and a release."""
     monkeypatch.chdir(tmp_path)
     collocations.count(demo_data.settings_of(tmp_path, longest=1), Watch())
-    shutil.copytree(demo_space.demo_path("space"), "spaces/balanced")
-    shutil.copytree(demo_space.demo_path("model"), "models/public")
+    shutil.copytree(located("en", "space"), "spaces/balanced")
+    shutil.copytree(located("en", "model"), "models/public")
     space = cv.load_space("spaces/balanced")
     Path("notes.txt").write_text("the river was cold\n")
     cv.privatize_corpus(

@@ -19,7 +19,7 @@ from corpusveil.pipelines.flows import Flow
 from corpusveil.pipelines.pairs import mechanism_parameters, pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, DEMO, Group, Setting, declared
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, declared
 
 _PARAMETER = Annotated[
     list[str] | None,
@@ -92,7 +92,7 @@ def derived(
 
         def called(context: typer.Context, **given: Any) -> None:
             explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
-            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_demo()
+            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_names()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 
@@ -135,9 +135,11 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     if command == "privatize":  # where the missing option can be either of two
         sections = {name: {} for name in rules.NEEDED}
     if command == "preview":
+        from corpusveil.storage.installed import DEMO, ENGLISH
+
         sections = {"mechanism": {"name": "ring-geometric"}}
-        if given.get("space", DEMO) == DEMO:
-            sections |= {"space": {"path": DEMO}, "model": {"path": DEMO}}
+        if (space := given.get("space", ENGLISH)) in (ENGLISH, DEMO):
+            sections |= {"space": {"path": space}, "model": {"path": space}}
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.options import space_folder
 from corpusveil.errors import ConflictError, UserError
 from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.text.policy import ROLE_NAMES
@@ -37,9 +36,7 @@ def mechanisms(
     name: Annotated[str | None, typer.Argument(help="A mechanism; shows its parameters and mathematics.")] = None,
     space: Annotated[
         str | None,
-        typer.Option(
-            help="With a mechanism: show its figures in this space, by epsilon.", metavar="URL", callback=space_folder
-        ),
+        typer.Option(help="With a mechanism: show its figures in this space, by epsilon.", metavar="URL"),
     ] = None,
     epsilon: Annotated[
         list[float] | None,

@@ -53,7 +53,7 @@ def preview(
 ) -> None:
     """Show the first five texts before, after and denoised, at several epsilons. Writes and spends nothing.
 
-    Without --space, a small space of bundled text is used. Without --key, a key is made and thrown away.
+    Without --space, the installed space 'en' is used. Without --key, a key is made and thrown away.
 
     Example: corpusveil preview reviews.csv --text review --epsilon 0.5 1 3
     """
@@ -77,10 +77,10 @@ def lines(made: Preview, settings: Settings) -> list[str]:
     """Return the printed text."""
     from corpusveil.display import Card
     from corpusveil.language.denoise import NO_FACTS
-    from corpusveil.pipelines.settings.fields import DEMO, DEMO_URL
+    from corpusveil.storage.installed import SCHEME
 
     (space, mechanism) = settings.needed("space", "mechanism")
-    path = DEMO if space.path == DEMO_URL else space.path
+    path = space.path.removeprefix(SCHEME)
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     printed = [PRIVATE, f"Space {path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
     for number, text in enumerate(made.before):

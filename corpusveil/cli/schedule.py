@@ -109,10 +109,11 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
-    from corpusveil.pipelines.settings.fields import DEMO_URL
+    from corpusveil.storage.installed import SCHEME
 
     for key, path in document.paths():
-        if key == "key.path" or path.startswith("/") or "://" in path or document.settings.value(key) == DEMO_URL:
+        is_name = str(document.settings.value(key)).startswith(SCHEME)
+        if key == "key.path" or path.startswith("/") or "://" in path or is_name:
             continue
         if claim is None:
             advice = "use a URL, an absolute path of a volume, or with --claim the volume that holds this folder"

@@ -22,7 +22,7 @@ from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
-from corpusveil.storage import files, home
+from corpusveil.storage import files, home, installed
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
@@ -204,10 +204,11 @@ _lock = threading.Lock()
 def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
     """Open the model that ``corpusveil model`` saved at ``url``, any fsspec URL; a remote one is copied here once.
 
+    The name of an installed space, such as ``en``, is the model of its package.
     ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
     or if it is damaged.
     """
-    address = files.absolute(files.as_text(url))
+    address = files.absolute(installed.located(files.as_text(url), "model"))
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))

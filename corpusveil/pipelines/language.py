@@ -12,7 +12,6 @@ from corpusveil.language import modelling
 from corpusveil.language.denoise import NO_FACTS, Search
 from corpusveil.language.model import load_model
 from corpusveil.pipelines.collocations import said_when_made
-from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
@@ -48,8 +47,8 @@ def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | Non
     )  # fmt: skip
     table = chosen.collocations or settings.value("text.collocations")
     made = denoise_corpus.denoise(
-        release, chosen.path, space=load_space(located(space.path, "space")),
-        model=None if model is None else load_model(located(model, "model")),
+        release, chosen.path, space=load_space(space.path),
+        model=None if model is None else load_model(model),
         collocations=None if table is None else load_collocations(table),
         search=search if chosen.searches else None, candidates=chosen.candidates, chooser=chosen.chooser,
         engine=engine or settings.engine.make(), watch=watch.shards,

@@ -15,7 +15,6 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.privatize import mechanism_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
@@ -67,7 +66,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     policy = text.policy()
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    model = None if settings.model is None else load_model(located(settings.model.path, "model"))
+    model = None if settings.model is None else load_model(settings.model.path)
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     before, ids = _first_texts(settings)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)

@@ -17,7 +17,6 @@ from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
@@ -112,7 +111,7 @@ def _pseudonym_key(settings: Settings, key: Key) -> Key | None:
 def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
     space, chosen = settings.settled().needed("space", "mechanism")
-    return make(chosen.name, load_space(located(space.path, "space")), **chosen.parameters)
+    return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
@@ -120,7 +119,7 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     (budget,) = settings.needed("budget")
     reader, model = rules.risk_reader(settings), None
     if reader in OF_CONTEXT:
-        model = context().load_model(located(str(rules.risk_model(settings)), "model"))
+        model = context().load_model(str(rules.risk_model(settings)))
     content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
     policy = settings.settled().text.policy()
     return epsilon_for_risk(mechanism, budget.risk, of=reader, model=model, policy=policy, content=content)

@@ -1,4 +1,4 @@
-"""Flows as calls from Python: ``cv.privatize_corpus``, ``cv.plan``, ``cv.demo_model``."""
+"""Flows as calls from Python: ``cv.privatize_corpus``, ``cv.plan``, ``cv.demo_space``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.pipelines.demo_space import demo_path
+from corpusveil.spaces import Space, load_space
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.installed import ENGLISH, SCHEME
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
@@ -123,6 +124,18 @@ def _engine(engine: Engine | None) -> Engine:
     return engine
 
 
+def demo_space() -> Space:
+    """Return the space ``en`` of the package corpusveil-space-en: 14,424 words of news and encyclopedia articles.
+
+    The first call unpacks it into the user's cache folder. It has 50 dimensions, public counts and one balanced list,
+    so every mechanism works on it. It is small: for work that counts, build a space of more text, or of published
+    vectors.
+
+    Raises UserError where the package is missing, or other users may write to the cache folder.
+    """
+    return load_space(SCHEME + ENGLISH)
+
+
 def demo_model() -> LanguageModel:
-    """Return a language model of the text of ``cv.demo_space``, for denoising; unpacked as the space is."""
-    return load_model(demo_path("model"))
+    """Return a language model of the text of ``cv.demo_space``, for denoising; of the same package."""
+    return load_model(SCHEME + ENGLISH)

@@ -34,7 +34,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
-from corpusveil.storage import files, home
+from corpusveil.storage import files, home, installed
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
 
@@ -311,13 +311,14 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """Open the space saved at ``url``.
 
     Args:
-        url: any fsspec URL; a remote space is copied to this machine's cache once.
+        url: any fsspec URL, or the name of an installed space, such as ``en``; a remote space is copied to this
+            machine's cache once, and an installed one unpacked into it.
         verify: check the content against the digest (reads every file: about a second a gigabyte).
 
     Raises:
         UserError: there is no space, it is of another version, or its files are damaged.
     """
-    url = absolute(url)
+    url = absolute(installed.located(files.as_text(url), "space"))
     info = _read_info(url)
     more = {PARTIAL_VERSION: [PLACES], SPACED_VERSION: [ARCS]}.get(info["version"], [])
     names = [VECTORS, LISTS, VOCABULARY, *more]

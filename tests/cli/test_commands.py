@@ -102,7 +102,7 @@ class TestHelp:
 
     def test_an_option_that_a_new_user_cannot_know_comes_with_a_value(self) -> None:
         for given, missing, remedy in (
-            ([], "--space", "--space demo"), (["--space", "s"], "--mechanism", "--mechanism ring-geometric"),
+            ([], "--space", "--space en"), (["--space", "s"], "--mechanism", "--mechanism ring-geometric"),
         ):  # fmt: skip
             ended = command("privatize", "in", *given)
             assert ended.status == 2

@@ -38,7 +38,7 @@ def test_its_commands_make_an_environment_that_works(tmp_path: Path) -> None:
     parser = DockerfileParser(fileobj=io.BytesIO(DOCKERFILE.read_bytes()), env_replace=False)
     (uv,) = (ROOT / ".tools").glob("uv-*/bin/uv")
     variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(environment), "UV_PYTHON": sys.executable}
-    variables |= {"EXTRAS": "--extra s3", "PATH": f"{uv.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": ""}
+    variables |= {"EXTRAS": "--extra en --extra s3", "PATH": f"{uv.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": ""}
     for step in parser.structure:
         words = step["value"].split()
         if step["instruction"] == "COPY" and "--from" not in step["value"]:
@@ -52,4 +52,6 @@ def test_its_commands_make_an_environment_that_works(tmp_path: Path) -> None:
     demo = [environment / "bin/corpusveil", "demo", "--output", tmp_path / "demo"]
     done = subprocess.run(demo, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    known = [environment / "bin/corpusveil", "mechanisms", "ring-geometric", "--space", "en"]
+    subprocess.run(known, cwd=tmp_path, check=True, capture_output=True)
     assert not list((environment / "bin").glob("pytest*"))

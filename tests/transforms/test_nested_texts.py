@@ -368,7 +368,7 @@ class TestFiles:
         words = shlex.split(line.replace("\\\n", " "))[1:]
         written(tmp_path / "chats", "parquet", CHATS)
         monkeypatch.chdir(tmp_path)
-        place = words.index("demo")
+        place = words.index("en")
         succeeds(*words[:place], ground.space_folder, *words[place + 1 :], "--key", ground.key)
         private = read(tmp_path / "private-chats")
         assert without_texts(private) == without_texts(CHATS)

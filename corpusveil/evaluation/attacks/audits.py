@@ -16,7 +16,6 @@ from corpusveil.language.ladder import reader_ladder
 from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
-from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.pairs import mechanism_parameters
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
@@ -59,7 +58,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
             watch.say(line)
         model = asked.model or settings.value("model.path")
         ladder = reader_ladder(
-            mechanisms[0], epsilons[0], None if model is None else load_model(located(model, "model")),
+            mechanisms[0], epsilons[0], None if model is None else load_model(model),
             policy=settings.text.policy(),
         )  # fmt: skip
         watch.say(str(ladder))
@@ -84,7 +83,7 @@ def _mechanisms(settings: Settings) -> Sequence[Mechanism]:
         raise UnknownError(
             f"parameter {unknown[0]}: none of these mechanisms has this parameter; correct it or leave it out."
         )
-    opened = load_space(located(space.path, "space"))
+    opened = load_space(space.path)
     return [
         make(name, opened, **{key: value for key, value in given.items() if key in parameters(name)}) for name in names
     ]

@@ -15,7 +15,6 @@ from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, 
 from corpusveil.evaluation.terms import WordList
 from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, model_of, require_sklearn
 from corpusveil.mechanisms import find
-from corpusveil.pipelines.demo_space import located
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.pipelines.settings.sections import EvaluateSettings
@@ -62,7 +61,7 @@ class Question:
         space, table = settings.value("space.path"), asked.collocations or settings.value("text.collocations")
         return cls(
             asked.model_copy(update=given),
-            None if space is None else load_space(located(space, "space")),
+            None if space is None else load_space(space),
             None if table is None else load_collocations(table),
             None if asked.encoder is None else SentenceEncoder(asked.encoder),
             None if asked.vectors is None else read_vectors(asked.vectors),

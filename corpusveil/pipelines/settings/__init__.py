@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules, sections
-from corpusveil.pipelines.settings.fields import DEMO_URL, declared, fault, is_demo
+from corpusveil.pipelines.settings.fields import declared, fault
 
 
 class Settings(BaseModel):
@@ -67,19 +67,23 @@ class Settings(BaseModel):
                 changes.setdefault(section, {})[name] = value
         return self.changed(**changes)
 
-    def with_demo(self, folder: str = "") -> Settings:
-        """Return the settings with the demo's address where they name its space or model.
+    def with_names(self, folder: str = "") -> Settings:
+        """Return the settings with addresses where they name an installed space.
 
         A folder of that name, relative to ``folder``, comes first, and so does what these settings make there.
         """
-        made = {
-            "space": self.embeddings is not None or bool(self.value("space.vectors")),
-            "model": self.model is not None and bool(self.model.counts or self.value("collocations.counts")),
-        }
+        from corpusveil.storage.installed import SCHEME, is_name
+
+        made = set()
+        if self.embeddings is not None or self.value("space.vectors"):
+            made.add(self.value("space.path"))
+        if self.value("model.counts") or self.value("collocations.counts"):
+            made.add(self.value("model.path"))
         changes: dict[str, dict[str, Any]] = {}
         for setting in declared(Settings):
-            if setting.demo is not None and not made[setting.demo] and is_demo(self.value(setting.place), folder):
-                changes.setdefault(setting.name, {})[setting.key] = DEMO_URL
+            address: Any = self.value(setting.place) if setting.named else None
+            if address not in made and is_name(address, folder):
+                changes.setdefault(setting.name, {})[setting.key] = SCHEME + address
         return self.changed(**changes)
 
     def needed(self, *names: str) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import os
 import re
 import types
 import typing
@@ -24,15 +23,6 @@ Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 BEHIND = "--"
 """The option for the arguments after two dashes on a command line."""
-DEMO = "demo"
-"""The name of the space and of the model of bundled text (``pipelines/demo_space.py``)."""
-DEMO_URL = "demo://"
-"""The address of both in settings, which no folder has."""
-
-
-def is_demo(address: Any, folder: str = "") -> bool:
-    """Say whether an address is that name; a folder of the name, relative to ``folder``, comes first."""
-    return bool(address == DEMO) and not os.path.exists(os.path.join(folder, DEMO))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +44,8 @@ class Setting:
     """A regular expression of its values as a template parameter, if the type is not precise enough."""
     often: bool = False
     """Whether help lists it first, among the options that most calls need."""
-    demo: Literal["space", "model"] | None = None
-    """Which of the demo's artefacts it may name."""
+    named: bool = False
+    """Whether it may be the name of an installed space."""
     name: str = ""
     """The name of its section, and its own."""
     key: str = ""

@@ -136,8 +136,8 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL that 'space' writes and 'privatize' reads. 'demo' is a small space of bundled "
-        "text.", path=True, demo="space",
+        "The space: a folder or URL that 'space' writes and 'privatize' reads, or the name of an installed space, such "
+        "as 'en'.", path=True, named=True,
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
@@ -179,7 +179,7 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, demo="model",
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, named=True,
         commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
@@ -203,7 +203,7 @@ class DenoiseSettings(Section):
         metavar="URL", group="Where")
     model: str | None = key(
         "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
-        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", demo="model")
+        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
@@ -302,7 +302,7 @@ class BudgetSettings(Section):
         "content.", None)
     model: str | None = key(
         "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
-        "in a file: the model of [model].", None, path=True, metavar="URL", demo="model")
+        "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     function_words: str | None = key(
         "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
@@ -640,7 +640,7 @@ class AuditSettings(Section):
         commands={"audit": "risk"}, metavar="SHARE")
     model: str | None = key(
         "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
-        "file: the model of [model].", None, path=True, metavar="URL", demo="model")
+        "file: the model of [model].", None, path=True, metavar="URL", named=True)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
         "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")

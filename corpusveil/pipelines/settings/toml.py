@@ -114,14 +114,14 @@ def is_here(path: str) -> bool:
 
 
 def located(settings: Settings, folder: str) -> Settings:
-    """Return settings with relative paths resolved from a folder, and with the demo's addresses."""
+    """Return settings with relative paths resolved from a folder, and with the addresses of names."""
 
     def whole(path: str) -> str:
         if is_here(path):
             return files.join(folder, path) if "://" in folder else os.path.normpath(os.path.join(folder, path))
         return path
 
-    settings = settings.with_demo(folder)
+    settings = settings.with_names(folder)
     changes: dict[str, dict[str, Any]] = {}
     for setting in _places():
         value = settings.value(setting.place)

@@ -1,0 +1,261 @@
+"""Spaces by name: found where a package is installed, checked and unpacked once; otherwise a sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from corpusveil.pipelines.settings import toml
+from corpusveil.storage import installed
+from scripts import demo_data
+from tests.calls import fails, refused, succeeds
+from tests.engines.corpora import WORDS, make_space
+
+ROOT = Path(__file__).parents[2]
+EN = ROOT / "spaces" / "en"
+VERSIONS = {"1.0.0": "54d54e7c971f9b2513b36fc0d526a46972197c6881c70b79db14eb0621c71e40"}
+"""The archive of each version of corpusveil-space-en: the index keeps a version as it is."""
+NEEDED = "--mechanism", "ring-geometric", "--epsilon", 1, "--test-key"
+FLOW = """\
+[corpus]
+input = ["in.txt"]
+[space]
+path = "{space}"
+[mechanism]
+name = "ring-geometric"
+[budget]
+epsilon = 1
+[key]
+path = "release.key"
+[output]
+path = "{output}"
+[denoise]
+path = "{output}-readable"
+model = "{model}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a text and a key, and an empty cache."""
+    monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("the river was cold\n")
+    cv.Key.generate().save(tmp_path / "release.key")
+    return tmp_path
+
+
+def recipe() -> tuple[dict[str, dict[str, object]], list[str]]:
+    """Return the pyproject.toml of docs/spaces.md, and the commands that pack an archive beside it."""
+    page = (ROOT / "docs" / "spaces.md").read_text().partition("## Publish a space")[2]
+    (project,), (_, packing) = (
+        re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) for kind in ("toml", "bash")
+    )
+    *commands, build = packing.splitlines()
+    assert build == "python -m build"
+    return tomllib.loads(project), commands
+
+
+@pytest.fixture
+def package(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """A function that packs a space of a few words as the documentation says, and installs it as pip does."""
+    made: list[str] = []
+
+    def pack(distribution: str = "corpusveil-space-de", module: str = "corpusveil_space_de") -> Path:
+        folder = here / distribution
+        make_space(folder / "made" / "space")
+        (folder / "made" / "model").mkdir()
+        project, commands = recipe()
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        for line in commands:
+            command = line.replace("corpusveil_space_de", module)
+            subprocess.run(["sh", "-ec", command], cwd=folder, env={"PATH": path}, check=True)
+        told = folder / f"{module}-1.0.0.dist-info"
+        told.mkdir()
+        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0.0\n")
+        ((group, names),) = project["project"]["entry-points"].items()
+        lines = [f"{name} = {value}".replace("corpusveil_space_de", module) for name, value in names.items()]
+        (told / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+        monkeypatch.syspath_prepend(str(folder))
+        made.append(module)
+        return folder / module
+
+    yield pack
+    for module in made:
+        sys.modules.pop(module, None)
+
+
+def written(release: Path) -> dict[str, bytes]:
+    """Return the data and the manifest of a release."""
+    return {path.name: path.read_bytes() for path in (release / "manifest.json", *(release / "data").iterdir())}
+
+
+class TestEn:
+    @pytest.mark.slow
+    def test_and_demo_are_one_space_in_digest_and_bytes(self, here: Path) -> None:
+        """On the command line, in a file and in Python; another space under the name would be another release."""
+        assert cv.load_space("en") == cv.load_space("demo") == cv.demo_space()
+        assert cv.load_model("en") == cv.load_model("demo") == cv.demo_model()
+        for name in ("en", "demo"):
+            succeeds("privatize", "in.txt", "--output", f"by-{name}", "--space", name, *NEEDED)
+            (here / f"{name}.toml").write_text(FLOW.format(space=name, model=name, output=f"file-{name}"))
+            succeeds("run", f"{name}.toml")
+        for kind in ("by-{}", "file-{}", "file-{}-readable"):
+            assert written(here / kind.format("en")) == written(here / kind.format("demo")), kind
+        make_space(here / "other")
+        succeeds("privatize", "in.txt", "--output", "by-other", "--space", "other", *NEEDED)
+        assert not set(written(here / "by-other").values()) & set(written(here / "by-en").values())
+
+    def test_is_what_a_preview_uses(self) -> None:
+        said = [succeeds("preview", "in.txt", *given, "--key", "release.key").out for given in ([], ["--space", "en"])]
+        assert said[0] == said[1]
+        assert "Space en," in said[0]
+        assert "denoised" in said[0]
+
+    def test_is_small_and_another_archive_is_another_version(self) -> None:
+        project = tomllib.loads((EN / "pyproject.toml").read_text())["project"]
+        archive = demo_data.PACKAGE / installed.ARCHIVE
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        assert VERSIONS[project["version"]] == digest
+        assert archive.with_name("space.zip.sha256").read_text() == f"{digest}  space.zip\n"
+        assert archive.stat().st_size < 2_000_000
+        wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["en"]
+        assert wanted == [f"{project['name']}>={project['version'].partition('.')[0]},<2"]
+
+
+class TestANameThatNobodyProvides:
+    @pytest.fixture(autouse=True)
+    def nothing_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints())
+
+    @pytest.mark.parametrize(("name", "distribution"), [("de", "de"), ("en", "en"), ("demo", "en")])
+    def test_is_a_sentence_with_what_to_install(self, here: Path, name: str, distribution: str) -> None:
+        wanted = f"pip install corpusveil-space-{distribution}."
+        for load in (cv.load_space, cv.load_model):
+            with refused("missing-artefact", name, wanted):
+                load(name)
+        (here / "flow.toml").write_text(FLOW.format(space=name, model=name, output="out"))
+        for words in (
+            ["preview", "in.txt", "--space", name], ["run", "flow.toml"], ["audit", "--space", name, *NEEDED[:4]],
+            ["privatize", "in.txt", "--output", "out", "--space", name, *NEEDED],
+            ["mechanisms", "ring-geometric", "--space", name],
+        ):  # fmt: skip
+            fails(words, "missing-artefact", f"{name}: ", wanted)
+        fails(["preview", "in.txt"], "missing-artefact", "en: ", "pip install corpusveil-space-en.")
+        assert not (here / "out").exists()
+
+    def test_may_be_a_folder(self, here: Path) -> None:
+        """Also in a file, relative to it, and where the flow makes the folder first."""
+        made = make_space(here / "de")
+        assert cv.load_space("de") == made
+        (here / "flow").mkdir()
+        (here / "flow" / "flow.toml").write_text(FLOW.format(space="de", model="m", output="out"))
+        assert toml.read("flow/flow.toml").settings.value("space.path") == "space://de"
+        (here / "flow" / "de").mkdir()
+        assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
+        (here / "flow" / "flow.toml").write_text('[model]\npath = "de"\ncounts = "c"\n')
+        assert toml.read("flow/flow.toml", whole=False).settings.value("model.path") == str(here / "flow" / "de")
+        (here / "flow" / "flow.toml").write_text('[model]\npath = "fr"\ncounts = "c"\n')
+        assert toml.read("flow/flow.toml", whole=False).settings.value("model.path") == str(here / "flow" / "fr")
+
+
+class TestAnotherPackage:
+    def test_adds_its_space_by_the_documented_steps(self, here: Path, package: Callable[..., Path]) -> None:
+        """The control: before it is installed, there is no such space."""
+        with refused("missing-artefact", "corpusveil-space-de"):
+            cv.load_space("de")
+        package()
+        assert cv.load_space("de") == make_space(here / "same")
+        assert WORDS[0] in cv.load_space("de").vocabulary
+        with refused("missing-artefact", "model"):
+            cv.load_model("fr")
+        succeeds("privatize", "in.txt", "--output", "out", "--space", "de", *NEEDED)
+
+    def test_without_a_model_says_so(self, package: Callable[..., Path]) -> None:
+        folder = package()
+        with zipfile.ZipFile(folder / "space.zip", "w") as archive:
+            archive.writestr("space/_artifact.json", "{}")
+        digest = hashlib.sha256((folder / "space.zip").read_bytes()).hexdigest()
+        (folder / "space.zip.sha256").write_text(f"{digest}  space.zip\n")
+        with refused("missing-artefact", "space.zip", "corpusveil model"):
+            cv.load_model("de")
+
+    def test_with_a_damaged_archive_is_refused_and_leaves_nothing(
+        self, here: Path, package: Callable[..., Path]
+    ) -> None:
+        """A single bit, or an archive cut short; restored, it opens."""
+        archive = package() / "space.zip"
+        whole = archive.read_bytes()
+        for damaged in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[: len(whole) // 2], b""):
+            archive.write_bytes(damaged)
+            with refused("damaged-artefact", "space.zip", "install its package again"):
+                cv.load_space("de")
+            fails(["mechanisms", "ring-geometric", "--space", "de"], "damaged-artefact", "space.zip")
+        assert {path.name for path in (here / "cache" / "spaces").glob("*/*")} == {"lock"}
+        archive.write_bytes(whole)
+        assert len(cv.load_space("de"))
+
+    @pytest.mark.parametrize("broken", ["space.zip", "space.zip.sha256", "no digest", "__init__.py"])
+    def test_that_lacks_a_file_is_refused(self, package: Callable[..., Path], broken: str) -> None:
+        folder = package()
+        if broken == "no digest":
+            (folder / "space.zip.sha256").write_text("../../../elsewhere\n")
+        elif broken == "__init__.py":
+            (folder / broken).write_text("import a_package_that_nobody_has\n")
+        else:
+            (folder / broken).unlink()
+        with refused("missing-package", "corpusveil_space_de", "install its package again"):
+            cv.load_space("de")
+
+    def test_with_a_name_that_is_taken_is_refused(self, package: Callable[..., Path]) -> None:
+        """Whoever installs a second 'de' does not replace the first unseen."""
+        package()
+        assert len(cv.load_space("de"))
+        package("another-german", "another_german")
+        with refused("missing-package", "another-german, corpusveil-space-de", "uninstall"):
+            cv.load_space("de")
+
+
+class TestTheUnpackedArchive:
+    def test_is_unpacked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also after a process that was killed in the middle."""
+        whole = zipfile.ZipFile.extractall
+
+        def killed(archive: zipfile.ZipFile, path: Path, members: list[str]) -> None:
+            whole(archive, path, members[:1])
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as first:
+            first.setattr(zipfile.ZipFile, "extractall", killed)
+            with pytest.raises(KeyboardInterrupt):
+                cv.load_space("en")
+        made = cv.load_space("en")
+        monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked again"))
+        assert cv.load_space("en").digest == made.digest
+        assert made.counts is not None
+
+    def test_is_closed_to_others_whatever_the_umask(self) -> None:
+        before = os.umask(0o002)
+        try:
+            space = cv.load_space("en")
+        finally:
+            os.umask(before)
+        assert Path(str(space.url)).stat().st_mode & 0o777 == 0o700
+
+    def test_of_another_user_is_not_opened(self, here: Path) -> None:
+        """What decides outputs is as closed to others as the rest of the cache."""
+        cv.load_space("en")
+        (here / "cache").chmod(0o777)
+        with refused("untrusted-file", "CORPUSVEIL_CACHE"):
+            cv.load_space("en")
