@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pkgutil
 import re
@@ -10,9 +11,6 @@ from importlib import metadata
 from typing import Any
 
 from corpusveil.errors import PackageError, UnknownError
-from corpusveil.recognizers import names, rules
-from corpusveil.recognizers.presidio import presidio
-from corpusveil.recognizers.terms import Terms
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Function, OfFunction, Recognizer
@@ -27,13 +25,15 @@ def make(name: str | Function, space: Space) -> Recognizer:
     """
     match name:
         case "rules":
-            return rules.rules
+            rules: Recognizer = _module(name).rules
+            return rules
         case "names":
-            return names.Names(space)
+            names: Recognizer = _module(name).Names(space)
+            return names
         case "presidio":
-            return OfFunction(name, presidio())
+            return OfFunction(name, _module(name).presidio())
         case str() if not _FUNCTION.fullmatch(name):
-            return OfFunction(name, Terms.of_bytes(files.read_bytes(name), name))
+            return OfFunction(name, _module("terms").Terms.of_bytes(files.read_bytes(name), name))
     return OfFunction(name_of(name), _imported(name) if isinstance(name, str) else name)
 
 
@@ -41,9 +41,9 @@ def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
     match name:
         case "rules":
-            return _with_versions(f"rules/{rules.VERSION}", "spans", "phonenumbers", "python-stdnum")
+            return _with_versions(f"rules/{_module(name).VERSION}", "spans", "phonenumbers", "python-stdnum")
         case "names":
-            return f"names/{names.VERSION}"
+            return f"names/{_module(name).VERSION}"
         case "presidio":
             return _with_versions(name, name, "presidio-analyzer", "spacy")
         case str() if not _FUNCTION.fullmatch(name):
@@ -62,6 +62,11 @@ def name_of(recognizer: str | Function) -> str:
     kind = type(recognizer)
     named = recognizer if hasattr(recognizer, "__qualname__") else kind
     return recognizer if isinstance(recognizer, str) else f"{named.__module__}:{named.__qualname__}"
+
+
+def _module(name: str) -> Any:
+    """Return the module of a recognizer here: who asks for none loads none."""
+    return importlib.import_module(f"{__package__}.{name}")
 
 
 def _with_versions(name: str, extra: str, *packages: str) -> str:
