@@ -48,7 +48,7 @@ MARGIN = 0.4
 """The default for texts to be read, in nats: the largest at which no utility falls (docs/evaluation-figures.md)."""
 MEMORY = 2000.0
 """How many words of public text a document weighs as much as (``lattice.py``); chosen on public text."""
-NO_FACTS = "A denoised text reads well, but no single fact in it can be trusted: any word may be a wrong guess."
+NO_FACTS = "A denoised text may read well, and no single fact in it can be trusted: any word may be a wrong guess."
 CUT = 1e-3
 """The least share, relative to the likeliest, of a candidate without context."""
 MOST = 256
