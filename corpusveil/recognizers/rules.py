@@ -1,0 +1,418 @@
+"""Built-in rules: IBANs, cards, national ids, IP addresses, phone numbers, dates of birth, contacts.
+
+A compiled loop lists the few places that could be meant: groups of ASCII letters and digits, joined by a blank, hyphen,
+full stop, slash or brackets, and what stands around some marks and words. Whether such a place is a number of its kind
+is the word of python-stdnum and phonenumbers. A part of a longer chain (*12-555-123-4567-8*) is none.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import ipaddress
+import re
+from typing import Any
+
+import numpy as np
+
+from corpusveil.compiled import called, compiled, u
+from corpusveil.errors import PackageError
+from corpusveil.text import classes
+from corpusveil.text.output_words import concatenate
+from corpusveil.text.spans import Spans
+from corpusveil.text.tokens import Tokens
+from corpusveil.text.word_table import WordTable, find
+
+VERSION = 1
+"""Goes up whenever the same packages would find other spans in the same text."""
+NAMES = ("iban", "card", "national_id", "ip", "phone", "date_of_birth", "contact")
+_IBAN, _CARD, _ID, _IP, _PHONE, _BIRTH, _CONTACT = range(7)
+_WORD, _NUMBER, _PUNCTUATION, _ADDRESS = classes.WORD, classes.NUMBER, classes.PUNCTUATION, classes.CONTACT
+_AROUND, _ALL = 80, np.int64(1 << 30)
+"""At most so many bytes to each side of a mark are looked at."""
+
+_IDS = """
+us.ssn 3-2-4; us.itin 3-2-4; ca.sin 3-3-3; gb.nhs 3-3-4; de.idnr 11 2-3-3-3; fr.nif 13 2-2-3-3-3; dk.cpr 6-4; cz.rc 6-4
+6-3; fr.nir 15 13-2 1-2-2-2-3-3-2; be.nn 11 2-2-2-3-2 6-3-2; nl.bsn 4-2-3 3-3-3; ch.ssn 13 3-4-4-2; at.vnr 4-6; pl.pesel
+11; se.personnummer 10 12 6-4 8-4; no.fodselsnummer 11 6-5; fi.hetu +6-4 +11; is_.kennitala 10 6-4; ro.cnp 13; bg.egn
+10; ee.ik 11; lt.asmens 11; lv.pvn 6-5; gr.amka 11; si.emso 13; es.dni +9 +8-1 +2-3-3-1; es.nie +9 +8-1; pt.cc +12
++8-1-3; it.codicefiscale +16; ie.pps +8 +9 +7-1 +7-2; br.cpf 11 3-3-3-2 9-2; cl.rut 1-3-3-1 2-3-3-1 7-1 8-1 +1-3-3-1
++2-3-3-1 +7-1 +8-1; ar.cuit 2-8-1; mx.curp +18; cn.ric 18 +18; kr.rrn 13 6-7; in_.aadhaar 4-4-4; my.nric 6-2-4; th.pin
+1-4-5-2-1; tr.tckimlik 11; za.idnr 13 6-4-3; pk.cnic 5-7-1
+"""
+"""Modules of python-stdnum, and how many characters stand between the marks of their numbers, ``+`` if also letters.
+
+A form without marks is listed where at most one in fifty numbers of that many digits is valid.
+"""
+_REGIONS = "US GB DE FR NL BE CH AT SE FI IT AU IN JP BR ZA CN RU KR TR IE NZ IL"
+"""Where phone numbers without a country's code are looked for; most of them begin with 0 or a bracket."""
+_PHONE_WORDS = """
+call cell cellphone celular fax fon handy mobil mobile móvil phone portable tel telefax telefon telefono telefoon
+telephone teléfono téléphone telefone whatsapp
+"""
+_BIRTH_WORDS = """
+birth birthdate birthday born dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag nacida
+nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
+"""
+_MONTHS = """
+jan feb mar apr may jun jul aug sep oct nov dec mär mai okt dez jän fév fev avr jui aoû déc ene abr ago dic gen mag giu
+lug set ott out mrt mei maj sty lut kwi cze lip sie wrz paź lis gru
+"""
+"""How months begin, in some languages."""
+_ENDINGS = """
+com net org edu gov mil int info biz mobi coop aero io ai app dev xyz ae ar au be bg br ca ch ci cl cn cr cu cz de dk ec
+ee eg eu fi fr ge gr hk hr hu ie ir jp ke kr kz lk lt lu lv mt mx ng nl nz ph pt ro ru sg sk tr tw ua uk uy vn za
+"""
+_WORDLIKE = """
+ac as at blog cat cc cloud club co id il in is it la law life live ma md me my news no online page pe pl pro py rs sa se
+sh shop si site so store tech th to top tv us ve web wiki work world ws zone
+"""
+"""Endings of domains, of the IANA's list; those that are also words only before a path or behind two dots."""
+
+
+@called
+def _is_digit(byte: int) -> Any:
+    return np.uint8(byte - 0x30) < 10
+
+
+@called
+def _is_plain(byte: int) -> Any:
+    return (np.uint8(byte - 0x30) < 10) | (np.uint8((byte & 0xDF) - 0x41) < 26)
+
+
+@called
+def _join(data: Any, at: int, end: int) -> Any:
+    """Return where the next group begins, or ``at``; the mark between, 0x28 for brackets; whether a blank is there."""
+    i, blanks, mark, brackets = at, 0, 0, 0
+    while i < end and i - at < 8:
+        byte, size = data[i], 1
+        if byte == 0xC2 and i + 1 < end and data[i + 1] == 0xA0:
+            byte, size = 0x20, 2
+        elif byte == 0xE2 and i + 2 < end and data[i + 1] == 0x80 and data[i + 2] in (0x90, 0x91, 0x92, 0x93, 0xAF):
+            byte, size = 0x20 if data[i + 2] == 0xAF else 0x2D, 3
+        if byte == 0x20:
+            blanks += 1
+        elif byte == 0x28 or byte == 0x29:
+            brackets += 1
+        elif (byte == 0x2D or byte == 0x2E or byte == 0x2F) and mark == 0:
+            mark = byte
+        else:
+            break
+        i += size
+    if i == at or i >= end or not _is_plain(data[i]) or blanks > 2 or brackets > 2 or (mark == 0x2E and blanks > 0):
+        return at, 0, False
+    return i, 0x28 if brackets > 0 else mark, blanks > 0
+
+
+@called
+def _is_chained(data: Any, start: int, end: int, first: int, behind: int) -> Any:
+    """Say whether ``data[start:end]``, in a document from ``first`` to ``behind``, touches another number by a mark."""
+    if start > first and data[start - 1] == 0x5F:
+        return True
+    if start - 2 >= first and _is_digit(data[start - 2]) and 0x2C <= data[start - 1] <= 0x2F:
+        return True
+    if end < behind and (data[end] == 0x40 or data[end] == 0x5F):
+        return True
+    return end + 1 < behind and _is_digit(data[end + 1]) and 0x2C <= data[end] <= 0x2F
+
+
+@called
+def _word_before(
+    data: Any, starts: Any, ends: Any, kinds: Any, first: int, t: int, most: int, low: int, high: int,
+    slots: Any, heads: Any, words: Any, offsets: Any,
+) -> Any:  # fmt: skip
+    """Return which of the last tokens before t is a word with an id from ``low`` to below ``high``, or -1."""
+    for k in range(t - 1, max(first, t - most) - 1, -1):
+        if kinds[k] == _WORD:
+            word = find(data, np.int64(starts[k]), np.int64(ends[k]), slots, heads, words, offsets)
+            if low <= word < high:
+                return k
+    return np.int64(-1)
+
+
+@called
+def _mark(data: Any, start: int, end: int, touches: Any, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
+    """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1."""
+    byte = data[start]
+    if byte == 0x40:
+        return _CONTACT if touches and data[start - 1] == 0x22 else -1
+    if byte == 0x3A:
+        for k in range(end, min(end + 5, data.size)):
+            if data[k] == 0x3A:
+                return _IP
+            if not _is_plain(data[k]):
+                return -1
+    if byte == 0x2E and touches:
+        stop = end
+        while stop < data.size and _is_plain(data[stop]):
+            stop += 1
+        same = data[end] & 0x20 == data[stop - 1] & 0x20  # unlike Yes.It
+        return _CONTACT if same and find(data, end, stop, slots, heads, words, offsets) >= 0 else -1
+    return _CONTACT if byte == 0xEF and end - start == 3 and data[start + 1] == 0xBC and data[start + 2] == 0xA0 else -1
+
+
+@compiled
+def _pick(data: Any, starts: Any, kinds: Any, out: Any) -> Any:
+    """List the tokens at which something may begin, int32 [T]; return how many."""
+    n = np.int64(0)
+    last = np.int64(data.size - 1)
+    for t in range(kinds.size):
+        start, kind = np.int64(starts[u(t)]), kinds[u(t)]
+        byte, other, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
+        seventh = data[u(min(start + 6, last))]
+        mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(other) | (other == 0x3A)) | (byte == 0xEF)
+        word = _is_digit(third) | _is_digit(seventh)
+        out[u(n)] = t
+        n += (
+            ((kind == _WORD) & word)
+            | (kind == _NUMBER)
+            | ((kind == _PUNCTUATION) & mark)
+            | ((kind == _ADDRESS) & (byte == 0x40))
+        )
+    return n
+
+
+@called
+def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
+    if n < out.shape[0]:
+        out[n, 0], out[n, 1], out[n, 2], out[n, 3] = start, end, kind, form
+    return n + 1
+
+
+@compiled
+def _scan(
+    data: Any, documents: Any, starts: Any, ends: Any, kinds: Any, token_offsets: Any, forms: Any,
+    picked: Any, born: Any, slots: Any, heads: Any, words: Any, offsets: Any,
+    end_slots: Any, end_heads: Any, end_words: Any, end_offsets: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Write start, end, kind and form of each candidate to ``out``, int64 [N, 4], while there is room; return N.
+
+    ``forms`` int64 are those of national ids. Of the words that stand before numbers the first ``born`` are of birth.
+    """
+    n, document, birth = np.int64(0), np.int64(0), np.int64(-1)
+    for t in picked:
+        while t >= token_offsets[document + 1]:
+            document += 1
+        first, behind, begin = documents[document], documents[document + 1], token_offsets[document]
+        start, end, kind = np.int64(starts[t]), np.int64(ends[t]), kinds[t]
+        iban: Any = False
+        if kind == _WORD:
+            iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
+            if not iban and end - start < 8:
+                continue
+        elif kind == _NUMBER:
+            word = _word_before(data, starts, ends, kinds, begin, t, 6, np.int64(0), born, slots, heads, words, offsets)
+            if word > birth:
+                birth = word
+                end = np.int64(ends[word])
+                n = _put(out, n, end, min(end + _AROUND, behind), _BIRTH, np.int64(0))
+        else:
+            touches = t > begin and ends[t - 1] == start
+            of = _mark(data, start, end, touches, end_slots, end_heads, end_words, end_offsets)
+            if of >= 0:
+                low, high = start, end
+                while low > max(first, start - _AROUND) and (
+                    data[low - 1] > 0x20 or (kind == _ADDRESS and data[low - 1] == 0x20)
+                ):
+                    low -= 1
+                while high < min(behind, end + _AROUND) and data[high] > 0x20:
+                    high += 1
+                n = _put(out, n, low, high, of, np.int64(start - low + 1))
+            continue
+        asked: Any = np.int64(-2)  # the word for a phone before it, when not looked for yet
+        plus = start > first and data[start - 1] == 0x2B
+        begins = start - plus
+        opened = begins > first and data[begins - 1] == 0x28
+        at, code, total, digits, groups, dots, brackets = start, np.int64(0), 0, 0, 0, 0, 0
+        shortest: Any = 99
+        early: Any = False  # a bracket stands around the first or second group
+        while total <= 34 and groups < 9:
+            stop = at
+            while stop < behind and _is_plain(data[stop]):
+                digits += _is_digit(data[stop])
+                stop += 1
+            total += stop - at
+            groups += 1
+            shortest = min(shortest, stop - at)
+            code = code * 20 + min(stop - at, 19)
+            after, mark, blank = _join(data, stop, behind)
+            ended = after == stop or blank or mark == 0x28 or not _is_digit(data[after])
+            if ended and not _is_chained(data, begins, stop, first, behind):
+                letters = total > digits
+                if iban and 15 <= total <= 34:
+                    n = _put(out, n, start, stop, _IBAN, np.int64(0))
+                if digits >= 5 and 8 <= total <= 18 and not plus and brackets == 0:
+                    form: Any = np.int64(-code if letters else code)
+                    for k in range(forms.size):
+                        if forms[k] == form:
+                            n = _put(out, n, start, stop, _ID, form)
+                            break
+                if groups == 4 and dots == 3 and digits == total <= 12:
+                    n = _put(out, n, start, stop, _IP, np.int64(0))
+                card = 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36
+                if card and not letters and not plus and brackets == 0:
+                    n = _put(out, n, start, stop, _CARD, np.int64(0))
+                if not letters and 6 <= digits <= 15:
+                    date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
+                    usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
+                    usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
+                    if asked == -2 and not usual:
+                        asked = _word_before(
+                            data, starts, ends, kinds, begin, t, 3, born, _ALL, slots, heads, words, offsets
+                        )
+                    if usual or asked >= 0:
+                        begins_so = begins - (opened and brackets > 0)
+                        n = _put(out, n, begins_so, stop, _PHONE, np.int64(asked >= 0))
+            if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
+                break
+            dots += mark == 0x2E
+            brackets += mark == 0x28
+            early |= mark == 0x28 and groups == 1 and (opened or stop - at <= 2)
+            at = after
+    return n
+
+
+@functools.cache
+def _forms() -> dict[int, list[Any]]:
+    """Return the modules of python-stdnum by forms: 3-2-4 is a number of base 20, below zero with letters."""
+    modules: dict[int, list[Any]] = {}
+    for entry in _IDS.split(";"):
+        name, *forms = entry.split()
+        for form in forms:
+            code = functools.reduce(lambda code, size: code * 20 + int(size), form.lstrip("+").split("-"), 0)
+            modules.setdefault(-code if form[0] == "+" else code, []).append(_package(f"stdnum.{name}"))
+    return modules
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise PackageError("The recognizer 'rules' needs packages: pip install 'corpusveil[spans]'.") from None
+
+
+@functools.cache
+def _tables() -> tuple[Any, ...]:
+    """Return the arguments of the loop that are the same at each call."""
+    born, phone, endings = (
+        [word.encode() for word in words.split()] for words in (_BIRTH_WORDS, _PHONE_WORDS, _ENDINGS + _WORDLIKE)
+    )
+    tables = WordTable.build(*concatenate(born + phone)), WordTable.build(*concatenate(endings))
+    before, behind = ((table.slots, table.heads, table.keys, table.offsets) for table in tables)
+    return np.array(sorted(_forms()), np.int64), len(born), *before, *behind
+
+
+@functools.cache
+def _national() -> re.Pattern[str]:
+    """Return what the digits of a valid phone number of a region are, with its prefix for calls within the country."""
+    phones, metadata = _package("phonenumbers"), _package("phonenumbers.phonemetadata").PhoneMetadata
+    patterns = []
+    for region in _REGIONS.split():
+        about = metadata.metadata_for_region(region)
+        kinds = (about.fixed_line, about.mobile, about.toll_free, about.shared_cost, about.voip, about.personal_number)
+        numbers = "|".join(kind.national_number_pattern for kind in kinds if kind and kind.national_number_pattern)
+        patterns.append(f"(?:{about.national_prefix or ''}|00{phones.country_code_for_region(region)})?(?:{numbers})")
+    return re.compile("|".join(patterns))
+
+
+@functools.cache
+def _patterns() -> dict[int, re.Pattern[bytes]]:
+    """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
+    letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
+    month, blank, of = rf"(?:{'|'.join(_MONTHS.split())}){letter}{{0,8}}\.?", r"[\s,]{1,3}", r"(?:\s(?:of|de|del|di))?"
+    dates = (
+        rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
+        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|{year}(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d"
+    )
+    birth = rf"(?i)\A\.?(?:[\s,:;()*-]{{1,3}}{letter}{{1,15}}){{0,5}}?[\s,:;()*-]{{1,4}}({dates})(?!\d)"
+    plain, every = (
+        f"(?:{words}|{words.upper()})"
+        for words in ("|".join(text.split()) for text in (_ENDINGS, _ENDINGS + _WORDLIKE))
+    )
+    label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
+    domain = (
+        rf"(?<![\w@/:.\\-])((?:(?:{label})+(?={label}{every}(?!\w))[^.]{{2,}}\.{every}|{label}(?:{plain}|{every}(?=/)))"
+        rf"(?:{path})?)(?![\w(@]|-|\.\w)"
+    )
+    wide = r"\xef\xbc[\x8d\x8e\x90-\x99\xa1-\xba\xbf]|\xef\xbd[\x81-\x9a]"
+    local = rf"(?:[A-Za-z0-9._%+-]|{wide})+"
+    quoted = r"""("(?:[^"\\\n]|\\.){1,64}"@[\w.\x80-\xff-]+\.[\w\x80-\xff]+)"""
+    contact = rf"{domain}|({local}\xef\xbc\xa0{local}(?<![.-]))|{quoted}"
+    six = r"(?<![\w:.])((?:[0-9A-Fa-f]{0,4}:){2,7}(?:\d+(?:\.\d+){3}|[0-9A-Fa-f]{0,4}))(?![\w:])"
+    return {kind: re.compile(pattern.encode()) for kind, pattern in ((_BIRTH, birth), (_CONTACT, contact), (_IP, six))}
+
+
+def _around(raw: bytes, kind: int, mark: int) -> tuple[int, int] | None:
+    """Return start and end of what a pattern finds around a mark; of what follows a word, where ``mark`` is 0."""
+    for match in _patterns()[kind].finditer(raw):
+        if not mark or match.start() < mark <= match.end():
+            return match.span(match.lastindex or 1 if kind == _CONTACT else 1)
+    return None
+
+
+def _is_valid(kind: int, text: str, form: int) -> bool:
+    digits = re.sub("[^0-9A-Za-z]", "", text)
+    if kind == _IP:
+        try:
+            return bool(ipaddress.ip_address(text)) and any(map(str.isdigit, text))
+        except ValueError:
+            return False
+    if kind == _PHONE:
+        return _is_phone(text, digits, form)
+    if kind == _ID and re.fullmatch(r"\d{3} \d\d \d{4}", text):  # three columns of a table; the number has hyphens
+        return False
+    modules = _forms()[form] if kind == _ID else [_package("stdnum.iban" if kind == _IBAN else "stdnum.luhn")]
+    for module in modules:
+        try:
+            if module.is_valid(digits) or (kind == _ID and module.is_valid(text)):
+                return True
+        except (LookupError, ValueError):  # which python-stdnum raises for some numbers that are none
+            continue
+    return False
+
+
+def _is_phone(text: str, digits: str, behind_word: int) -> bool:
+    """Say whether a phone number is valid; with ``+`` or in the form of North America it only has to be possible."""
+    phones = _package("phonenumbers")
+    if "+" in text:
+        try:
+            return bool(phones.is_possible_number(phones.parse(text)))
+        except phones.NumberParseException:
+            return False
+    american = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}"
+    return bool(behind_word or re.fullmatch(american, text) or _national().fullmatch(digits))
+
+
+def rules(tokens: Tokens) -> Spans:
+    """Find what is of the kinds ``NAMES``. Raises UserError if a package is missing."""
+    tables, out, size = _tables(), np.empty((0, 4), np.int64), 1 << 10
+    picked = np.empty(len(tokens) + 1, np.int32)
+    picked = picked[: _pick(tokens.data, tokens.starts, tokens.classes, picked)]
+    while size > len(out):
+        out = np.empty((size, 4), np.int64)
+        size = _scan(
+            tokens.data,
+            tokens.documents,
+            tokens.starts,
+            tokens.ends,
+            tokens.classes,
+            tokens.offsets,
+            tables[0],
+            picked,
+            *tables[1:],
+            out,
+        )
+    out = out[:size]
+    spans: set[tuple[int, int, int]] = set()
+    behind = 0
+    for start, end, kind, form in out[np.lexsort((out[:, 2], -out[:, 1], out[:, 0]))].tolist():
+        raw = tokens.data[start:end].tobytes()
+        if kind in {_BIRTH, _CONTACT} or (kind == _IP and form):
+            span = _around(raw, kind, form)
+            if span and (kind != _IP or _is_valid(_IP, raw[slice(*span)].decode(), 0)):
+                spans.add((start + span[0], start + span[1], kind))
+        elif start >= behind and _is_valid(kind, raw.decode(), form):
+            spans.add((start, end, kind))
+            behind = end
+    table = np.array(sorted(spans), np.int64).reshape(-1, 3)
+    return Spans(table[:, 0], table[:, 1], table[:, 2], NAMES)
