@@ -105,18 +105,6 @@ def _join(data: Any, at: int, end: int) -> Any:
 
 
 @called
-def _is_chained(data: Any, start: int, end: int, first: int, behind: int) -> Any:
-    """Say whether ``data[start:end]``, in a document from ``first`` to ``behind``, touches another number by a mark."""
-    if start > first and data[start - 1] == 0x5F:
-        return True
-    if start - 2 >= first and _is_digit(data[start - 2]) and 0x2C <= data[start - 1] <= 0x2F:
-        return True
-    if end < behind and (data[end] == 0x40 or data[end] == 0x5F):
-        return True
-    return end + 1 < behind and _is_digit(data[end + 1]) and 0x2C <= data[end] <= 0x2F
-
-
-@called
 def _word_before(
     data: Any, starts: Any, ends: Any, kinds: Any, first: int, t: int, most: int, low: int, high: int,
     slots: Any, heads: Any, words: Any, offsets: Any,
@@ -158,17 +146,13 @@ def _pick(data: Any, starts: Any, kinds: Any, out: Any) -> Any:
     last = np.int64(data.size - 1)
     for t in range(kinds.size):
         start, kind = np.int64(starts[u(t)]), kinds[u(t)]
-        byte, other, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
+        byte, second, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
         seventh = data[u(min(start + 6, last))]
-        mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(other) | (other == 0x3A)) | (byte == 0xEF)
+        mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(second) | (second == 0x3A)) | (byte == 0xEF)
         word = _is_digit(third) | _is_digit(seventh)
         out[u(n)] = t
-        n += (
-            ((kind == _WORD) & word)
-            | (kind == _NUMBER)
-            | ((kind == _PUNCTUATION) & mark)
-            | ((kind == _ADDRESS) & (byte == 0x40))
-        )
+        other = ((kind == _PUNCTUATION) & mark) | ((kind == _ADDRESS) & (byte == 0x40))
+        n += ((kind == _WORD) & word) | (kind == _NUMBER) | other
     return n
 
 
@@ -219,12 +203,18 @@ def _scan(
                     high += 1
                 n = _put(out, n, low, high, of, np.int64(start - low + 1))
             continue
+        if start > first and (
+            data[start - 1] == 0x5F
+            or (start - 2 >= first and _is_digit(data[start - 2]) and 0x2C <= data[start - 1] <= 0x2F)
+        ):  # within an identifier, or behind another number and a mark
+            continue
         asked: Any = np.int64(-2)  # the word for a phone before it, when not looked for yet
         plus = start > first and data[start - 1] == 0x2B
         begins = start - plus
         opened = begins > first and data[begins - 1] == 0x28
-        at, code, total, digits, groups, dots, brackets = start, np.int64(0), 0, 0, 0, 0, 0
-        shortest: Any = 99
+        at, total, digits, groups, dots, brackets = start, 0, 0, 0, 0, 0
+        code: Any = np.int64(0)
+        shortest: Any = np.int64(99)
         early: Any = False  # a bracket stands around the first or second group
         while total <= 34 and groups < 9:
             stop = at
@@ -236,22 +226,21 @@ def _scan(
             shortest = min(shortest, stop - at)
             code = code * 20 + min(stop - at, 19)
             after, mark, blank = _join(data, stop, behind)
-            ended = after == stop or blank or mark == 0x28 or not _is_digit(data[after])
-            if ended and not _is_chained(data, begins, stop, first, behind):
-                letters = total > digits
+            tail = data[stop] if stop < behind else 0x20
+            goes_on = after > stop and not blank and mark != 0x28 and _is_digit(data[after])
+            goes_on |= tail == 0x2C and stop + 1 < behind and _is_digit(data[stop + 1])
+            if not goes_on and tail != 0x40 and tail != 0x5F:
+                letters, bare = total > digits, not plus and brackets == 0
+                form: Any = np.int64(-code if letters else code)
                 if iban and 15 <= total <= 34:
-                    n = _put(out, n, start, stop, _IBAN, np.int64(0))
-                if digits >= 5 and 8 <= total <= 18 and not plus and brackets == 0:
-                    form: Any = np.int64(-code if letters else code)
-                    for k in range(forms.size):
-                        if forms[k] == form:
-                            n = _put(out, n, start, stop, _ID, form)
-                            break
+                    n = _put(out, n, start, stop, _IBAN, form)
+                for k in range(forms.size if bare and digits >= 5 and 8 <= total <= 18 else 0):
+                    if forms[k] == form:
+                        n = _put(out, n, start, stop, _ID, form)
                 if groups == 4 and dots == 3 and digits == total <= 12:
                     n = _put(out, n, start, stop, _IP, np.int64(0))
-                card = 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36
-                if card and not letters and not plus and brackets == 0:
-                    n = _put(out, n, start, stop, _CARD, np.int64(0))
+                if bare and not letters and 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36:
+                    n = _put(out, n, start, stop, _CARD, form)
                 if not letters and 6 <= digits <= 15:
                     date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
@@ -261,8 +250,7 @@ def _scan(
                             data, starts, ends, kinds, begin, t, 3, born, _ALL, slots, heads, words, offsets
                         )
                     if usual or asked >= 0:
-                        begins_so = begins - (opened and brackets > 0)
-                        n = _put(out, n, begins_so, stop, _PHONE, np.int64(asked >= 0))
+                        n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))
             if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
                 break
             dots += mark == 0x2E

@@ -1,0 +1,103 @@
+"""Capitalised runs inside a sentence that hold an unknown or a rare word, of kind ``name``: by public counts only.
+
+A run is of capitalised words, and initials, with blanks or a hyphen between them. Neither a word in capitals nor a
+known word at the beginning of a sentence makes a run a name, though both can be part of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusveil.compiled import called, compiled
+from corpusveil.spaces import Space
+from corpusveil.text import classes
+from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.spans import Spans
+from corpusveil.text.tokens import Tokens
+from corpusveil.text.utf8 import KINDS, decode, kind_of
+
+VERSION = 1
+"""Goes up whenever other spans would be found in the same text by the same space."""
+RARE = 30.0
+"""A word is rare below so many occurrences in a million public words."""
+_WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
+
+
+@called
+def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
+    """Return 0 for a word that is not capitalised, 1 for an initial, 2 for a word in capitals, 3 for another."""
+    first = data[start]
+    if first < 0x41 or 0x5B <= first < 0x80:
+        return 0
+    code, size = decode(data, start, end)
+    if kinds[code] & UPPER == 0 if kind_of(code, kinds) == LETTER else True:
+        return 0
+    at = start + size
+    if at == end:
+        return 1
+    while at < end:
+        code, size = decode(data, at, end)
+        if kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0:
+            return 3
+        at += size
+    return 2
+
+
+@compiled
+def _runs(
+    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, sentence_ends: Any, kinds: Any,
+    rare: Any, firsts: Any, lasts: Any,
+) -> Any:  # fmt: skip
+    """Write first and last token of each run that holds an unknown or a rare word, int64 [T]; return how many."""
+    n = np.int64(0)
+    for document in range(token_offsets.size - 1):
+        first, last, begins, is_name = np.int64(-1), np.int64(-1), True, False
+        for t in range(token_offsets[document], token_offsets[document + 1]):
+            case = _case(data, np.int64(starts[t]), np.int64(ends[t]), kinds) if token_classes[t] == _WORD else 0
+            if case > 0:
+                if first < 0:
+                    first = np.int64(t)
+                last = np.int64(t)
+                is_name |= case == 3 and (ids[t] < 0 or (rare[ids[t]] and not begins))
+            joins = (
+                token_classes[t] == _PUNCTUATION
+                and last == t - 1
+                and starts[t] == ends[t - 1]
+                and (data[starts[t]] == 0x2D or (data[starts[t]] == 0x2E and starts[t] - starts[t - 1] == 1))
+            )
+            begins = sentence_ends[t] or (begins and token_classes[t] == _PUNCTUATION)
+            if first >= 0 and ((case == 0 and not joins) or sentence_ends[t] or t == token_offsets[document + 1] - 1):
+                if is_name:
+                    firsts[n], lasts[n] = first, last
+                    n += 1
+                first, is_name = np.int64(-1), False
+    return n
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Finds such runs by the vocabulary and the public counts of a space; without counts only unknown words count."""
+
+    space: Space
+    rare: npt.NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        counts = np.full(len(self.space), np.inf) if self.space.counts is None else self.space.counts
+        object.__setattr__(self, "rare", counts * 1e6 < RARE * counts.sum())
+
+    def __reduce__(self) -> tuple[type[Names], tuple[Space]]:
+        return Names, (self.space,)
+
+    def __call__(self, tokens: Tokens) -> Spans:
+        firsts, lasts = (np.empty(len(tokens), np.int64) for _ in range(2))
+        n = _runs(
+            tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, sentence_ends(tokens),
+            KINDS, self.rare, firsts, lasts,
+        )  # fmt: skip
+        starts, ends = tokens.starts[firsts[:n]].astype(np.int64), tokens.ends[lasts[:n]].astype(np.int64)
+        return Spans(starts, ends, np.zeros(n, np.int64), ("name",))
