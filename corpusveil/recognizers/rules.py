@@ -212,7 +212,8 @@ def _scan(
         plus = start > first and data[start - 1] == 0x2B
         begins = start - plus
         opened = begins > first and data[begins - 1] == 0x28
-        at, total, digits, groups, dots, brackets = start, 0, 0, 0, 0, 0
+        at: Any = start
+        total, digits, groups, dots, brackets = 0, 0, 0, 0, 0
         code: Any = np.int64(0)
         shortest: Any = np.int64(99)
         early: Any = False  # a bracket stands around the first or second group

@@ -1,0 +1,269 @@
+"""The built-in rules: each kind with valid, invalid and boundary cases, planted identifiers, and few false alarms."""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import phonenumbers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stdnum import iban, luhn
+
+from corpusveil.recognizers import rules as rules_file
+from corpusveil.recognizers.rules import NAMES, rules
+from corpusveil.text.spans import Recognizer
+from corpusveil.text.tokens import Tokenizer
+from tests.calls import refused
+
+TOKENIZER = Tokenizer.of_words(["the", "born", "de89"])
+Found = list[tuple[str, str]]
+
+CASES: dict[str, Found] = {
+    # phones
+    "call +49 (0)30 1234-5678 now": [("phone", "+49 (0)30 1234-5678")],
+    "at +12125550123, or": [("phone", "+12125550123")],
+    "(555) 123-4567 or 555-123-4567 or 212.555.0123": [
+        ("phone", "(555) 123-4567"), ("phone", "555-123-4567"), ("phone", "212.555.0123")
+    ],
+    "ring (020 7946 0958)": [("phone", "020 7946 0958")],
+    "call 0176\u00a012345678": [("phone", "0176\u00a012345678")],
+    "06 12 34 56 78": [("phone", "06 12 34 56 78")],
+    "8 (912) 345-67-89": [("phone", "8 (912) 345-67-89")],
+    "Tel.: 612 34 56 78": [("phone", "612 34 56 78")],
+    "the number 612 34 56 78": [],
+    "+49 12": [],
+    "in 1998 1999 2000 2001 and 1998-1999 (30 min)": [],
+    "12-555-123-4567-8": [],
+    "id_2125550123 2125550123_x": [],
+    # IBANs
+    "to DE89 3704 0044 0532 0130 00 today": [("iban", "DE89 3704 0044 0532 0130 00")],
+    "de89370400440532013000": [("iban", "de89370400440532013000")],
+    "GB82 WEST 1234 5698 7654 32, please": [("iban", "GB82 WEST 1234 5698 7654 32")],
+    "GB82 WEST 1234 5698 7654 33": [],
+    # cards
+    "4111 1111 1111 1111": [("card", "4111 1111 1111 1111")],
+    "4111-1111-1111-1112": [],
+    "378282246310005.": [("card", "378282246310005")],
+    "x4111111111111111": [],
+    # national ids
+    "SSN 536-90-4399.": [("national_id", "536-90-4399")],
+    "536 90 4399 000-12-3456": [],
+    "12345678Z 12.345.678-Z 12345678A": [("national_id", "12345678Z"), ("national_id", "12.345.678-Z")],
+    "RSSMRA85T10A562S": [("national_id", "RSSMRA85T10A562S")],
+    "131052-308T 131052-308U": [("national_id", "131052-308T")],
+    "756.9217.0769.85": [("national_id", "756.9217.0769.85")],
+    "85.07.30-033.28": [("national_id", "85.07.30-033.28")],
+    "(86095742719) 86095742718": [("national_id", "86095742719")],
+    # IP addresses
+    "from 192.168.1.1:8080, 192.168.1.256 or 1.2.3.4.5": [("ip", "192.168.1.1")],
+    "fe80::1 and 2001:db8::ff00:42:8329.": [("ip", "fe80::1"), ("ip", "2001:db8::ff00:42:8329")],
+    "12:30:45 std::vector abc::def a::b [Enum]::Get": [],
+    # dates of birth
+    "born on 3 May 1980 in": [("date_of_birth", "3 May 1980")],
+    "D.O.B. 05/03/80; geboren am 3. März 1980": [("date_of_birth", "05/03/80"), ("date_of_birth", "3. März 1980")],
+    "née le 1er août 1975": [("date_of_birth", "1er août 1975")],
+    "nacido el 3 de mayo de 1980": [("date_of_birth", "3 de mayo de 1980")],
+    "birth date: 1980-05-03": [("date_of_birth", "1980-05-03")],
+    "we met on 3 May 1980": [],
+    "born to run. 3 May 1980": [],
+    "born in 3 weeks": [],
+    # contacts
+    "see example.com/path?q=1.": [("contact", "example.com/path?q=1")],
+    "www2.example.co.uk": [("contact", "www2.example.co.uk")],
+    "foo.it foo.it/x yes.It node.js a.m. e.g. i.e. U.S. run.me() x.com_y": [("contact", "foo.it/x")],
+    "user＠example.com": [("contact", "user＠example.com")],
+    "邮件ｕｓｅｒ＠ｅｘａｍｐｌｅ．ｃｏｍ。": [("contact", "ｕｓｅｒ＠ｅｘａｍｐｌｅ．ｃｏｍ")],
+    'he said "hi" to "john smith"@example.org!': [("contact", '"john smith"@example.org')],
+    '"hello"@bob': [],
+    # one after the other, and what overlaps
+    "DE89370400440532013000 4111111111111111 (212) 555-0123": [
+        ("iban", "DE89370400440532013000"), ("card", "4111111111111111"), ("phone", "(212) 555-0123")
+    ],
+    "": [],
+}  # fmt: skip
+
+
+def found(texts: Sequence[str], recognizer: Recognizer = rules) -> list[Found]:
+    """Return kind and text of what is found in each document, and see that each lies in one."""
+    tokens = TOKENIZER.tokenize(texts)
+    spans = recognizer(tokens)
+    lists: list[Found] = [[] for _ in texts]
+    for start, end, kind in zip(spans.starts, spans.ends, spans.kinds, strict=True):
+        document = int(np.searchsorted(tokens.documents, start, side="right")) - 1
+        assert tokens.documents[document] <= start < end <= tokens.documents[document + 1]
+        lists[document].append((spans.names[kind], tokens.data[start:end].tobytes().decode()))
+    return lists
+
+
+def test_each_kind_is_found_where_it_is_valid_and_stands_alone() -> None:
+    for (text, expected), spans in zip(CASES.items(), found(list(CASES)), strict=True):
+        assert spans == expected, text
+
+
+def test_what_is_found_in_a_document_depends_on_it_alone() -> None:
+    texts = [*CASES, "Grüße, 山田 ½ 💥", "\u00a0"]
+    together = found(texts)
+    assert together == [found([text])[0] for text in texts]
+    assert together == found(texts[::-1])[::-1]
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_no_span_crosses_documents_wherever_a_text_is_cut(text: str) -> None:
+    for cut in range(1, len(text)):
+        parts = [text[:cut], text[cut:]]
+        assert found(parts) == [found([part])[0] for part in parts]
+
+
+@given(st.lists(st.text(alphabet='0129Zé@.:-+/() "\u2011＠bornDE89com\n💥'), max_size=4))
+def test_any_text_is_read_in_any_batch(texts: list[str]) -> None:
+    assert found(texts) == [found([text])[0] for text in texts]
+
+
+def test_more_candidates_than_were_expected_are_all_found() -> None:
+    text = "4111 1111 1111 1111, " * 5000
+    assert len(found([text])[0]) == 5000
+
+
+def _digits(rng: random.Random, many: int) -> str:
+    return "".join(rng.choices("0123456789", k=many))
+
+
+def _valid(module: str, pattern: Callable[[random.Random], str]) -> Callable[[random.Random], str]:
+    is_valid = importlib.import_module(f"stdnum.{module}").is_valid
+
+    def draw(rng: random.Random) -> str:
+        while not is_valid(number := pattern(rng)):
+            pass
+        return number
+
+    return draw
+
+
+def _phone(rng: random.Random) -> str:
+    region = rng.choice("US GB DE FR NL BE AT AU ES PL PT DK".split())
+    number = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+    number.national_number = number.national_number // 10000 * 10000 + rng.randrange(10000)
+    national = region not in {"ES", "PL", "PT", "DK"}  # which begin with no 0
+    return phonenumbers.format_number(number, rng.choice([0, 1, 2] if national else [0, 1]))
+
+
+def _iban(rng: random.Random) -> str:
+    country, rest = rng.choice([("DE", _digits(rng, 18)), ("GB", "WEST" + _digits(rng, 14)), ("AT", _digits(rng, 16))])
+    number = country + iban.calc_check_digits(f"{country}00{rest}") + rest
+    return iban.format(number) if rng.random() < 0.5 else number
+
+
+def _card(rng: random.Random) -> str:
+    number = rng.choice("456") + _digits(rng, 14)
+    number += luhn.calc_check_digit(number)
+    return rng.choice(["", " ", "-"]).join(number[k : k + 4] for k in range(0, 16, 4))
+
+
+IDS = [
+    _valid("us.ssn", lambda rng: f"{_digits(rng, 3)}-{_digits(rng, 2)}-{_digits(rng, 4)}"),
+    _valid("de.idnr", lambda rng: _digits(rng, 11)), _valid("pl.pesel", lambda rng: _digits(rng, 11)),
+    _valid("br.cpf", lambda rng: f"{_digits(rng, 3)}.{_digits(rng, 3)}.{_digits(rng, 3)}-{_digits(rng, 2)}"),
+    _valid("es.dni", lambda rng: _digits(rng, 8) + rng.choice("TRWAGMYFPDXBNJZSQVHLCKE")),
+    _valid("ch.ssn", lambda rng: f"756.{_digits(rng, 4)}.{_digits(rng, 4)}.{_digits(rng, 2)}"),
+    _valid("in_.aadhaar", lambda rng: f"{_digits(rng, 4)} {_digits(rng, 4)} {_digits(rng, 4)}"),
+]  # fmt: skip
+
+
+def _ip(rng: random.Random) -> str:
+    return str(ipaddress.IPv4Address(rng.getrandbits(32)) if rng.random() < 0.5 else ipaddress.IPv6Address(rng.getrandbits(128)))
+
+
+def _birth(rng: random.Random) -> str:
+    day, month, year = rng.randint(1, 28), rng.randint(1, 12), rng.randint(1930, 2015)
+    name = "January February March April May June July August September October November December".split()[month - 1]
+    return rng.choice([f"{day} {name} {year}", f"{name} {day}, {year}", f"{year}-{month:02}-{day:02}", f"{day}/{month}/{year}"])
+
+
+def _contact(rng: random.Random) -> str:
+    name = "".join(rng.choices("abcdefgh", k=6))
+    return rng.choice([f"{name}.com", f"{name}.de/page", f"{name}＠example.org", f'"{name} {name}"@example.org'])
+
+
+PLANTED: dict[str, tuple[Callable[[random.Random], str], list[str], float]] = {
+    "phone": (_phone, ["please ring {} today", "My number is {}."], 0.95),
+    "iban": (_iban, ["it was paid to {} on Monday", "IBAN: {}"], 1.0),
+    "card": (_card, ["the card {} was charged", "Card no. {}, expired"], 1.0),
+    "national_id": (lambda rng: rng.choice(IDS)(rng), ["the id is {} in the file", "(no. {})"], 0.99),
+    "ip": (_ip, ["a request from {} failed", "host {}, down"], 1.0),
+    "date_of_birth": (_birth, ["she was born on {} there", "DOB: {}"], 1.0),
+    "contact": (_contact, ["write to {} instead", "It is {}, I think."], 1.0),
+}
+
+
+@pytest.fixture(scope="module")
+def planted() -> dict[str, list[tuple[str, str]]]:
+    rng = random.Random(7)
+    return {
+        kind: [(identifier := draw(rng), rng.choice(forms).format(identifier)) for _ in range(290)]
+        for kind, (draw, forms, _) in PLANTED.items()
+    }
+
+
+def _recall(planted: dict[str, list[tuple[str, str]]]) -> dict[str, float]:
+    return {
+        kind: sum(
+            any(identifier in span for of, span in spans if of == kind or kind == "national_id")
+            for (identifier, _), spans in zip(rows, found([text for _, text in rows]), strict=True)
+        )
+        / len(rows)
+        for kind, rows in planted.items()
+    }
+
+
+def test_two_thousand_planted_identifiers_are_found(planted: dict[str, list[tuple[str, str]]]) -> None:
+    recall = _recall(planted)
+    assert sum(map(len, planted.values())) >= 2000
+    assert set(recall) == set(NAMES)
+    for kind, (_, _, least) in PLANTED.items():
+        assert recall[kind] >= least, recall
+
+
+def test_recall_is_lost_without_the_checks(planted: dict[str, list[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules_file, "_is_valid", lambda *_: False)
+    recall = _recall(planted)
+    assert all(recall[kind] == (1.0 if kind in {"date_of_birth", "contact"} else 0.0) for kind in recall), recall
+
+
+def test_invalid_identifiers_are_left_to_the_other_rules(planted: dict[str, list[tuple[str, str]]]) -> None:
+    """A changed digit makes an IBAN or a card none."""
+    for kind in ("iban", "card"):
+        texts = [text.replace(number, number[:-1] + str((int(number[-1]) + 1) % 10)) for number, text in planted[kind]]
+        assert not any(of == kind for spans in found(texts) for of, _ in spans)
+
+
+def test_ordinary_numbers_raise_few_alarms() -> None:
+    """Years, prices, dates, times, scores, ranges, ordinals, versions, ISBNs, and decimals between ordinary words."""
+    rng = random.Random(3)
+    shapes = [
+        "####", "$#,###.##", "##/##/20##", "20##-##-##", "##:##:##", "#-#", "19##-19##", "#rd", "v#.##.#", "##%",
+        "978-#-##-######-#", "#.###", "### ###", "A#-##", "#,###,###", "######", "##.##.20##", "p. ##-##", "#####-####",
+        "1#### #### ####", "(19##)", "10^#", "#x####", "MP#", "R#D#",
+    ]  # fmt: skip
+    words = "the price of this was about then and we had more in but no time to see it again.".split()
+    pieces = [
+        "".join(_digits(rng, 1) if sign == "#" else sign for sign in rng.choice(shapes))
+        if rng.random() < 0.1
+        else rng.choice(words)
+        for _ in range(40_000)
+    ]
+    alarms = Counter(kind for spans in found([" ".join(pieces)]) for kind, _ in spans)
+    assert alarms.total() <= 80, alarms  # of 4,000 numbers
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stdnum.iban", None)
+    with refused("missing-package", "corpusveil[spans]") as error:
+        found(["DE89 3704 0044 0532 0130 00"])
+    assert "3704" not in str(error.value)
