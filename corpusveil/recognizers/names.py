@@ -20,6 +20,7 @@ from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.spans import Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, decode, kind_of
+from corpusveil.text.word_table import WordTable, find
 
 VERSION = 1
 """Goes up whenever other spans would be found in the same text by the same space."""
@@ -48,10 +49,21 @@ def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
     return 2
 
 
+@called
+def _stem(data: Any, start: int, end: int) -> Any:
+    """Return where the word ends before an apostrophe with one or two letters behind it (*She'll*)."""
+    for at in range(end - 1, max(start, end - 4), -1):
+        if data[at] == 0x27:
+            return np.int64(at)
+        if data[at] == 0x99 and at - 2 > start and data[at - 1] == 0x80 and data[at - 2] == 0xE2:
+            return np.int64(at - 2)
+    return end
+
+
 @compiled
 def _runs(
     data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, sentence_ends: Any, kinds: Any,
-    rare: Any, firsts: Any, lasts: Any,
+    rare: Any, slots: Any, heads: Any, words: Any, offsets: Any, firsts: Any, lasts: Any,
 ) -> Any:  # fmt: skip
     """Write first and last token of each run that holds an unknown or a rare word, int64 [T]; return how many."""
     n = np.int64(0)
@@ -63,7 +75,10 @@ def _runs(
                 if first < 0:
                     first = np.int64(t)
                 last = np.int64(t)
-                is_name |= case == 3 and (ids[t] < 0 or (rare[ids[t]] and not begins))
+                word, stem = np.int64(ids[t]), _stem(data, np.int64(starts[t]), np.int64(ends[t]))
+                if word < 0 and stem < ends[t]:
+                    word = find(data, np.int64(starts[t]), stem, slots, heads, words, offsets)
+                is_name |= case == 3 and (word < 0 or (rare[word] and not begins))
             joins = (
                 token_classes[t] == _PUNCTUATION
                 and last == t - 1
@@ -85,19 +100,23 @@ class Names:
 
     space: Space
     rare: npt.NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+    table: WordTable = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         counts = np.full(len(self.space), np.inf) if self.space.counts is None else self.space.counts
         object.__setattr__(self, "rare", counts * 1e6 < RARE * counts.sum())
+        vocabulary = self.space.vocabulary
+        object.__setattr__(self, "table", WordTable.build(vocabulary.text, vocabulary.offsets))
 
     def __reduce__(self) -> tuple[type[Names], tuple[Space]]:
         return Names, (self.space,)
 
     def __call__(self, tokens: Tokens) -> Spans:
         firsts, lasts = (np.empty(len(tokens), np.int64) for _ in range(2))
+        table = self.table
         n = _runs(
             tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, sentence_ends(tokens),
-            KINDS, self.rare, firsts, lasts,
+            KINDS, self.rare, table.slots, table.heads, table.keys, table.offsets, firsts, lasts,
         )  # fmt: skip
         starts, ends = tokens.starts[firsts[:n]].astype(np.int64), tokens.ends[lasts[:n]].astype(np.int64)
         return Spans(starts, ends, np.zeros(n, np.int64), ("name",))

@@ -1,0 +1,133 @@
+"""Recognizers by name: functions, files of terms, what is missing; nothing private in names and sentences."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpusveil.pipelines.demo_space import demo_space
+from corpusveil.recognizers.names import Names
+from corpusveil.recognizers.registry import content, identity, make, name_of
+from corpusveil.recognizers.rules import rules
+from corpusveil.spaces import Space
+from tests.calls import refused
+from tests.recognizers.test_rules import found
+
+TERMS = "bob smith\nproduct\tFlux Ω\n\n名\t田中\n".replace("名", "person")
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return demo_space()
+
+
+def scripted(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+    return [[(text.index("Ömer"), text.index("Ömer") + 4, "name")] if "Ömer" in text else [] for text in texts]
+
+
+scripted.version = "7"  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> str:
+    path = tmp_path / "terms.tsv"
+    path.write_text(TERMS, encoding="utf-8")
+    return str(path)
+
+
+def test_names_make_recognizers(space: Space) -> None:
+    assert make("rules", space) is rules
+    assert isinstance(make("names", space), Names)
+    assert identity("rules").startswith("rules/1, phonenumbers ")
+    assert identity("names") == "names/1"
+
+
+def test_a_function_is_a_recognizer_by_its_name_or_itself(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_rules.py").write_text("def f(texts):\n    return [[(0, 2, 'code')] for text in texts]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    assert found(["ab c", "xyz"], make("own_rules:f", space)) == [[("code", "ab")], [("code", "xy")]]
+    assert identity("own_rules:f") == "own_rules:f"
+    assert found(["ich, Ömer, …", "", "y"], make(scripted, space)) == [[("name", "Ömer")], [], []]
+    assert identity(scripted) == f"{__name__}:scripted/7"
+    assert content(scripted) is None
+
+
+def test_an_object_is_named_after_its_class() -> None:
+    class Callable_:
+        def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:
+            return [[] for _ in texts]
+
+    assert name_of(Callable_()).endswith("Callable_")
+
+
+def test_what_cannot_be_imported_is_named(space: Space) -> None:
+    for name in ("no_such_module:f", "json:no_such_function", "json:__doc__"):
+        with refused("unknown-name", name):
+            make(name, space)
+
+
+def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
+    recognizer = make(terms, space)
+    text = "Bob\nSMITH, bob smithson, “BOB SMITH”, FLUX ω; 田中さん; abob smith; İ bob smith"
+    expected = [
+        ("name", "Bob\nSMITH"), ("name", "BOB SMITH"), ("product", "FLUX ω"), ("person", "田中"), ("name", "bob smith")
+    ]  # fmt: skip
+    texts = [text, "bob", " smith", "Flux ", "Ω"]
+    assert found(texts, recognizer) == [expected, [], [], [], []]
+    assert found(texts[::-1], pickle.loads(pickle.dumps(recognizer))) == [[], [], [], [], expected]
+
+
+def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\ta b\r\n".encode())
+    assert found(["a b c"], make(str(tmp_path / "t"), space)) == [[("name", "a b"), ("name", "b c")]]
+
+
+def test_a_file_of_terms_is_told_apart_by_its_content_and_not_by_its_name(terms: str) -> None:
+    assert identity(terms) == "terms/1"
+    assert content(terms) == TERMS.encode()
+    assert content("names") is None
+
+
+@pytest.mark.parametrize("row", [b"Secret Kind\tBob", b"name\t", b"\tBob", b"\xffBob"])
+def test_a_row_that_cannot_be_used_is_named_and_not_quoted(space: Space, tmp_path: Path, row: bytes) -> None:
+    path = tmp_path / "terms"
+    path.write_bytes(b"Alice\n" + row + b"\n")
+    with refused("bad-row", path, "row 2") as error:
+        make(str(path), space)
+    assert not any(word in str(error.value) for word in ("Bob", "Alice", "Secret"))
+
+
+def test_no_file_and_no_terms_are_refused(space: Space, tmp_path: Path) -> None:
+    with refused("missing-file", "none.txt"):
+        make(str(tmp_path / "none.txt"), space)
+    (tmp_path / "empty").write_text("\n\n")
+    with refused("unsuitable-data", "empty"):
+        make(str(tmp_path / "empty"), space)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [("presidio", "presidio_analyzer", "presidio"), ("gliner", "gliner", "gliner"), ("T", "ahocorasick_rs", "spans")],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    space: Space, terms: str, monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with refused("missing-package", f"corpusveil[{extra}]"):
+        make(terms if name == "T" else name, space)
+
+
+def test_presidio_finds_by_its_patterns_without_a_model(space: Space) -> None:
+    pytest.importorskip("presidio_analyzer", reason="needs the extra presidio, which no group installs")
+    text = "Ö: bob@example.org, card 4111 1111 1111 1111, +1 212 555 0123, DE89 3704 0044 0532 0130 00"
+    kinds = dict(found([text, ""], make("presidio", space))[0])
+    assert {"contact", "card", "phone", "iban"} <= set(kinds)
+    assert kinds["card"] == "4111 1111 1111 1111"
+
+
