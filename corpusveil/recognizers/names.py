@@ -31,22 +31,17 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 @called
 def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
-    """Return 0 for a word that is not capitalised, 1 for an initial, 2 for a word in capitals, 3 for another."""
-    first = data[start]
-    if first < 0x41 or 0x5B <= first < 0x80:
-        return 0
+    """Return 0 for a word that is not capitalised, 1 for an initial or a word in capitals, 2 for another."""
     code, size = decode(data, start, end)
-    if kinds[code] & UPPER == 0 if kind_of(code, kinds) == LETTER else True:
+    if kind_of(code, kinds) != LETTER or kinds[code] & UPPER == 0:
         return 0
     at = start + size
-    if at == end:
-        return 1
     while at < end:
         code, size = decode(data, at, end)
         if kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0:
-            return 3
+            return 2
         at += size
-    return 2
+    return 1
 
 
 @called
@@ -63,30 +58,26 @@ def _stem(data: Any, start: int, end: int) -> Any:
 @compiled
 def _runs(
     data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, sentence_ends: Any, kinds: Any,
-    rare: Any, slots: Any, heads: Any, words: Any, offsets: Any, firsts: Any, lasts: Any,
+    rare: Any, words: Any, firsts: Any, lasts: Any,
 ) -> Any:  # fmt: skip
     """Write first and last token of each run that holds an unknown or a rare word, int64 [T]; return how many."""
     n = np.int64(0)
     for document in range(token_offsets.size - 1):
-        first, last, begins, is_name = np.int64(-1), np.int64(-1), True, False
-        for t in range(token_offsets[document], token_offsets[document + 1]):
-            case = _case(data, np.int64(starts[t]), np.int64(ends[t]), kinds) if token_classes[t] == _WORD else 0
+        behind = token_offsets[document + 1]
+        first, last, begins = np.int64(-1), np.int64(-1), True
+        is_name: Any = False
+        for t in range(token_offsets[document], behind):
+            start, end, kind = np.int64(starts[t]), np.int64(ends[t]), token_classes[t]
+            case = _case(data, start, end, kinds) if kind == _WORD else 0
             if case > 0:
-                if first < 0:
-                    first = np.int64(t)
-                last = np.int64(t)
-                word, stem = np.int64(ids[t]), _stem(data, np.int64(starts[t]), np.int64(ends[t]))
-                if word < 0 and stem < ends[t]:
-                    word = find(data, np.int64(starts[t]), stem, slots, heads, words, offsets)
-                is_name |= case == 3 and (word < 0 or (rare[word] and not begins))
-            joins = (
-                token_classes[t] == _PUNCTUATION
-                and last == t - 1
-                and starts[t] == ends[t - 1]
-                and (data[starts[t]] == 0x2D or (data[starts[t]] == 0x2E and starts[t] - starts[t - 1] == 1))
-            )
-            begins = sentence_ends[t] or (begins and token_classes[t] == _PUNCTUATION)
-            if first >= 0 and ((case == 0 and not joins) or sentence_ends[t] or t == token_offsets[document + 1] - 1):
+                first, last, word = np.int64(t) if first < 0 else first, np.int64(t), np.int64(ids[t])
+                if word < 0 and case == 2:
+                    word = find(data, start, _stem(data, start, end), *words)
+                is_name |= case == 2 and (word < 0 or (rare[word] and not begins))
+            joins = kind == _PUNCTUATION and last == t - 1 and ends[last] == start
+            joins = joins and (data[start] == 0x2D or (data[start] == 0x2E and ends[last] - starts[last] == 1))
+            begins = sentence_ends[t] or (begins and kind == _PUNCTUATION)
+            if first >= 0 and ((case == 0 and not joins) or sentence_ends[t] or t == behind - 1):
                 if is_name:
                     firsts[n], lasts[n] = first, last
                     n += 1
@@ -116,7 +107,7 @@ class Names:
         table = self.table
         n = _runs(
             tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, sentence_ends(tokens),
-            KINDS, self.rare, table.slots, table.heads, table.keys, table.offsets, firsts, lasts,
+            KINDS, self.rare, (table.slots, table.heads, table.keys, table.offsets), firsts, lasts,
         )  # fmt: skip
         starts, ends = tokens.starts[firsts[:n]].astype(np.int64), tokens.ends[lasts[:n]].astype(np.int64)
         return Spans(starts, ends, np.zeros(n, np.int64), ("name",))

@@ -1,4 +1,4 @@
-"""Recognizers by name: ``rules``, ``names``, ``presidio``, ``gliner``, MODULE:FUNCTION, or a file of terms."""
+"""Recognizers by name: ``rules``, ``names``, ``presidio``, MODULE:FUNCTION, or a file of terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from importlib import metadata
 from typing import Any
 
 from corpusveil.errors import PackageError, UnknownError
-from corpusveil.recognizers import names, recipes, rules
+from corpusveil.recognizers import names, rules
+from corpusveil.recognizers.presidio import presidio
 from corpusveil.recognizers.terms import Terms
 from corpusveil.spaces import Space
 from corpusveil.storage import files
@@ -29,8 +30,8 @@ def make(name: str | Function, space: Space) -> Recognizer:
             return rules.rules
         case "names":
             return names.Names(space)
-        case "presidio" | "gliner":
-            return OfFunction(name, getattr(recipes, name)())
+        case "presidio":
+            return OfFunction(name, presidio())
         case str() if not _FUNCTION.fullmatch(name):
             return OfFunction(name, Terms.of_bytes(files.read_bytes(name), name))
     return OfFunction(name_of(name), _imported(name) if isinstance(name, str) else name)
@@ -45,8 +46,6 @@ def identity(name: str | Function) -> str:
             return f"names/{names.VERSION}"
         case "presidio":
             return _with_versions(name, name, "presidio-analyzer", "spacy")
-        case "gliner":
-            return _with_versions(name, name, "gliner")
         case str() if not _FUNCTION.fullmatch(name):
             return "terms/1"
     version = getattr(_imported(name) if isinstance(name, str) else name, "version", None)

@@ -90,14 +90,11 @@ def _join(data: Any, at: int, end: int) -> Any:
             byte, size = 0x20, 2
         elif byte == 0xE2 and i + 2 < end and data[i + 1] == 0x80 and data[i + 2] in (0x90, 0x91, 0x92, 0x93, 0xAF):
             byte, size = 0x20 if data[i + 2] == 0xAF else 0x2D, 3
-        if byte == 0x20:
-            blanks += 1
-        elif byte == 0x28 or byte == 0x29:
-            brackets += 1
-        elif (byte == 0x2D or byte == 0x2E or byte == 0x2F) and mark == 0:
-            mark = byte
-        else:
+        if byte not in (0x20, 0x28, 0x29, 0x2D, 0x2E, 0x2F) or (byte >= 0x2D and mark > 0):
             break
+        blanks += byte == 0x20
+        brackets += byte == 0x28 or byte == 0x29
+        mark = byte if byte >= 0x2D else mark
         i += size
     if i == at or i >= end or not _is_plain(data[i]) or blanks > 2 or brackets > 2 or (mark == 0x2E and blanks > 0):
         return at, 0, False
@@ -105,21 +102,18 @@ def _join(data: Any, at: int, end: int) -> Any:
 
 
 @called
-def _word_before(
-    data: Any, starts: Any, ends: Any, kinds: Any, first: int, t: int, most: int, low: int, high: int,
-    slots: Any, heads: Any, words: Any, offsets: Any,
-) -> Any:  # fmt: skip
+def _word_before(data: Any, tokens: Any, first: int, t: int, most: int, low: int, high: int, words: Any) -> Any:
     """Return which of the last tokens before t is a word with an id from ``low`` to below ``high``, or -1."""
     for k in range(t - 1, max(first, t - most) - 1, -1):
-        if kinds[k] == _WORD:
-            word = find(data, np.int64(starts[k]), np.int64(ends[k]), slots, heads, words, offsets)
+        if tokens[2][k] == _WORD:
+            word = find(data, np.int64(tokens[0][k]), np.int64(tokens[1][k]), *words)
             if low <= word < high:
                 return k
     return np.int64(-1)
 
 
 @called
-def _mark(data: Any, start: int, end: int, touches: Any, slots: Any, heads: Any, words: Any, offsets: Any) -> Any:
+def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
     """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1."""
     byte = data[start]
     if byte == 0x40:
@@ -135,7 +129,7 @@ def _mark(data: Any, start: int, end: int, touches: Any, slots: Any, heads: Any,
         while stop < data.size and _is_plain(data[stop]):
             stop += 1
         same = data[end] & 0x20 == data[stop - 1] & 0x20  # unlike Yes.It
-        return _CONTACT if same and find(data, end, stop, slots, heads, words, offsets) >= 0 else -1
+        return _CONTACT if same and find(data, end, stop, *endings) >= 0 else -1
     return _CONTACT if byte == 0xEF and end - start == 3 and data[start + 1] == 0xBC and data[start + 2] == 0xA0 else -1
 
 
@@ -165,15 +159,15 @@ def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
 
 @compiled
 def _scan(
-    data: Any, documents: Any, starts: Any, ends: Any, kinds: Any, token_offsets: Any, forms: Any,
-    picked: Any, born: Any, slots: Any, heads: Any, words: Any, offsets: Any,
-    end_slots: Any, end_heads: Any, end_words: Any, end_offsets: Any, out: Any,
+    data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, born: Any, words: Any,
+    endings: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Write start, end, kind and form of each candidate to ``out``, int64 [N, 4], while there is room; return N.
 
     ``forms`` int64 are those of national ids. Of the words that stand before numbers the first ``born`` are of birth.
     """
     n, document, birth = np.int64(0), np.int64(0), np.int64(-1)
+    starts, ends, kinds = tokens
     for t in picked:
         while t >= token_offsets[document + 1]:
             document += 1
@@ -185,14 +179,14 @@ def _scan(
             if not iban and end - start < 8:
                 continue
         elif kind == _NUMBER:
-            word = _word_before(data, starts, ends, kinds, begin, t, 6, np.int64(0), born, slots, heads, words, offsets)
+            word = _word_before(data, tokens, begin, t, 6, np.int64(0), born, words)
             if word > birth:
                 birth = word
                 end = np.int64(ends[word])
                 n = _put(out, n, end, min(end + _AROUND, behind), _BIRTH, np.int64(0))
         else:
             touches = t > begin and ends[t - 1] == start
-            of = _mark(data, start, end, touches, end_slots, end_heads, end_words, end_offsets)
+            of = _mark(data, start, end, touches, endings)
             if of >= 0:
                 low, high = start, end
                 while low > max(first, start - _AROUND) and (
@@ -247,9 +241,7 @@ def _scan(
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
                     usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                     if asked == -2 and not usual:
-                        asked = _word_before(
-                            data, starts, ends, kinds, begin, t, 3, born, _ALL, slots, heads, words, offsets
-                        )
+                        asked = _word_before(data, tokens, begin, t, 3, born, _ALL, words)
                     if usual or asked >= 0:
                         n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))
             if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
@@ -283,12 +275,10 @@ def _package(name: str) -> Any:
 @functools.cache
 def _tables() -> tuple[Any, ...]:
     """Return the arguments of the loop that are the same at each call."""
-    born, phone, endings = (
-        [word.encode() for word in words.split()] for words in (_BIRTH_WORDS, _PHONE_WORDS, _ENDINGS + _WORDLIKE)
-    )
-    tables = WordTable.build(*concatenate(born + phone)), WordTable.build(*concatenate(endings))
+    born, phone, endings = (text.encode().split() for text in (_BIRTH_WORDS, _PHONE_WORDS, _ENDINGS + _WORDLIKE))
+    tables = (WordTable.build(*concatenate(words)) for words in (born + phone, endings))
     before, behind = ((table.slots, table.heads, table.keys, table.offsets) for table in tables)
-    return np.array(sorted(_forms()), np.int64), len(born), *before, *behind
+    return np.array(sorted(_forms()), np.int64), len(born), before, behind
 
 
 @functools.cache
@@ -314,13 +304,10 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
         rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|{year}(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d"
     )
     birth = rf"(?i)\A\.?(?:[\s,:;()*-]{{1,3}}{letter}{{1,15}}){{0,5}}?[\s,:;()*-]{{1,4}}({dates})(?!\d)"
-    plain, every = (
-        f"(?:{words}|{words.upper()})"
-        for words in ("|".join(text.split()) for text in (_ENDINGS, _ENDINGS + _WORDLIKE))
-    )
+    plain, every = ("|".join((text + text.upper()).split()) for text in (_ENDINGS, _ENDINGS + _WORDLIKE))
     label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
     domain = (
-        rf"(?<![\w@/:.\\-])((?:(?:{label})+(?={label}{every}(?!\w))[^.]{{2,}}\.{every}|{label}(?:{plain}|{every}(?=/)))"
+        rf"(?<![\w@/:.\\-])((?:(?:{label})+(?={label}(?:{every})(?!\w))[^.]{{2,}}\.(?:{every})|{label}(?:{plain}|(?:{every})(?=/)))"
         rf"(?:{path})?)(?![\w(@]|-|\.\w)"
     )
     wide = r"\xef\xbc[\x8d\x8e\x90-\x99\xa1-\xba\xbf]|\xef\xbd[\x81-\x9a]"
@@ -374,28 +361,18 @@ def _is_phone(text: str, digits: str, behind_word: int) -> bool:
 
 def rules(tokens: Tokens) -> Spans:
     """Find what is of the kinds ``NAMES``. Raises UserError if a package is missing."""
-    tables, out, size = _tables(), np.empty((0, 4), np.int64), 1 << 10
-    picked = np.empty(len(tokens) + 1, np.int32)
-    picked = picked[: _pick(tokens.data, tokens.starts, tokens.classes, picked)]
+    forms, *tables = _tables()
+    data, arrays = tokens.data, (tokens.starts, tokens.ends, tokens.classes)
+    picked, out, size = np.empty(len(tokens) + 1, np.int32), np.empty((0, 4), np.int64), 1 << 10
+    picked = picked[: _pick(data, tokens.starts, tokens.classes, picked)]
     while size > len(out):
         out = np.empty((size, 4), np.int64)
-        size = _scan(
-            tokens.data,
-            tokens.documents,
-            tokens.starts,
-            tokens.ends,
-            tokens.classes,
-            tokens.offsets,
-            tables[0],
-            picked,
-            *tables[1:],
-            out,
-        )
+        size = _scan(data, tokens.documents, arrays, tokens.offsets, picked, forms, *tables, out)
     out = out[:size]
     spans: set[tuple[int, int, int]] = set()
     behind = 0
     for start, end, kind, form in out[np.lexsort((out[:, 2], -out[:, 1], out[:, 0]))].tolist():
-        raw = tokens.data[start:end].tobytes()
+        raw = data[start:end].tobytes()
         if kind in {_BIRTH, _CONTACT} or (kind == _IP and form):
             span = _around(raw, kind, form)
             if span and (kind != _IP or _is_valid(_IP, raw[slice(*span)].decode(), 0)):

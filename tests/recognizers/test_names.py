@@ -13,7 +13,7 @@ from corpusveil.recognizers.names import Names
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 
-LOCALES = "en_US en_GB de_DE fr_FR es_ES it_IT pl_PL tr_TR sv_SE cs_CZ ru_RU".split()
+LOCALES = ["en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "tr_TR", "sv_SE", "cs_CZ", "ru_RU"]
 TEMPLATES = [
     "I spoke with {} about the order last week.",
     "please ask {} to call me back",
