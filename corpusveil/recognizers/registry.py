@@ -12,7 +12,7 @@ from typing import Any
 from corpusveil.errors import PackageError, UnknownError
 from corpusveil.recognizers import names, rules
 from corpusveil.recognizers.presidio import presidio
-from corpusveil.recognizers.terms import Terms
+from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Function, OfFunction, Recognizer
@@ -33,7 +33,7 @@ def make(name: str | Function, space: Space) -> Recognizer:
         case "presidio":
             return OfFunction(name, presidio())
         case str() if not _FUNCTION.fullmatch(name):
-            return OfFunction(name, Terms.of_bytes(files.read_bytes(name), name))
+            return OfFunction(name, ListedTerms.of_bytes(files.read_bytes(name), name))
     return OfFunction(name_of(name), _imported(name) if isinstance(name, str) else name)
 
 
@@ -41,11 +41,11 @@ def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
     match name:
         case "rules":
-            return _with_versions(f"rules/{rules.VERSION}", "spans", "phonenumbers", "python-stdnum")
+            return _with_versions(f"rules/{rules.VERSION}", "phonenumbers", "python-stdnum")
         case "names":
             return f"names/{names.VERSION}"
         case "presidio":
-            return _with_versions(name, name, "presidio-analyzer", "spacy")
+            return _with_versions(name, "presidio-analyzer", "spacy")
         case str() if not _FUNCTION.fullmatch(name):
             return "terms/1"
     version = getattr(_imported(name) if isinstance(name, str) else name, "version", None)
@@ -64,11 +64,11 @@ def name_of(recognizer: str | Function) -> str:
     return recognizer if isinstance(recognizer, str) else f"{named.__module__}:{named.__qualname__}"
 
 
-def _with_versions(name: str, extra: str, *packages: str) -> str:
+def _with_versions(name: str, *packages: str) -> str:
     try:
         return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in packages)])
     except metadata.PackageNotFoundError as error:
-        raise PackageError(f"{name} needs {error.name}: pip install 'corpusveil[{extra}]'.") from None
+        raise PackageError(f"The recognizer {name} needs a package: pip install {error.name}.") from None
 
 
 def _imported(name: str) -> Any:
