@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.pipelines.demo_space import demo_space
+from corpusveil import demo_space
 from corpusveil.recognizers.names import Names
 from corpusveil.recognizers.registry import content, identity, make, name_of
 from corpusveil.recognizers.rules import rules
