@@ -137,6 +137,10 @@ def whole_jobs() -> Iterator[Planned]:
         shards = first if suffix == ".json.gz" else [shard_in(suffix)]
         copied = {"kind": "copy", "shards": shards}
         yield Planned(f"ring-geometric, {suffix}", "words", {**ring, "shards": shards}, "plain copy", copied, words)
+    for name in ("rules", "names"):
+        spans = {"kind": "spans", "at": at, "shard": first[0]}
+        kernel = {**spans, "recognizer": ""}
+        yield Planned(f"spans: {name}", "words", {**spans, "recognizer": name}, "the kernel on the same", kernel)
     diffractor = {**ring, "mechanism": "diffractor-geometric"}
     yield Planned("diffractor-geometric, .json.gz", "words", diffractor, "ring-geometric", ring, words)
 

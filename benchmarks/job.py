@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import pyarrow as pa
+
 import corpusveil as cv
 from benchmarks import baselines, denoise, inputs, stages
 from benchmarks import ledger as ledgers
@@ -27,11 +29,16 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Aim, Search
+from corpusveil.recognizers.registry import make
 from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 EVENT = "instructions:u"
+DOCUMENTS = 4000
+"""As many texts of a shard are searched for spans."""
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
 """Text for warming up before the clock starts: every kind of token, and the first use of every library."""
@@ -216,6 +223,26 @@ def drawing(at: str) -> Callable[[str], dict[str, Any]]:
     return run
 
 
+def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any]]:
+    """Prepare finding spans in texts of a shard, or where ``recognizer`` is empty, privatizing them by the kernel."""
+    with gzip.open(shard) as file:
+        texts = pa.array([json.loads(line)["text"] for line in file][:DOCUMENTS], pa.large_string())
+    kernel, words = inputs.release(at).kernel(), sum(len(text.as_py().split()) for text in texts)
+    vocabulary = kernel.mechanism.space.vocabulary
+    tokens = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets)).tokenize(texts)
+    recognize = make(recognizer, kernel.mechanism.space) if recognizer else None
+
+    def run(_: str) -> dict[str, Any]:
+        for _time in range(5):
+            if recognize is not None:
+                recognize(tokens)
+            else:
+                kernel.privatize(texts, range(len(texts)), "text")
+        return {"items": 5 * words}
+
+    return run
+
+
 def masking(at: str) -> Callable[[str], dict[str, Any]]:
     """Prepare ``cv.masker``: the wall time is what one of 100 texts of 100 words waits longer than, in a hook."""
     return baselines.longest_wait(cv.masker(inputs.release(at)))
@@ -260,6 +287,7 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "denoising": denoising,
     "drawing": drawing,
     "masking": masking,
+    "spans": spans,
     "ledger": ledger,
     **baselines.KINDS,
 }

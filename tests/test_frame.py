@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DESIGN_CARD = {"pipelines", "transforms", "mechanisms", "collocations", "jobs"}
 ROOMS = DESIGN_CARD | {"text", "sampling", "spaces", "budget", "storage", "language", "ledger", "evaluation", "cli"}
-ROOMS |= {"deployment"}
+ROOMS |= {"deployment", "recognizers"}
 LARGEST = 1_000_000
 EMPTY_NAMES = {"told", "found", "one"}
 

@@ -1,4 +1,4 @@
-"""Presidio as a recognizer; optional, so imported when it is made."""
+"""Presidio as a recognizer: imported when it is made, and of no extra, since it brings spaCy and much else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def presidio() -> Function:
         from presidio_analyzer import AnalyzerEngine
         from presidio_analyzer.nlp_engine import SpacyNlpEngine
     except ImportError:
-        raise PackageError("The recognizer presidio needs packages: pip install 'corpusveil[presidio]'.") from None
+        raise PackageError("The recognizer presidio needs a package: pip install presidio-analyzer.") from None
     models = sorted(model for model in spacy.util.get_installed_models() if model.startswith("en_core_web_"))
     engine: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": models[0] if models else "blank"}])
     engine.nlp = {"en": spacy.load(models[0]) if models else spacy.blank("en")}  # it would fetch a model otherwise

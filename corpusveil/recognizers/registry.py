@@ -33,7 +33,7 @@ def make(name: str | Function, space: Space) -> Recognizer:
         case "presidio":
             return OfFunction(name, _module(name).presidio())
         case str() if not _FUNCTION.fullmatch(name):
-            return OfFunction(name, _module("terms").Terms.of_bytes(files.read_bytes(name), name))
+            return OfFunction(name, _module("terms").ListedTerms.of_bytes(files.read_bytes(name), name))
     return OfFunction(name_of(name), _imported(name) if isinstance(name, str) else name)
 
 
@@ -41,11 +41,11 @@ def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
     match name:
         case "rules":
-            return _with_versions(f"rules/{_module(name).VERSION}", "spans", "phonenumbers", "python-stdnum")
+            return _with_versions(f"rules/{_module(name).VERSION}", "phonenumbers", "python-stdnum")
         case "names":
             return f"names/{_module(name).VERSION}"
         case "presidio":
-            return _with_versions(name, name, "presidio-analyzer", "spacy")
+            return _with_versions(name, "presidio-analyzer", "spacy")
         case str() if not _FUNCTION.fullmatch(name):
             return "terms/1"
     version = getattr(_imported(name) if isinstance(name, str) else name, "version", None)
@@ -69,11 +69,11 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"{__package__}.{name}")
 
 
-def _with_versions(name: str, extra: str, *packages: str) -> str:
+def _with_versions(name: str, *packages: str) -> str:
     try:
         return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in packages)])
     except metadata.PackageNotFoundError as error:
-        raise PackageError(f"{name} needs {error.name}: pip install 'corpusveil[{extra}]'.") from None
+        raise PackageError(f"The recognizer {name} needs a package: pip install {error.name}.") from None
 
 
 def _imported(name: str) -> Any:

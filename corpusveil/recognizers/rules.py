@@ -290,7 +290,8 @@ def _national() -> re.Pattern[str]:
         about = metadata.metadata_for_region(region)
         kinds = (about.fixed_line, about.mobile, about.toll_free, about.shared_cost, about.voip, about.personal_number)
         numbers = "|".join(kind.national_number_pattern for kind in kinds if kind and kind.national_number_pattern)
-        patterns.append(f"(?:{about.national_prefix or ''}|00{phones.country_code_for_region(region)})?(?:{numbers})")
+        prefix = {"1": "1?", None: "(?=0)"}.get(about.national_prefix, about.national_prefix)
+        patterns.append(f"(?:{prefix}|00{phones.country_code_for_region(region)})(?:{numbers})")
     return re.compile("|".join(patterns))
 
 
@@ -355,8 +356,9 @@ def _is_phone(text: str, digits: str, behind_word: int) -> bool:
             return bool(phones.is_possible_number(phones.parse(text)))
         except phones.NumberParseException:
             return False
-    american = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}"
-    return bool(behind_word or re.fullmatch(american, text) or _national().fullmatch(digits))
+    american = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])\d{3}[-.]\d{4}"
+    numbers = (digits, f"0{digits}") if "(" in text else (digits,)
+    return bool(behind_word or re.fullmatch(american, text) or any(map(_national().fullmatch, numbers)))
 
 
 def rules(tokens: Tokens) -> Spans:

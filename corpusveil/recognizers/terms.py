@@ -24,7 +24,7 @@ def _is_word(letter: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ListedTerms:
     """Finds terms, each a (kind, term), between characters that are no letters or digits."""
 
     terms: tuple[tuple[str, str], ...]
@@ -37,8 +37,8 @@ class Terms:
             raise PackageError("A file of terms needs a package: pip install 'corpusveil[spans]'.") from None
         object.__setattr__(self, "_automaton", AhoCorasick([_folded(term) for _, term in self.terms]))
 
-    def __reduce__(self) -> tuple[type[Terms], tuple[tuple[tuple[str, str], ...]]]:
-        return Terms, (self.terms,)
+    def __reduce__(self) -> tuple[type[ListedTerms], tuple[tuple[tuple[str, str], ...]]]:
+        return ListedTerms, (self.terms,)
 
     @classmethod
     def of_bytes(cls, raw: bytes, url: str) -> Self:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from faker import Faker
 
-from corpusveil.pipelines.demo_space import demo_space
+from corpusveil import demo_space
 from corpusveil.recognizers.names import Names
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
