@@ -1,0 +1,230 @@
+"""What reading depends on in a language: function words, abbreviations, elision, capitals, and words without blanks.
+
+``languages.json`` says which rules a language has, by its ISO 639-1 code:
+
+* ``elides``: an apostrophe ends a word, so *l'homme* is an article, a mark and a noun (as in Moses' tokenizer).
+* ``dotless_i``: the small letter of *I* is *ı*, and of *İ* it is *i*.
+* ``unspaced``: ICU's dictionaries say where words end. A separator, white space for the tokenizer, is put there before
+  it reads a text, and is taken out of what is written.
+* ``abbreviations``: words whose full stop ends no sentence, beside the English ones.
+
+Function words and dictionaries are those of packages in the extra ``languages``; their versions decide bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.errors import BadValueError, DataError, PackageError
+from corpusveil.text.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DETECT = "detect"
+"""Stands for the language of a space, or of public text."""
+
+
+@functools.cache
+def known() -> dict[str, dict[str, Any]]:
+    """Return what is known of each language, by ISO 639-1 code: ``languages.json``."""
+    languages: dict[str, dict[str, Any]] = json.loads(
+        (resources.files("corpusveil.text") / "languages.json").read_bytes()
+    )
+    return languages
+
+
+def _has(language: str | None, rule: str) -> bool:
+    return language is not None and rule in known()[language]
+
+
+_LETTERS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7"
+    "\u17dc\u17dd\u3005\u3006\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
+)
+_RUN = re.compile(f"[{_LETTERS}]+")
+_SEPARATOR = "\v"
+_SEPARATED = {
+    "normalize": re.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])"),
+    "keep": re.compile(f"(?<=[{_LETTERS}]){_SEPARATOR}|{_SEPARATOR}(?=[{_LETTERS}])"),
+}
+"""By layout, the blanks of a written text that nobody writes in these scripts."""
+
+SAMPLE = 20_000
+"""Characters are enough to detect a language."""
+SHORTEST = 40
+"""The language of a text of fewer characters is not asked for."""
+SURE = 0.8
+"""The share of certainty from which a detected language counts."""
+
+
+def code_of(name: str) -> str:
+    """Return the code of a language given by its code or English name, or ``detect``. Raises BadValueError."""
+    if not isinstance(name, str):
+        raise BadValueError("language: give a code such as de, an English name such as German, or detect.")
+    by_name = {language["name"].lower(): code for code, language in known().items()}
+    code = by_name.get(name.lower(), name.lower())
+    if code not in known() and code != DETECT:
+        raise BadValueError(
+            f"language = {name!r}: this language is not known here; give a code or an English name of docs/languages.md"
+            ", such as de or German, or detect, or leave it out."
+        )
+    return code
+
+
+def missing(what: str) -> PackageError:
+    """Return the error of a package that is not installed."""
+    return PackageError(f"{what} needs the extra 'languages': pip install 'corpusveil[languages]'.")
+
+
+def is_unspaced(language: str | None) -> bool:
+    """Say whether words of a language have no blanks between them."""
+    return _has(language, "unspaced")
+
+
+def elides(language: str | None) -> bool:
+    """Say whether an apostrophe between letters ends a word."""
+    return _has(language, "elides")
+
+
+def abbreviations(language: str | None) -> list[str]:
+    """Return the words whose full stop ends no sentence, beside the English ones."""
+    words: str = "" if language is None else known()[language].get("abbreviations", "")
+    return words.split()
+
+
+@functools.cache
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the function words of a language in lower case; English ones by default.
+
+    Raises PackageError without the package that has them, and BadValueError for a language of which it has none.
+    """
+    if language in (None, "en"):
+        return STOP_WORDS
+    try:
+        import stopwordsiso
+    except ImportError:
+        raise missing(f"language {language}: a list of function words") from None
+    if not stopwordsiso.has_lang(language):
+        raise BadValueError(
+            f"language = {language!r}: there is no list of its function words; leave stop_words at privatize, and give "
+            "function_words (a file) for a risk."
+        )
+    listed = frozenset(word.lower().replace("’", "'") for word in stopwordsiso.stopwords(language))
+    return listed | {part for word in listed for part in word.split("'") if part} if elides(language) else listed
+
+
+@functools.cache
+def version_of(language: str | None, *, stop_words: bool = False) -> str:
+    """Return the versions of packages that decide how texts are read, behind that of the tokenizer; mostly empty.
+
+    With ``stop_words`` also a digest of the function words.
+    """
+    version = ""
+    if is_unspaced(language):
+        version += f"/icu-{_icu()[1]}"
+    if stop_words and language not in (None, "en"):
+        words = "\n".join(sorted(function_words(language)))
+        version += f"/words-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+    return version
+
+
+@functools.cache
+def _icu() -> tuple[Any, str]:
+    try:
+        import icu4py
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        raise missing("a language whose words have no blanks between them") from None
+    return WordBreaker, str(icu4py.icu_version)
+
+
+def read(texts: pa.Array, language: str | None) -> pa.Array:
+    """Return strings [D] as the tokenizer reads them in a language; nulls stay null."""
+    if _has(language, "dotless_i"):
+        import pyarrow.compute as pc
+
+        for capital, small in (("I\u0307", "i"), ("\u0130", "i"), ("I", "\u0131")):
+            texts = pc.replace_substring(texts, capital, small)
+    if not is_unspaced(language):
+        return texts
+    return _each(_segmented, texts)
+
+
+def written(texts: pa.Array, language: str | None, layout: str) -> pa.Array:
+    """Return private strings [D] without the blanks that ``read`` put between words."""
+    if not is_unspaced(language):
+        return texts
+    pattern = _SEPARATED[layout]
+    return _each(lambda text: pattern.sub("", text).replace(_SEPARATOR, " "), texts)
+
+
+def _each(change: Any, texts: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if text is None else change(text) for text in texts.to_pylist()], pa.large_string())
+
+
+def _segmented(text: str) -> str:
+    """Return a text with separators between the words of its runs of letters, and around these inside other words."""
+    from corpusveil.text.characters import DIGIT, LETTER, MARK, character_table
+
+    breaker, kinds = _icu()[0], character_table()
+
+    def joins(at: int) -> bool:
+        return (
+            0 <= at < len(text) and ord(text[at]) < len(kinds) and kinds[ord(text[at])] & 0xF in (LETTER, MARK, DIGIT)
+        )
+
+    def segments(run: re.Match[str]) -> str:
+        words = _SEPARATOR.join(breaker(run[0], "root"))
+        return _SEPARATOR * joins(run.start() - 1) + words + _SEPARATOR * joins(run.end())
+
+    text = text.replace(_SEPARATOR, " ")
+    return _RUN.sub(segments, text)
+
+
+def detected(texts: Iterable[str | None]) -> str:
+    """Return the language of public texts together, by a sample of the first. Raises DataError if it is unclear."""
+    parts: list[str] = []
+    size = 0
+    for text in texts:
+        parts.append(text or "")
+        size += len(parts[-1]) + 1
+        if size > SAMPLE:
+            break
+    language, certainty = _identifier().classify(" ".join(parts)[:SAMPLE])
+    if certainty < SURE:
+        raise DataError("language detect: the language cannot be told from the first public texts or words; name it.")
+    return str(language)
+
+
+def share_of_others(texts: Sequence[str], language: str) -> float:
+    """Return the share of texts, but for short ones, that are surely in another language. Private."""
+    spoken = [_identifier().classify(text) for text in texts if len(text) >= SHORTEST]
+    others = [certainty >= SURE and other != language for other, certainty in spoken]
+    return float(sum(others) / max(1, len(others)))
+
+
+def can_detect() -> bool:
+    """Say whether the package that detects languages is installed."""
+    return importlib.util.find_spec("py3langid") is not None
+
+
+@functools.cache
+def _identifier() -> Any:
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise missing("the detection of a language") from None
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(known().keys() & set(identifier.labels))
+    return identifier

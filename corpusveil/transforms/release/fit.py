@@ -1,0 +1,59 @@
+"""Whether texts have the language of a release's space: said of the first texts, before anything is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.errors import DataError
+from corpusveil.language.prepared import prepare
+from corpusveil.text import languages
+from corpusveil.text.classes import WORD
+from corpusveil.text.markup import Texts
+from corpusveil.text.tokens import strings
+from corpusveil.transforms.release.release import Release
+
+MANY_UNKNOWN = 1 / 3
+"""Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
+SUSPECT = 0.15
+"""Above this share, the languages of the texts are looked at."""
+MANY_OTHERS = 0.1
+"""From this share of texts in another language on, they are no accident of a few texts."""
+TEXTS, CHARACTERS, FEWEST = 200, 2000, 100
+"""So many texts are looked at, so many characters of each; fewer words show nothing."""
+_WHAT_TO_DO = (
+    "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
+    "(docs/languages.md)."
+)
+
+
+def misfit(release: Release, texts: pa.Array) -> str | None:
+    """Return a warning if the first of these texts hardly have the language of the space, otherwise None.
+
+    It contains no figure, and no language but that of the space.
+    """
+    policy, space = release.policy, release.mechanism.space
+    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    if first.nbytes < FEWEST:
+        return None
+    read = Texts.read(first, policy)
+    tokens = prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans)
+    unknown = (tokens.ids < 0)[tokens.classes == WORD]
+    if unknown.size < FEWEST or (share := float(unknown.mean())) <= SUSPECT:
+        return None
+    if languages.can_detect():
+        with contextlib.suppress(DataError):  # of a space that has no language
+            spoken = policy.language or space.read_in(languages.DETECT) or ""
+            if languages.share_of_others(first.to_pylist(), spoken) >= MANY_OTHERS:
+                name = languages.known()[spoken]["name"]
+                return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
+    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}" if share > MANY_UNKNOWN else None
+
+
+def warn_of_misfit(release: Release, texts: pa.Array) -> None:
+    """Warn a caller in Python, if there is reason to."""
+    if (sentence := misfit(release, texts)) is not None:
+        warnings.warn(sentence, stacklevel=4)
