@@ -21,6 +21,7 @@ from corpusveil.storage.forms import parquet
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
 from corpusveil.text import markup
+from corpusveil.text.policy import TextPolicy
 from fuzz.containers import RAW, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 

@@ -105,7 +105,7 @@ def abbreviations(language: str | None) -> list[str]:
 def function_words(language: str | None) -> frozenset[str]:
     """Return the function words of a language in lower case; English ones by default.
 
-    Raises PackageError without the package that has them, and BadValueError for a language of which it has none.
+    Empty for a language of which there is no list. Raises PackageError without the package that has them.
     """
     if language in (None, "en"):
         return STOP_WORDS
@@ -114,10 +114,7 @@ def function_words(language: str | None) -> frozenset[str]:
     except ImportError:
         raise missing(f"language {language}: a list of function words") from None
     if not stopwordsiso.has_lang(language):
-        raise BadValueError(
-            f"language = {language!r}: there is no list of its function words; leave stop_words at privatize, and give "
-            "function_words (a file) for a risk."
-        )
+        return frozenset()
     listed = frozenset(word.lower().replace("’", "'") for word in stopwordsiso.stopwords(language))
     return listed | {part for word in listed for part in word.split("'") if part} if elides(language) else listed
 
@@ -126,12 +123,14 @@ def function_words(language: str | None) -> frozenset[str]:
 def version_of(language: str | None, *, stop_words: bool = False) -> str:
     """Return the versions of packages that decide how texts are read, behind that of the tokenizer; mostly empty.
 
-    With ``stop_words`` also a digest of the function words.
+    With ``stop_words`` also a digest of the function words. Raises BadValueError if the language has no list of them.
     """
     version = ""
     if is_unspaced(language):
         version += f"/icu-{_icu()[1]}"
     if stop_words and language not in (None, "en"):
+        if not function_words(language):
+            raise BadValueError(f"language = {language!r}: it has no list of function words; leave stop_words out.")
         words = "\n".join(sorted(function_words(language)))
         version += f"/words-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
     return version

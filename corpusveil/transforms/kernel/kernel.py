@@ -135,7 +135,7 @@ class Kernel:
         column's name. Both go into the noise. Raises UserError when this process tokenises otherwise than the release
         says.
         """
-        if self.tokenizer_version != (version := TOKENIZER_VERSION + self.policy.reading_version()):
+        if self.tokenizer_version != (version := f"{TOKENIZER_VERSION}{self.policy.reading_version()}"):
             raise VersionError(
                 f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the same "
                 "version of corpusveil and of its extras everywhere."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,12 +19,12 @@ from corpusveil.transforms.release.release import Release
 
 MANY_UNKNOWN = 1 / 3
 """Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
-SUSPECT = 0.15
-"""Above this share, the languages of the texts are looked at."""
-MANY_OTHERS = 0.1
-"""From this share of texts in another language on, they are no accident of a few texts."""
-TEXTS, CHARACTERS, FEWEST = 200, 2000, 100
-"""So many texts are looked at, so many characters of each; fewer words show nothing."""
+MANY_TEXTS = 0.1
+"""From this share of texts in other words on, they are no accident of a few texts."""
+TEXTS, CHARACTERS, WORDS = 200, 2000, 100
+"""So many texts are looked at, and so many characters of each; fewer words show nothing."""
+SHORT = 5
+"""A text of fewer words shows nothing."""
 _WHAT_TO_DO = (
     "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
     "(docs/languages.md)."
@@ -37,20 +38,24 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     """
     policy, space = release.policy, release.mechanism.space
     first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
-    if first.nbytes < FEWEST:
+    if first.nbytes < WORDS:
         return None
     read = Texts.read(first, policy)
-    tokens = prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans)
-    unknown = (tokens.ids < 0)[tokens.classes == WORD]
-    if unknown.size < FEWEST or (share := float(unknown.mean())) <= SUSPECT:
+    tokens = read.whole(prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans))
+    is_word = tokens.classes == WORD
+    before = np.cumsum(np.pad([is_word, is_word & (tokens.ids < 0)], ((0, 0), (1, 0))), axis=1)
+    words, unknown = np.diff(before[:, tokens.offsets])
+    foreign = (2 * unknown > words)[words >= SHORT]
+    fits = unknown.sum() <= MANY_UNKNOWN * words.sum() and foreign.sum() < MANY_TEXTS * foreign.size
+    if words.sum() < WORDS or fits:
         return None
     if languages.can_detect():
         with contextlib.suppress(DataError):  # of a space that has no language
-            spoken = policy.language or space.read_in(languages.DETECT) or ""
-            if languages.share_of_others(first.to_pylist(), spoken) >= MANY_OTHERS:
+            spoken = policy.language or str(space.read_in(languages.DETECT))
+            if languages.share_of_others(first.to_pylist(), spoken) >= MANY_TEXTS:
                 name = languages.known()[spoken]["name"]
                 return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
-    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}" if share > MANY_UNKNOWN else None
+    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}"
 
 
 def warn_of_misfit(release: Release, texts: pa.Array) -> None:

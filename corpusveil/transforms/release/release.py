@@ -172,7 +172,7 @@ class Release(Shown):
         """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
             "kernel": KERNEL_VERSION,
-            "tokenizer": TOKENIZER_VERSION + self.policy.reading_version(),
+            "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters()},
             "budget": self.budget.as_dict(),
             "text": self.policy.as_dict(),
@@ -277,7 +277,7 @@ class Release(Shown):
             self.budget,
             self.policy,
             DrawKey.derive(self.key, self.digest),
-            TOKENIZER_VERSION + self.policy.reading_version(),
+            f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",
             self.numbers,
