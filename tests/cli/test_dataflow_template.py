@@ -97,6 +97,7 @@ VALID = {
     "case": "restore",
     "hyphens": "join",
     "markup": "strip",
+    "language": "German",
     "pad": "50",
     "padGrowth": "1.5",
     "lengthEpsilon": "0.1",
