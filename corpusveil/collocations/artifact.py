@@ -12,7 +12,7 @@ from corpusveil.errors import ArtefactError, BadRecordError, InUseError, Mismatc
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.text.classes import TOKENIZER_VERSION
-from corpusveil.text.languages import version_of
+from corpusveil.text.languages import rule, version_of
 
 WORK = "work"
 """The place of a step's unfinished work, in the folder of its artefact."""
@@ -109,9 +109,14 @@ def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
     """Return how text was read for an artefact."""
     hyphens = fields.get("hyphens", EARLIER.hyphens)
     over_stops, over_hyphens = (fields.get(name, False) for name in ("over_stops", "over_hyphens"))
-    if hyphens not in HYPHENS or not all(isinstance(flag, bool) for flag in (over_stops, over_hyphens)):
+    language = fields.get("language")
+    if (
+        hyphens not in HYPHENS
+        or not (language is None or rule(language, "name"))
+        or not all(isinstance(flag, bool) for flag in (over_stops, over_hyphens))
+    ):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
-    return ReadingOptions(hyphens, over_stops, over_hyphens, fields.get("language"))
+    return ReadingOptions(hyphens, over_stops, over_hyphens, language)
 
 
 def of_language(language: str | None) -> dict[str, str]:

@@ -32,7 +32,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
-from corpusveil.text.languages import is_unspaced
+from corpusveil.text.languages import rule
 from corpusveil.text.policy import MASKS, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
@@ -95,7 +95,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
 
     Also for a release whose tags would be read as words, and for one whose words cannot be told apart.
     """
-    if is_unspaced(policy.language):
+    if rule(policy.language, "unspaced"):
         raise ConflictError(
             f"language = {policy.language!r}: words of this release have no blanks between them, so a reader cannot "
             "tell which were drawn; denoise releases in other languages only."

@@ -49,8 +49,6 @@ SPACED_VERSION = 3
 """The version of a space with arcs, which earlier releases would take for damaged."""
 MOST_CELLS = 1 << 22
 """The most cells of a ring: what rounding leaves to a word's own cell is then below 2^-20 of its probability."""
-FREQUENT = 300
-"""So many most frequent words show the language of a space."""
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
@@ -183,7 +181,7 @@ class Space:
         """The language as which the training text of the vectors was read; None if unknown."""
         made = self.info.get("made")
         recorded = made.get("language") if isinstance(made, dict) else None
-        return recorded if recorded in languages.known() else None
+        return str(recorded) if languages.rule(recorded, "name") else None
 
     def read_in(self, asked: str | None) -> str | None:
         """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.
@@ -191,19 +189,15 @@ class Space:
         ``detect`` detects that of a space which has none recorded, by its most frequent words, which are public. Raises
         MismatchError for another language than that of the space.
         """
-        if asked == languages.DETECT:
-            return self.language or languages.detected(self.frequent_words())
+        if asked == languages.DETECT:  # without counts, the first words mostly are the most frequent
+            order = range(len(self)) if self.counts is None else np.argsort(-self.counts, kind="stable").tolist()
+            return self.language or languages.detected(map(self.word, order))
         if asked and self.language not in (None, asked):
             raise MismatchError(
                 f"language {asked}: the text of the space was read as {self.language}; read the documents in the same "
                 "way, or leave this setting out."
             )
         return asked or self.language
-
-    def frequent_words(self) -> list[str]:
-        """Return the ``FREQUENT`` most frequent words; without counts, the first, which mostly are."""
-        order = range(FREQUENT) if self.counts is None else np.argsort(-self.counts, kind="stable")[:FREQUENT].tolist()
-        return [self.word(id) for id in order if id < len(self)]
 
     @property
     def dimensions(self) -> int:

@@ -29,7 +29,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_whole, sound
-from corpusveil.text.languages import known
+from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 WORDS, VECTORS = ("token", "word"), ("vector", "vectors", "embedding")
@@ -322,6 +322,6 @@ def _reading(url: str) -> tuple[Hyphens | None, str | None]:
     hyphens, language = fields.get("hyphens"), fields.get("language")
     if hyphens is not None and hyphens not in HYPHENS:
         raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
-    if language is not None and language not in known():
+    if not (language is None or rule(language, "name")):
         raise ArtefactError(f"{url}: language = {language!r} is not known; train again.")
     return hyphens, language

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
+import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -35,14 +35,13 @@ DETECT = "detect"
 @functools.cache
 def known() -> dict[str, dict[str, Any]]:
     """Return what is known of each language, by ISO 639-1 code: ``languages.json``."""
-    languages: dict[str, dict[str, Any]] = json.loads(
-        (resources.files("corpusveil.text") / "languages.json").read_bytes()
-    )
-    return languages
+    read: dict[str, dict[str, Any]] = json.loads((resources.files("corpusveil.text") / "languages.json").read_bytes())
+    return read
 
 
-def _has(language: str | None, rule: str) -> bool:
-    return language is not None and rule in known()[language]
+def rule(language: Any, name: str) -> Any:
+    """Return what a rule says of a language; None if nothing."""
+    return known().get(str(language), {}).get(name)
 
 
 _LETTERS = (
@@ -58,8 +57,8 @@ _SEPARATED = {
 }
 """By layout, the blanks of a written text that nobody writes in these scripts."""
 
-SAMPLE = 20_000
-"""Characters are enough to detect a language."""
+FIRST, SAMPLE = 300, 20_000
+"""So many first texts or words, and characters of these, show a language."""
 SHORTEST = 40
 """The language of a text of fewer characters is not asked for."""
 SURE = 0.8
@@ -80,25 +79,8 @@ def code_of(name: str) -> str:
     return code
 
 
-def missing(what: str) -> PackageError:
-    """Return the error of a package that is not installed."""
+def _missing(what: str) -> PackageError:
     return PackageError(f"{what} needs the extra 'languages': pip install 'corpusveil[languages]'.")
-
-
-def is_unspaced(language: str | None) -> bool:
-    """Say whether words of a language have no blanks between them."""
-    return _has(language, "unspaced")
-
-
-def elides(language: str | None) -> bool:
-    """Say whether an apostrophe between letters ends a word."""
-    return _has(language, "elides")
-
-
-def abbreviations(language: str | None) -> list[str]:
-    """Return the words whose full stop ends no sentence, beside the English ones."""
-    words: str = "" if language is None else known()[language].get("abbreviations", "")
-    return words.split()
 
 
 @functools.cache
@@ -112,21 +94,22 @@ def function_words(language: str | None) -> frozenset[str]:
     try:
         import stopwordsiso
     except ImportError:
-        raise missing(f"language {language}: a list of function words") from None
+        raise _missing(f"language {language}: a list of function words") from None
     if not stopwordsiso.has_lang(language):
         return frozenset()
     listed = frozenset(word.lower().replace("’", "'") for word in stopwordsiso.stopwords(language))
-    return listed | {part for word in listed for part in word.split("'") if part} if elides(language) else listed
+    return (
+        listed | {part for word in listed for part in word.split("'") if part} if rule(language, "elides") else listed
+    )
 
 
-@functools.cache
 def version_of(language: str | None, *, stop_words: bool = False) -> str:
     """Return the versions of packages that decide how texts are read, behind that of the tokenizer; mostly empty.
 
     With ``stop_words`` also a digest of the function words. Raises BadValueError if the language has no list of them.
     """
     version = ""
-    if is_unspaced(language):
+    if rule(language, "unspaced"):
         version += f"/icu-{_icu()[1]}"
     if stop_words and language not in (None, "en"):
         if not function_words(language):
@@ -142,25 +125,25 @@ def _icu() -> tuple[Any, str]:
         import icu4py
         from icu4py.breakers import WordBreaker
     except ImportError:
-        raise missing("a language whose words have no blanks between them") from None
+        raise _missing("a language whose words have no blanks between them") from None
     return WordBreaker, str(icu4py.icu_version)
 
 
 def read(texts: pa.Array, language: str | None) -> pa.Array:
     """Return strings [D] as the tokenizer reads them in a language; nulls stay null."""
-    if _has(language, "dotless_i"):
+    if rule(language, "dotless_i"):
         import pyarrow.compute as pc
 
         for capital, small in (("I\u0307", "i"), ("\u0130", "i"), ("I", "\u0131")):
             texts = pc.replace_substring(texts, capital, small)
-    if not is_unspaced(language):
+    if not rule(language, "unspaced"):
         return texts
     return _each(_segmented, texts)
 
 
 def written(texts: pa.Array, language: str | None, layout: str) -> pa.Array:
     """Return private strings [D] without the blanks that ``read`` put between words."""
-    if not is_unspaced(language):
+    if not rule(language, "unspaced"):
         return texts
     pattern = _SEPARATED[layout]
     return _each(lambda text: pattern.sub("", text).replace(_SEPARATOR, " "), texts)
@@ -174,14 +157,12 @@ def _each(change: Any, texts: pa.Array) -> pa.Array:
 
 def _segmented(text: str) -> str:
     """Return a text with separators between the words of its runs of letters, and around these inside other words."""
-    from corpusveil.text.characters import DIGIT, LETTER, MARK, character_table
+    from corpusveil.text.characters import DIGIT, LETTER, MARK, TABLE_END, character_table
 
     breaker, kinds = _icu()[0], character_table()
 
     def joins(at: int) -> bool:
-        return (
-            0 <= at < len(text) and ord(text[at]) < len(kinds) and kinds[ord(text[at])] & 0xF in (LETTER, MARK, DIGIT)
-        )
+        return 0 <= at < len(text) and kinds[min(ord(text[at]), TABLE_END - 1)] & 0xF in (LETTER, MARK, DIGIT)
 
     def segments(run: re.Match[str]) -> str:
         words = _SEPARATOR.join(breaker(run[0], "root"))
@@ -193,14 +174,8 @@ def _segmented(text: str) -> str:
 
 def detected(texts: Iterable[str | None]) -> str:
     """Return the language of public texts together, by a sample of the first. Raises DataError if it is unclear."""
-    parts: list[str] = []
-    size = 0
-    for text in texts:
-        parts.append(text or "")
-        size += len(parts[-1]) + 1
-        if size > SAMPLE:
-            break
-    language, certainty = _identifier().classify(" ".join(parts)[:SAMPLE])
+    sample = " ".join(text or "" for text in itertools.islice(texts, FIRST))[:SAMPLE]
+    language, certainty = _identifier().classify(sample)
     if certainty < SURE:
         raise DataError("language detect: the language cannot be told from the first public texts or words; name it.")
     return str(language)
@@ -213,17 +188,12 @@ def share_of_others(texts: Sequence[str], language: str) -> float:
     return float(sum(others) / max(1, len(others)))
 
 
-def can_detect() -> bool:
-    """Say whether the package that detects languages is installed."""
-    return importlib.util.find_spec("py3langid") is not None
-
-
 @functools.cache
 def _identifier() -> Any:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
-        raise missing("the detection of a language") from None
+        raise _missing("the detection of a language") from None
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(known().keys() & set(identifier.labels))
     return identifier

@@ -35,7 +35,7 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 @functools.cache
 def _abbreviations(language: str | None) -> WordTable:
-    listed = _ABBREVIATIONS.split() + languages.abbreviations(language)
+    listed = _ABBREVIATIONS.split() + (languages.rule(language, "abbreviations") or "").split()
     words, offsets = concatenate([word.encode() for word in listed])
     return WordTable.build(words, offsets)
 

@@ -128,7 +128,7 @@ class Tokenizer:
             data, documents, BYTE_KINDS, KINDS, LOWER, table.slots, table.heads, table.keys, table.offsets,
             starts, ends, classes, ids, offsets, scratch.array("folded", 2 * longest, np.uint8),
             scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
-            not languages.elides(self.language),
+            languages.rule(self.language, "elides") is None,
         )  # fmt: skip
         return Tokens(
             data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets, self.language

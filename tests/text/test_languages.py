@@ -21,7 +21,7 @@ from tests.spoken import TEXTS, private, public
 def fresh() -> Iterator[None]:
     """Forget what packages said, since some tests take them away."""
     yield
-    for cached in (languages._icu, languages._identifier, function_words, version_of):
+    for cached in (languages._icu, languages._identifier, function_words):
         cached.cache_clear()
 
 

@@ -178,7 +178,7 @@ class TestMisfit:
     def test_without_a_detector_unknown_words_say_it(
         self, release: cv.Release, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(languages, "can_detect", lambda: False)
+        languages._identifier.cache_clear()
         monkeypatch.setitem(sys.modules, "py3langid.langid", None)
         sentence = misfit(release, pa.array(self.GERMAN)) or ""
         assert "not in the space" in sentence

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import DataError
+from corpusveil.errors import DataError, PackageError
 from corpusveil.language.prepared import prepare
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
@@ -49,12 +49,13 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     fits = unknown.sum() <= MANY_UNKNOWN * words.sum() and foreign.sum() < MANY_TEXTS * foreign.size
     if words.sum() < WORDS or fits:
         return None
-    if languages.can_detect():
-        with contextlib.suppress(DataError):  # of a space that has no language
-            spoken = policy.language or str(space.read_in(languages.DETECT))
-            if languages.share_of_others(first.to_pylist(), spoken) >= MANY_TEXTS:
-                name = languages.known()[spoken]["name"]
-                return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
+    with contextlib.suppress(
+        DataError, PackageError
+    ):  # of a space without a language, and where nothing can detect one
+        spoken = policy.language or space.read_in(languages.DETECT)
+        if languages.share_of_others(first.to_pylist(), str(spoken)) >= MANY_TEXTS:
+            name = languages.rule(spoken, "name")
+            return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
     return f"many words of the first texts are not in the space; {_WHAT_TO_DO}"
 
 
