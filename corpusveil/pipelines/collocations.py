@@ -137,12 +137,13 @@ def _of(settings: Settings) -> CollocationsSettings:
 
 
 def _language(flow: CollocationsSettings) -> str | None:
-    """Return the code of the language of the corpus, detected by the first texts of the first shard if requested."""
-    code = None if flow.language is None else languages.code_of(flow.language)
-    if code != languages.DETECT:
-        return code
+    return languages.settled(flow.language, None, _texts(flow))
+
+
+def _texts(flow: CollocationsSettings) -> Iterator[str | None]:
     with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as (batches, _):
-        return languages.detected(text for batch in batches for text in batch.texts.to_pylist())
+        for batch in batches:
+            yield from batch.texts.to_pylist()
 
 
 def _place(settings: Settings, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Sequence
@@ -254,9 +255,7 @@ def _restricted(
             )
         counted = None if embedding.counts is None else embedding.counts[rows]
         words = [embedding.words[row] for row in rows]
-        made.append(
-            Vectors(words, embedding.vectors[rows], embedding.source, counted, embedding.hyphens, embedding.language)
-        )
+        made.append(dataclasses.replace(embedding, words=words, vectors=embedding.vectors[rows], counts=counted))
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -186,18 +187,13 @@ class Space:
     def read_in(self, asked: str | None) -> str | None:
         """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.
 
-        ``detect`` detects that of a space which has none recorded, by its most frequent words, which are public. Raises
-        MismatchError for another language than that of the space.
+        ``detect``: that of the space, or else of its most frequent words. Raises MismatchError if it has another.
         """
-        if asked == languages.DETECT:  # without counts, the first words mostly are the most frequent
-            order = range(len(self)) if self.counts is None else np.argsort(-self.counts, kind="stable").tolist()
-            return self.language or languages.detected(map(self.word, order))
-        if asked and self.language not in (None, asked):
-            raise MismatchError(
-                f"language {asked}: the text of the space was read as {self.language}; read the documents in the same "
-                "way, or leave this setting out."
-            )
-        return asked or self.language
+        return languages.settled(asked, self.language, self._by_frequency(), "the space")
+
+    def _by_frequency(self) -> Iterator[str]:
+        order = range(len(self)) if self.counts is None else np.argsort(-self.counts, kind="stable").tolist()
+        yield from map(self.word, order)
 
     @property
     def dimensions(self) -> int:

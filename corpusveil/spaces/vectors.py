@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError, MismatchError, ShapeError
+from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError, ShapeError
 from corpusveil.spaces import keyedvectors, vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK
@@ -92,14 +92,9 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     url = files.as_text(url)
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    language = None if language is None else languages.code_of(language)
-    if language == languages.DETECT:
-        language = table.language or languages.detected(table.words)
-    if None not in (language, table.language) and language != table.language:
-        raise MismatchError(f"{url}: language {language}: the text of these vectors was read as {table.language}.")
+    language = languages.settled(language, table.language, table.words, url)
     return Vectors(
-        table.words, table.vectors, name, table.counts, table.hyphens, language or table.language,
-        where=url, first_row=table.first_row,
+        table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.errors import BadValueError, DataError, PackageError
+from corpusveil.errors import BadValueError, DataError, MismatchError, PackageError
 from corpusveil.text.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -170,6 +170,23 @@ def _segmented(text: str) -> str:
 
     text = text.replace(_SEPARATOR, " ")
     return _RUN.sub(segments, text)
+
+
+def settled(asked: str | None, recorded: str | None, public: Iterable[str | None], what: str = "") -> str | None:
+    """Return the language asked for, by code or name, or else the recorded one.
+
+    ``detect``: the recorded one, or else that of public texts or words. Raises MismatchError, which names ``what``, if
+    another is recorded.
+    """
+    asked = None if asked is None else code_of(asked)
+    if asked == DETECT:
+        return recorded or detected(public)
+    if None not in (asked, recorded) and asked != recorded:
+        raise MismatchError(
+            f"language {asked}: the text of {what} was read as {recorded}; read everything in the same way, or leave "
+            "this setting out."
+        )
+    return asked or recorded
 
 
 def detected(texts: Iterable[str | None]) -> str:

@@ -130,9 +130,8 @@ class Tokenizer:
             scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
             languages.rule(self.language, "elides") is None,
         )  # fmt: skip
-        return Tokens(
-            data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets, self.language
-        )
+        ends = ends[:count]
+        return Tokens(data, documents, starts[:count], ends, classes[:count], ids[:count], offsets, self.language)
 
     def tokenize(self, texts: Sequence[str] | pa.Array) -> Tokens:
         """Tokenise strings or an Arrow string array, a document each, as the language is read."""

@@ -21,10 +21,8 @@ MANY_UNKNOWN = 1 / 3
 """Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
 MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
-TEXTS, CHARACTERS, WORDS = 200, 2000, 100
-"""So many texts are looked at, and so many characters of each; fewer words show nothing."""
-SHORT = 5
-"""A text of fewer words shows nothing."""
+TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
+"""So many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
 _WHAT_TO_DO = (
     "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
     "(docs/languages.md)."
@@ -49,9 +47,7 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     fits = unknown.sum() <= MANY_UNKNOWN * words.sum() and foreign.sum() < MANY_TEXTS * foreign.size
     if words.sum() < WORDS or fits:
         return None
-    with contextlib.suppress(
-        DataError, PackageError
-    ):  # of a space without a language, and where nothing can detect one
+    with contextlib.suppress(DataError, PackageError):  # of a space without a language; without a detector
         spoken = policy.language or space.read_in(languages.DETECT)
         if languages.share_of_others(first.to_pylist(), str(spoken)) >= MANY_TEXTS:
             name = languages.rule(spoken, "name")
