@@ -187,7 +187,7 @@ class Denoiser:
     model: LanguageModel
     search: Search = field(default_factory=Search)
     collocations: Collocations | None = None
-    tokenizer_version: str = TOKENIZER_VERSION
+    tokenizer_version: str | None = None
 
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
@@ -262,10 +262,11 @@ class Denoiser:
         A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is part of a mask, or a
         stop word in a release that does not replace these.
         """
-        if self.tokenizer_version != TOKENIZER_VERSION:
+        version = f"{TOKENIZER_VERSION}{self.policy.reading_version()}"
+        if self.tokenizer_version not in (None, version):
             raise VersionError(
-                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the version of corpusveil that made the release."
+                f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the versions "
+                "of corpusveil and of its extras that made the release."
             )
         tokens = reader.prepared.tokenizer.tokens(data, documents)
         if reader.prepared.joiner is not None:

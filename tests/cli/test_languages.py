@@ -82,3 +82,18 @@ def test_another_language_is_said_before_the_run(tmp_path: Path) -> None:
     said = ended.err + ended.out
     assert "another language than the space, which is English" in said
     assert "German" not in said
+
+
+def test_a_release_is_denoised_where_its_words_have_blanks(made: tuple[str, Path], tmp_path: Path) -> None:
+    """Also one that keeps function words, whose list is part of how it is read."""
+    language, folder = made
+    (tmp_path / "private.txt").write_text(private(language))
+    succeeds("privatize", tmp_path / "private.txt", "--space", folder / "space", "--mechanism", "ring-geometric",
+             "--epsilon", "1", "--stop-words", "keep", "--test-key", "--output", tmp_path / "out", *QUIET)  # fmt: skip
+    succeeds("model", "--counts", folder / "counts", "--output", tmp_path / "model", *QUIET)
+    denoise = ["denoise", tmp_path / "out", "--space", folder / "space", "--model", tmp_path / "model",
+               "--output", tmp_path / "readable", *QUIET]  # fmt: skip
+    if language == "ja":
+        fails(denoise, "conflicting-settings", "language", "ja")
+    else:
+        succeeds(*denoise)
