@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def figures(language: str) -> Figures:
 
 
 def table() -> str:
-    """Return the table of the page."""
+    """Return the table of the page, and the names of all languages."""
     rows = [
         "| language | words unchanged | unknown without | unknown with | before | after |",
         "|---|---|---|---|---|---|",
@@ -195,7 +196,8 @@ def table() -> str:
         of = figures(language)
         shares = f"{of.retention:.0%} | {of.unread:.0%} | {of.unknown:.0%}"
         rows.append(f"| `{language}` | {shares} | {of.before} | {of.after} |")
-    return "\n".join(rows) + "\n"
+    names = ", ".join(f"{language['name']} (`{code}`)" for code, language in languages.known().items())
+    return "\n".join([*rows, "", *textwrap.wrap(f"All names: {names}.", 120, break_on_hyphens=False)]) + "\n"
 
 
 def page(text: str) -> str:

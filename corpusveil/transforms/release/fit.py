@@ -58,4 +58,4 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
 def warn_of_misfit(release: Release, texts: pa.Array) -> None:
     """Warn a caller in Python, if there is reason to."""
     if (sentence := misfit(release, texts)) is not None:
-        warnings.warn(sentence, stacklevel=4)
+        warnings.warn(sentence, stacklevel=5)
