@@ -265,8 +265,8 @@ class Denoiser:
         version = f"{TOKENIZER_VERSION}{self.policy.reading_version()}"
         if self.tokenizer_version not in (None, version):
             raise VersionError(
-                f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the versions "
-                "of corpusveil and of its extras that made the release."
+                f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the "
+                "versions of corpusveil and of its extras that made the release."
             )
         tokens = reader.prepared.tokenizer.tokens(data, documents)
         if reader.prepared.joiner is not None:
