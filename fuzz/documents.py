@@ -21,6 +21,7 @@ from corpusveil.storage.forms import parquet
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
 from corpusveil.text import markup
+from corpusveil.text.policy import TextPolicy
 from fuzz.containers import RAW, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
@@ -260,7 +261,7 @@ def check_markup(data: bytes, folder: Path) -> None:  # noqa: ARG001 - no file i
     runs, tags = markup.pieces(text)
     need(len(runs) == len(tags) + 1, "runs of text without tags between them")
     need(all(re.fullmatch("</?[a-z]+[1-6]?/?>", tag) for tag in tags), "a tag with more than a name")
-    texts = markup.Texts.read(pa.array([text, None, text]), "keep")
+    texts = markup.Texts.read(pa.array([text, None, text]), TextPolicy(markup="keep"))
     joined, sizes = texts.joined(texts.data, texts.spans, blanks=False)
     first = joined[: sizes[0]].tobytes().decode()
     need(sizes.tolist() == [sizes[0], 0, sizes[0]], "other sizes for equal texts")

@@ -12,6 +12,7 @@ from corpusveil.errors import ArtefactError, BadRecordError, InUseError, Mismatc
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.languages import rule, version_of
 
 WORK = "work"
 """The place of a step's unfinished work, in the folder of its artefact."""
@@ -66,10 +67,11 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
             f"{url}: this has {description.kind} of version {description.version}, not {kind} of version {VERSION}; "
             "name another folder, or make it again."
         )
-    if fields.get("tokenizer", TOKENIZER_VERSION) != TOKENIZER_VERSION:
+    version = TOKENIZER_VERSION + version_of(fields.get("language"))
+    if fields.get("tokenizer", version) != version:
         raise VersionError(
-            f"{url}: this was made with tokenizer {fields['tokenizer']}, and this is {TOKENIZER_VERSION}; make it "
-            f"again with '{command}'."
+            f"{url}: this was made with tokenizer {fields['tokenizer']}, and this is {version}; make it again with "
+            f"'{command}'."
         )
     return fields
 
@@ -79,22 +81,24 @@ class ReadingOptions(NamedTuple):
 
     ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
     and the hyphens that split words (``over_hyphens``); artefacts of earlier versions, which lack these fields, end
-    n-grams there.
+    n-grams there. ``language`` is that of ``text/languages.py``.
     """
 
     hyphens: Hyphens = "split"
     over_stops: bool = False
     over_hyphens: bool = False
+    language: str | None = None
 
     @classmethod
-    def by(cls, hyphens: Hyphens) -> ReadingOptions:
+    def by(cls, hyphens: Hyphens, language: str | None = None) -> ReadingOptions:
         """Return how this version reads text for counting."""
-        return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split")
+        return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split", language=language)
 
     def fields(self) -> dict[str, Any]:
         """Return the fields for a description; what is made of earlier artefacts has the fields that it had."""
         fields = self._asdict()
-        return fields if self.over_hyphens else {name: fields[name] for name in ("hyphens", "over_stops")}
+        names = ("hyphens", "over_stops", *(["over_hyphens"] if self.over_hyphens else []))
+        return {name: fields[name] for name in names} | of_language(self.language)
 
 
 EARLIER = ReadingOptions()
@@ -104,10 +108,20 @@ EARLIER = ReadingOptions()
 def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
     """Return how text was read for an artefact."""
     hyphens = fields.get("hyphens", EARLIER.hyphens)
-    over = [fields.get(name, False) for name in ("over_stops", "over_hyphens")]
-    if hyphens not in HYPHENS or not all(isinstance(flag, bool) for flag in over):
+    over_stops, over_hyphens = (fields.get(name, False) for name in ("over_stops", "over_hyphens"))
+    language = fields.get("language")
+    if (
+        hyphens not in HYPHENS
+        or not (language is None or rule(language, "name"))
+        or not all(isinstance(flag, bool) for flag in (over_stops, over_hyphens))
+    ):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
-    return ReadingOptions(hyphens, *over)
+    return ReadingOptions(hyphens, over_stops, over_hyphens, language)
+
+
+def of_language(language: str | None) -> dict[str, str]:
+    """Return the fields of a description for the language in which text was read."""
+    return {} if language is None else {"language": language, "tokenizer": TOKENIZER_VERSION + version_of(language)}
 
 
 def write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:

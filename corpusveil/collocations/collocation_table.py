@@ -150,6 +150,7 @@ class Collocations:
             lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
             lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.reading.over_stops
             lines += ["over hyphens\n"] * self.reading.over_hyphens
+            lines += [f"language {self.reading.language}\n"] * (self.reading.language is not None)
             object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
         return str(self._digest)
 

@@ -49,6 +49,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.languages import version_of
 
 MOST = 100_000
 """The most different numbers that are kept."""
@@ -114,13 +115,14 @@ SMALL_BYTES = 16 << 20
 class CountOptions:
     """Options of counting: n-grams of 1 to ``max_n`` words that occur at least ``min_count`` times in column ``text``.
 
-    ``hyphens`` says whether a hyphen between two letters splits words or joins them.
+    ``hyphens`` says whether a hyphen between two letters splits words or joins them, ``language`` how text is read.
     """
 
     max_n: int = 3
     min_count: int = 5
     text: str = "text"
     hyphens: Hyphens = "split"
+    language: str | None = None
 
     def __post_init__(self) -> None:
         most_words(self.max_n)
@@ -159,18 +161,19 @@ def count_corpus(
     options = options or CountOptions()
     if add_to is not None and before is not None:
         reading = reading_of(add_to, before)
-        if reading != ReadingOptions.by(reading.hyphens):
+        if reading != ReadingOptions.by(reading.hyphens, reading.language):
             raise VersionError(
                 f"{add_to}: these counts were made by an earlier version, which ended n-grams at abbreviations or "
                 "hyphens; count everything again."
             )
-        options = CountOptions(**before["options"], hyphens=reading.hyphens)
+        options = CountOptions(**before["options"], hyphens=reading.hyphens, language=reading.language)
     shards = find_shards(inputs)
     tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     number = before["parts"] if before else _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]
-    settings = [VERSION, TOKENIZER_VERSION, options.max_n, options.text, number, before and before["digest"], sizes]
-    settings.append(options.hyphens)
+    version = TOKENIZER_VERSION + version_of(options.language)
+    settings = [VERSION, version, options.max_n, options.text, number, before and before["digest"], sizes]
+    settings += [options.hyphens, *([] if options.language is None else [options.language])]
     with claimed(output, "counts", mark_of(settings, options.min_count)) as earlier:
         if earlier is None:
             return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
@@ -191,7 +194,8 @@ def _count(
 ) -> dict[str, Any]:
     """Count in ``number`` parts, and describe the counts."""
     work, state = files.join(output, WORK), files.join(output, "state")
-    words = CountWords(work, mark_of(settings, "and numbers"), options.text, number, options.hyphens)
+    how = (options.hyphens, options.language)
+    words = CountWords(work, mark_of(settings, "and numbers"), options.text, number, *how)
     counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
@@ -218,7 +222,7 @@ def _count(
     left_out = choose_vocabulary(
         [record.made for record in added], vocabulary, options.max_n, options.min_count, earlier
     )
-    ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, options.hyphens)
+    ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, *how)
     gathered = run(ngrams, tasks, engine, watch)
     made = [url for record in gathered for url in record.made] + _state(add_to, "ngrams", before)
     mark_kept = mark_of(mark, options.min_count)
@@ -238,7 +242,7 @@ def _count(
         totals[name] += before[name] if before else 0
     description = {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **ReadingOptions.by(options.hyphens).fields(),
+        **ReadingOptions.by(*how).fields(),
         **totals,
         "different_words": sum(record.different for record in added),
         "ngrams": kept + sum(record.kept for record in ended),

@@ -58,6 +58,7 @@ class CountWords(ShardStage[WordsCounted]):
 
     parts: int
     hyphens: Hyphens = "split"
+    language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
         counter, number_counter = WordCounter(), WordCounter()
@@ -65,7 +66,7 @@ class CountWords(ShardStage[WordsCounted]):
         made: list[str] = []
         numbers: list[str] = []
         words = 0
-        tokenizer = Tokenizer.of_words([], self.hyphens)
+        tokenizer = Tokenizer.of_words([], self.hyphens, self.language)
         for texts in self.texts(task, read):
             tokens = tokenizer.tokenize(texts)
             words += int(np.count_nonzero(tokens.classes == 0))
@@ -147,9 +148,10 @@ class CountNgrams(ShardStage[NgramsCounted]):
     vocabulary: str
     max_n: int
     hyphens: Hyphens = "split"
+    language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
-        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens)
+        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens, self.language)
         counter = NgramCounter(size, self.max_n)
         read: dict[str, Any] = {}
         made: list[str] = []
@@ -169,10 +171,10 @@ class CountNgrams(ShardStage[NgramsCounted]):
 
 
 @functools.lru_cache(maxsize=1)
-def _vocabulary_tokenizer(url: str, mark: str, hyphens: Hyphens) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
+def _vocabulary_tokenizer(url: str, mark: str, *how: Any) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
     words = read_vocabulary(url)["word"].combine_chunks()
     offsets, data = _buffers(words)
-    return Tokenizer(WordTable.build(data, offsets), hyphens), len(words)
+    return Tokenizer(WordTable.build(data, offsets), *how), len(words)
 
 
 def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:

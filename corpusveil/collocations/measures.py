@@ -32,15 +32,21 @@ from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.public_texts import of_gensim
 from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
 from corpusveil.spaces.vocabulary import read_words
+from corpusveil.text.languages import function_words
 
 ConnectorRule = Literal["strict", "edges"]
 """``strict``: no connector anywhere. ``edges``: no connector at the beginning or end ("chain of events" is kept)."""
 
 
-def connector_words(url: str | None = None) -> frozenset[str]:
-    """Return gensim's English connector words, or those of a file, one per line, lower-cased."""
+def connector_words(url: str | None = None, language: str | None = None) -> frozenset[str]:
+    """Return gensim's English connector words, the function words of another language, or those of a file, lower-cased.
+
+    The file has a word on each line.
+    """
     if url is not None:
         return frozenset(word.lower() for word in read_words(url))
+    if language not in (None, "en"):
+        return function_words(language)
     return frozenset(of_gensim("models.phrases").ENGLISH_CONNECTOR_WORDS)
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, remove_others, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, of_language, remove_others, write_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
@@ -28,6 +28,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
+from corpusveil.text.languages import version_of
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
@@ -122,6 +123,7 @@ class TokenizeShard(ShardStage[Tokenized]):
     collocations: str | None
     output: str
     hyphens: Hyphens = "split"
+    language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
         part = f"part-{task.shard:05d}-of-{task.shards:05d}"
@@ -153,7 +155,7 @@ class TokenizeShard(ShardStage[Tokenized]):
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
         if self.method == "word":
-            tokens = Tokenizer.of_words([], self.hyphens).tokenize(texts)
+            tokens = Tokenizer.of_words([], self.hyphens, self.language).tokenize(texts)
             return tokens, sentence_ends(tokens), np.ones(len(tokens), dtype=np.int8)
         table, tokenizer = _opened(str(self.collocations))
         tokens = tokenizer.tokenize(texts)
@@ -164,7 +166,7 @@ class TokenizeShard(ShardStage[Tokenized]):
 @functools.lru_cache(maxsize=1)
 def _opened(url: str) -> tuple[Collocations, Tokenizer]:
     table = load_collocations(url)
-    return table, Tokenizer.of_words(table.words, table.hyphens)
+    return table, Tokenizer.of_words(table.words, table.hyphens, table.reading.language)
 
 
 def _counted(flat: pa.Array) -> pa.Table:
@@ -189,6 +191,7 @@ def tokenize_corpus(
     *,
     text: str = "text",
     hyphens: Hyphens | None = None,
+    language: str | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Tokenize a corpus into the artefact ``output``; return its description.
@@ -196,7 +199,7 @@ def tokenize_corpus(
     ``tokens/part-*.parquet`` has ``tokens: list<string>``, one row per document. ``lines/part-*.txt.gz`` has one
     sentence per line. ``counts.parquet`` has the count of each token. Only words are kept, in lower case, and the words
     of a collocation are joined by ``_``. ``hyphens`` split words or join them: as in the collocation table, or
-    ``split`` without a table. A repeated call does nothing when all is done.
+    ``split`` without a table; so is ``language``. A repeated call does nothing when all is done.
 
     Raises UserError if the input is wrong, if the method needs a collocation table and there is none, or if the table's
     words were read with other hyphens; WorkError if another run is in progress.
@@ -214,13 +217,18 @@ def tokenize_corpus(
         digest = table.digest
         if hyphens not in (None, table.hyphens):
             raise MismatchError(f"hyphens = {hyphens}: the collocations were counted with {table.hyphens}.")
-        hyphens = table.hyphens
+        if language not in (None, table.reading.language):
+            raise MismatchError(
+                f"language = {language}: the collocations were counted with {table.reading.language}; count again."
+            )
+        hyphens, language = table.hyphens, table.reading.language
     hyphens = hyphens or "split"
     shards = find_shards(inputs)
     tasks = plan(shards, None, None)
     sizes = [(shard.relative, shard.size) for shard in shards]
-    mark = mark_of(VERSION, TOKENIZER_VERSION, method, digest, text, sizes, hyphens)
-    stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens)
+    read = [hyphens, *([] if language is None else [language])]
+    mark = mark_of(VERSION, TOKENIZER_VERSION + version_of(language), method, digest, text, sizes, *read)
+    stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens, language)
     with claimed(output, "tokens", mark) as earlier:
         if earlier is None:
             return _tokenize(stage, tasks, digest, engine, watch)
@@ -248,6 +256,7 @@ def _tokenize(
         "method": stage.method,
         "collocations": collocations,
         "hyphens": stage.hyphens,
+        **of_language(stage.language),
         **totals,
         "different_tokens": counts.num_rows,
         "shards": len(tasks),

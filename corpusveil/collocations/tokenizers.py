@@ -285,5 +285,6 @@ class Joiner:
             self.of_entry, starts, ends, classes, new_ids, offsets,
         )  # fmt: skip
         return Tokens(
-            tokens.data, tokens.documents, starts[:size], ends[:size], classes[:size], new_ids[:size], offsets
-        )
+            tokens.data, tokens.documents, starts[:size], ends[:size], classes[:size], new_ids[:size], offsets,
+            tokens.language,
+        )  # fmt: skip

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import WORK, claimed, of_language, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.collocations.word2vec import OnProgress as Progress
@@ -39,21 +39,22 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 class TokenFiles:
     """LineSentence files to train on, in order; ``counts``, if known, is the address of their tokens' counts.
 
-    ``hyphens`` says whether hyphens joined words in them, None if unknown.
+    ``hyphens`` says whether hyphens joined words in them, and ``language`` how text was read, None if unknown.
     """
 
     shards: tuple[str, ...]
     counts: str | None = None
     hyphens: Hyphens | None = None
+    language: str | None = None
 
 
 def find_tokens(url: str) -> TokenFiles:
     """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
     if is_artifact(url):
-        hyphens = reading_of(url, read_artifact(url, "tokens")).hyphens
+        reading = reading_of(url, read_artifact(url, "tokens"))
         folder = files.join(url, "lines")
         shards = tuple(files.join(folder, name) for name in files.listing(folder))
-        return TokenFiles(shards, files.join(url, "counts.parquet"), hyphens)
+        return TokenFiles(shards, files.join(url, "counts.parquet"), reading.hyphens, reading.language)
     fs, path = files.resolve(url)
     if fs.isfile(path):
         return TokenFiles((files.absolute(url),))
@@ -135,6 +136,7 @@ def describe(output: str, trainer: str, call: str, figures: dict[str, Any], toke
         "shards": len(tokens.shards),
         "tokens_digest": _digest(tokens.shards),
         **({} if tokens.hyphens is None else {"hyphens": tokens.hyphens}),
+        **of_language(tokens.language),
         **figures,
     }
     return write_artifact(output, "vectors", call, description)

@@ -181,14 +181,14 @@ def context_risk(
     Raises UserError if hardly any word of the text is in the space.
     """
     space = mechanism.space
-    weights = content_weights(space) if content is None else content
-    text = public_text(mechanism, model, keep=policy.stop_words == "keep")
+    weights = content_weights(space, language=policy.language) if content is None else content
+    text = public_text(mechanism, model, policy.language, keep=policy.stop_words == "keep")
     reader, law = text.reader, text.law
     known = np.flatnonzero(text.truth >= 0)
     released = text.drawn.copy()
     draws = Draws.of_tokens(text.key, known.size)
     released[known] = mechanism.privatize(text.truth[known], epsilon, draws)
-    stops = np.append(stop_words_of(space) & policy.parts_stop_words(), False)[text.truth]
+    stops = np.append(stop_words_of(space, policy.language) & policy.parts_stop_words(), False)[text.truth]
     shown, offsets = _shown(stops, policy)
     released = np.where(stops, text.truth if policy.stop_words == "keep" else text.drawn, released)[shown]
     guesses = np.empty((4, released.size), np.int32)  # from context and alone, of all words and by weight
@@ -229,7 +229,9 @@ def _shown(stops: npt.NDArray[np.bool_], policy: TextPolicy) -> tuple[npt.NDArra
 
 
 @functools.lru_cache(maxsize=1)
-def public_text(mechanism: Mechanism, model: LanguageModel, *, keep: bool = False) -> PublicText:
+def public_text(
+    mechanism: Mechanism, model: LanguageModel, language: str | None = None, *, keep: bool = False
+) -> PublicText:
     """Sample a text, and prepare its reader, to whom stop words may be in the clear; the same for all epsilons."""
     space, count = mechanism.space, RUNS * WORDS
     key = DrawKey.derive(Key(hashlib.sha256(_PUBLIC).digest()), model.digest)
@@ -250,7 +252,7 @@ def public_text(mechanism: Mechanism, model: LanguageModel, *, keep: bool = Fals
     prior = prior_of(space) if counted else Prior(np.arange(len(space)), reader.shares, 1.0)
     law = reader.candidates
     if keep:
-        law = Candidates(mechanism, reader.shares, law.count, CUT, stop_words_of(space))
+        law = Candidates(mechanism, reader.shares, law.count, CUT, stop_words_of(space, language))
     return PublicText(said, truth, drawn, key, reader, law, prior)
 
 

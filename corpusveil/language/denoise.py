@@ -33,6 +33,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
+from corpusveil.text.languages import rule
 from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
 from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
@@ -93,8 +94,13 @@ THOROUGH = Search(breadth=64, width=40)
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
     """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced.
 
-    Also for a release whose tags would be read as words.
+    Also for a release whose tags would be read as words, and for one whose words cannot be told apart.
     """
+    if rule(policy.language, "unspaced"):
+        raise ConflictError(
+            f"language = {policy.language!r}: words of this release have no blanks between them, so a reader cannot "
+            "tell which were drawn; denoise releases in other languages only."
+        )
     if policy.markup == "keep":
         raise ConflictError(
             "markup = 'keep': the tags in this release would be read as words; denoise a release with markup strip."
@@ -182,7 +188,7 @@ class Denoiser:
     model: LanguageModel
     search: Search = field(default_factory=Search)
     collocations: Collocations | None = None
-    tokenizer_version: str = TOKENIZER_VERSION
+    tokenizer_version: str | None = None
     spans: bool = field(default=False, kw_only=True)
     """Whether the release has masks and pseudonyms of spans, which are no words."""
 
@@ -259,10 +265,11 @@ class Denoiser:
         A word of the vocabulary was replaced, by the mechanism or by a public draw, unless it is part of a mask, or a
         stop word in a release that does not replace these.
         """
-        if self.tokenizer_version != TOKENIZER_VERSION:
+        version = f"{TOKENIZER_VERSION}{self.policy.reading_version()}"
+        if self.tokenizer_version not in (None, version):
             raise VersionError(
-                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the version of corpusveil that made the release."
+                f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the "
+                "versions of corpusveil and of its extras that made the release."
             )
         tokens = reader.prepared.tokenizer.tokens(data, documents)
         if reader.prepared.joiner is not None:

@@ -111,8 +111,8 @@ def reader_ladder(
     if not isinstance(mechanism, Mechanism):
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     epsilon, space = check_epsilon(epsilon), mechanism.space
-    weights = content_weights(space) if content is None else content
-    text = None if model is None else public_text(mechanism, model, keep=policy.stop_words == "keep")
+    weights = content_weights(space, language=policy.language) if content is None else content
+    text = None if model is None else public_text(mechanism, model, policy.language, keep=policy.stop_words == "keep")
     prior = prior_of(space) if text is None else text.prior
     risk = word_risk(mechanism, epsilon, prior, policy=policy, content=weights)
     law = "exact" if risk.exact else "estimated"
@@ -203,7 +203,7 @@ def _informed(
     bits = [h for h in bits if h < doubts[0]]
     betas = [1.0, *np.interp(bits, doubts[::-1], GRID[::-1]).tolist()]
     readers = [f"{ALL_OTHERS} ({doubts[0]:.1f} bits of doubt)", *map(DOUBT.format, bits)]
-    replaced = ~(stop_words_of(mechanism.space)[words] & policy.parts_stop_words())
+    replaced = ~(stop_words_of(mechanism.space, policy.language)[words] & policy.parts_stop_words())
     counted = np.stack([np.ones(words.size), weights[words]])
     gained = np.empty((len(betas), 2, 2, count))
     for first in range(0, count, step):

@@ -15,9 +15,9 @@ from corpusveil.collocations.tokenizers import Joiner
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
+from corpusveil.text.languages import function_words
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.text_writer import role_table
 from corpusveil.text.tokens import MAX_BYTES, Tokenizer
 from corpusveil.text.word_table import WordTable
@@ -55,18 +55,19 @@ def prepare(space: Space, policy: TextPolicy, collocations: Collocations | None 
     table_words, table_offsets = words, offsets
     if policy.parts_stop_words():
         vocabulary = space.vocabulary
-        extra = sorted(word.encode() for word in STOP_WORDS if word not in vocabulary)
+        stop_words = function_words(policy.language)
+        extra = sorted(word.encode() for word in stop_words if word not in vocabulary)
         more, more_offsets = concatenate(extra)
         table_words = np.concatenate([words, more])
         table_offsets = np.concatenate([offsets, more_offsets[1:] + offsets[-1]])
         is_stop = np.append(is_stop, np.ones(len(extra), dtype=np.bool_))
-        is_stop[[vocabulary.id(word) for word in STOP_WORDS if word in vocabulary]] = True
+        is_stop[[vocabulary.id(word) for word in stop_words if word in vocabulary]] = True
     joiner = None
     if collocations is not None:
         table_words, table_offsets, joiner = _joined(space, policy, collocations, table_words, table_offsets)
     table = WordTable.build(table_words, table_offsets)
     return Prepared(
-        Tokenizer(table, policy.hyphens),
+        Tokenizer(table, policy.hyphens, policy.language),
         Wording.build(_spoken(space, table), table.offsets[: len(space) + 1], capitals=policy.case == "restore"),
         role_table(is_stop),
         WeightTable(public_weights(space)),
@@ -98,7 +99,8 @@ def _joined(
     """Add the words of collocations that the tokenizer does not know yet; return words, offsets and what joins them."""
     held = collocations.restricted(space.vocabulary)
     known = offsets.size - 1
-    ids = Tokenizer(WordTable.build(words, offsets), policy.hyphens).tokenize(held.words).ids.copy()
+    reader = Tokenizer(WordTable.build(words, offsets), policy.hyphens)  # each of these is a token already
+    ids = reader.tokenize(held.words).ids.copy()
     new = np.flatnonzero(ids < 0)
     more, more_offsets = concatenate([held.words[number].encode() for number in new])
     ids[new] = np.arange(known, known + new.size)

@@ -16,36 +16,46 @@ from corpusveil.errors import BadRowError, DataError
 from corpusveil.spaces.space import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.storage import files
-from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.languages import function_words as listed
 
 FREQUENT = 150
 """The number of most frequent words that are function words where the vocabulary is not English."""
 
 
-@functools.lru_cache(maxsize=4)
-def stop_words_of(space: Space) -> Bool:
-    """Return which words of a space are stop words, as the text policy reads them; bool [V]."""
-    return np.array([word in STOP_WORDS for word in space.vocabulary.words], dtype=np.bool_)
+def stop_words_of(space: Space, language: str | None = None) -> Bool:
+    """Return which words of a space are stop words, as a text policy with this language reads them; bool [V]."""
+    return _in_list(space, space.read_in(language))
 
 
 @functools.lru_cache(maxsize=4)
-def content_weights(space: Space, function_words: str | None = None) -> Float64:
+def _in_list(space: Space, language: str | None) -> Bool:
+    stops = listed(language)
+    return np.array([word in stops for word in space.vocabulary.words], dtype=np.bool_)
+
+
+def content_weights(space: Space, function_words: str | None = None, language: str | None = None) -> Float64:
     """Return how much each word of a space counts, float64 [V]: by default 1 for a content word, 0 for a function word.
 
-    Function words are the English stop words, and collocations of these alone, if the vocabulary has at least half of
-    the list; otherwise the 150 most frequent words by the space's counts, but at most half of all words. Without counts
-    every word counts.
+    Function words are the stop words of the ``language`` (by default that of the space), and collocations of these
+    alone. Without a language they are the English ones, if the vocabulary has at least half of the list; otherwise the
+    150 most frequent words by the space's counts, but at most half of all words, as for a language without a list.
+    Without counts every word counts.
 
     ``function_words`` is the URL of a public file, UTF-8, one word a line, that replaces the list. A number behind a
     tab, 0 or more, is the weight of its word; a word without a number weighs 0, and a word that is not in the file 1.
     Raises BadRowError for another line, and DataError if the file has no word of the space, or no word counts.
     """
+    return _weights(space, function_words, space.read_in(language))
+
+
+@functools.lru_cache(maxsize=4)
+def _weights(space: Space, function_words: str | None, language: str | None) -> Float64:
     words = space.vocabulary.words
     weights = np.ones(len(space))
     if function_words is not None:
         weights = _of_file(space, function_words)
-    elif 2 * int(stop_words_of(space).sum()) >= len(STOP_WORDS):
-        weights[[at for at, word in enumerate(words) if all(part in STOP_WORDS for part in parts(word))]] = 0.0
+    elif (stops := listed(language)) and (language or 2 * int(_in_list(space, None).sum()) >= len(stops)):
+        weights[[at for at, word in enumerate(words) if all(part in stops for part in parts(word))]] = 0.0
     elif space.counts is not None:
         # Stable, so that equally frequent words are chosen by id on every machine.
         weights[np.argsort(-space.counts, kind="stable")[: min(FREQUENT, len(space) // 2)]] = 0.0

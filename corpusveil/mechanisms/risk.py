@@ -304,9 +304,9 @@ def word_risk(
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     space = mechanism.space
     prior = prior_of(space) if prior is None else prior
-    content = content_weights(space) if content is None else content
+    content = content_weights(space, language=policy.language) if content is None else content
     counted = prior.shares * np.stack([np.ones(prior.words.size), content[prior.words]])
-    stops = stop_words_of(space)[prior.words] & policy.parts_stop_words()
+    stops = stop_words_of(space, policy.language)[prior.words] & policy.parts_stop_words()
     best, stays, exact = _best_guesses(mechanism, check_epsilon(epsilon), prior, counted * ~stops, estimate=estimate)
     stopped, hidden = counted * stops, np.zeros(2)
     if policy.stop_words == "keep":

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import Scoring, connector_words
 from corpusveil.collocations.score import TABLE, score_counts
@@ -21,7 +22,12 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import opened
+from corpusveil.storage.reading import reading
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import plan
+from corpusveil.text import languages
 from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
@@ -40,7 +46,7 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     """Count the n-grams of the corpus; return the description of the counts."""
     flow, output = _of(settings), _place(settings, "counts")
     began = time.monotonic()
-    options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split")
+    options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
     engine = engine or settings.engine.make()
     with said_when_made(output, watch):
         made = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
@@ -64,7 +70,8 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     """Score the counts; return the description of the collocation table."""
     flow, output = _of(settings), _place(settings, "table")
     began = time.monotonic()
-    connectors = connector_words(flow.connectors)
+    spoken = read_artifact(files.absolute(_place(settings, "counts")), "counts").get("language")
+    connectors = connector_words(flow.connectors, spoken)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
     engine = engine or settings.engine.make()
     with said_when_made(output, watch):
@@ -85,7 +92,7 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
     with said_when_made(output, watch):
         made = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
-            text=flow.text, hyphens=flow.hyphens, watch=watch.stage,
+            text=flow.text, hyphens=flow.hyphens, language=_language(flow), watch=watch.stage,
         )  # fmt: skip
     watch.say(
         f"{output}: {several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
@@ -127,6 +134,16 @@ def _report(share: float, _words_per_second: float) -> None:
 def _of(settings: Settings) -> CollocationsSettings:
     (flow,) = settings.needed("collocations")
     return flow  # type: ignore[no-any-return]  # needed() returns sections of any kind
+
+
+def _language(flow: CollocationsSettings) -> str | None:
+    return languages.settled(flow.language, None, _texts(flow))
+
+
+def _texts(flow: CollocationsSettings) -> Iterator[str | None]:
+    with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as (batches, _):
+        for batch in batches:
+            yield from batch.texts.to_pylist()
 
 
 def _place(settings: Settings, name: str) -> str:

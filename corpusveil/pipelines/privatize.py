@@ -200,7 +200,7 @@ def run(
         watch.warn("starting Spark")
     outcome = prepared.run(
         settings, debug=debug, watch=watch.shards, begun=later.begin,
-        look=lambda batch: tell_first(batch, prepared.columns.path, release.policy.markup, later),
+        look=lambda batch: tell_first(batch, prepared.columns.path, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, settings, watch)
     return outcome

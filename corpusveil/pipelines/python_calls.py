@@ -18,6 +18,7 @@ from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.installed import ENGLISH, SCHEME
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
+from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import Release, require_release
 
@@ -71,6 +72,7 @@ def privatize_corpus(
         columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
         corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page, spending=require_ledger(ledger, unit, corpus),
+        look=lambda batch: warn_of_misfit(release, batch.texts),
     )  # fmt: skip
     return run.privatize(_engine(engine))
 

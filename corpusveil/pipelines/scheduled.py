@@ -107,9 +107,10 @@ def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
     decisive = [
         budget.risk, rules.risk_reader(settings), rules.risk_model(settings), mechanism.name, mechanism.parameters()
     ]  # fmt: skip
-    stop_words = settings.settled().text.stop_words
-    if (budget.function_words, stop_words) != (None, "privatize"):  # what earlier versions did not have
-        decisive += [budget.function_words, stop_words]
+    text = settings.settled().text
+    if (budget.function_words, text.stop_words) != (None, "privatize"):  # what earlier versions did not have
+        decisive += [budget.function_words, text.stop_words]
+    decisive += [] if text.language is None else [text.language]
     asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:

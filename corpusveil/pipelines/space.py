@@ -33,13 +33,13 @@ def build(settings: Settings, watch: Watch) -> Space:
     read = []
     for url in vectors_of(settings):
         with waiting(f"reading {url}"):
-            read.append(read_vectors(url))
+            read.append(read_vectors(url, chosen.language))
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
         read = [scaled(vectors, factors) for vectors in read]
     counts = numbers = None
     if chosen.counts is not None:
-        counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens)
+        counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens, read[0].language)
         numbers = read_numbers(chosen.counts)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
@@ -110,10 +110,13 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
 
 def reachable(built: Space) -> int:
     """Return the number of words that the tokenizer can produce: those that are one lower-case word token."""
-    from corpusveil.text.tokens import Tokenizer
+    import pyarrow as pa
+
+    from corpusveil.text.tokens import Tokenizer, string_buffers
 
     words = built.vocabulary.words
-    tokens = Tokenizer.of_words(words, built.hyphens or "split").tokenize(words)
+    tokenizer = Tokenizer.of_words(words, built.hyphens or "split", built.language)
+    tokens = tokenizer.tokens(*string_buffers(pa.array(words, pa.large_string())))
     single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
     first = tokens.offsets[:-1][single]
     return int((tokens.ids[first] == [number for number, is_single in enumerate(single) if is_single]).sum())

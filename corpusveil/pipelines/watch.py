@@ -16,6 +16,8 @@ from corpusveil.storage.values import beside
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from corpusveil.transforms.release.release import Release
+
 
 class Watch:
     """Prints and shows nothing; subclasses override the methods that they need."""
@@ -60,12 +62,10 @@ class Later(Watch):
         self._held.clear()
 
 
-MANY_UNKNOWN = 1 / 3
-"""Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
-
-
 def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
     """Warn where a large share of the words is unknown. The share itself is private."""
+    from corpusveil.transforms.release.fit import MANY_UNKNOWN
+
     if unknown_share is None or unknown_share <= MANY_UNKNOWN:
         return
     watch.warn(
@@ -79,9 +79,13 @@ MANY_TAGS = 0.1
 """From this share of texts with a tag of HTML on, tags are no accident of a few texts."""
 
 
-def tell_first(batch: Batch, path: Path | None, markup: Markup, watch: Watch) -> None:
-    """Tell what the first rows show: tags, and what is released beside texts that lie within a column."""
-    tell_markup(batch.texts, markup, watch)
+def tell_first(batch: Batch, path: Path | None, release: Release, watch: Watch) -> None:
+    """Tell what the first rows show: tags, another language, what is released beside texts that lie within a column."""
+    from corpusveil.transforms.release.fit import misfit
+
+    tell_markup(batch.texts, release.policy.markup, watch)
+    if (sentence := misfit(release, batch.texts)) is not None:
+        watch.warn(f"warning: {sentence}")
     if path is not None and (names := beside(batch, path)):
         watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Sequence
@@ -19,6 +20,7 @@ from corpusveil.errors import (
     MismatchError,
     ShapeError,
     UnsetError,
+    listed,
 )
 from corpusveil.spaces.arcs import Factors, Spacing
 from corpusveil.spaces.balance import Balance, balanced, settled
@@ -144,6 +146,8 @@ def call_of(
         decided.append({"cell": cell})
     if (spaced := Spacing.of(spacing, sensitive, harmless, lists)) is not None:
         decided.append({"spacing": spaced.power, "factors": sorted(spaced.factors.items())})
+    if spoken := _language(embeddings):
+        decided.append(spoken)
     for part in (decided, *(embedding.words for embedding in embeddings)):
         sha.update(json.dumps(part).encode() + b"\n")
     for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
@@ -193,6 +197,7 @@ def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order:
         "order": order,
         "seed": seed,
         **_hyphens(embeddings),
+        **_language(embeddings),
         "lists": [{"source": e.source, "start": start} for e, chosen in pairs for start in chosen],
     }
 
@@ -227,6 +232,14 @@ def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
     return {"hyphens": next(iter(known))} if known else {}
 
 
+def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
+    """Return as which language the text of the embeddings was read, if known. All must agree."""
+    known = {embedding.language for embedding in embeddings if embedding.language is not None}
+    if len(known) > 1:
+        raise MismatchError(f"The texts of the embeddings were read as {listed(sorted(known))}; use one language.")
+    return {"language": known.pop()} if known else {}
+
+
 def _restricted(
     embeddings: Sequence[Vectors], public: Int64 | None, only: Collection[str]
 ) -> tuple[list[Vectors], Int64 | None]:
@@ -242,7 +255,7 @@ def _restricted(
             )
         counted = None if embedding.counts is None else embedding.counts[rows]
         words = [embedding.words[row] for row in rows]
-        made.append(Vectors(words, embedding.vectors[rows], embedding.source, counted, embedding.hyphens))
+        made.append(dataclasses.replace(embedding, words=words, vectors=embedding.vectors[rows], counts=counted))
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts

@@ -21,13 +21,14 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.languages import version_of
 
 Pairs = tuple[Any, Int64]  # Arrow strings, their counts
 ROWS = 1 << 16
 MOST = 2.0**62
 
 
-def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None) -> Int64:
+def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None, language: str | None = None) -> Int64:
     """Return the count of every word of ``vocabulary``, int64 [V]; 0 for a word that the file does not have.
 
     Args:
@@ -36,6 +37,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
             comma), also ``.gz``. A word that occurs in several rows has their sum.
         vocabulary: the words to count.
         hyphens: how the text of the vocabulary was read, which counts must match; None if unknown.
+        language: the language as which it was read, likewise.
 
     Raises:
         UserError: a row is unusable, the artefact has another kind or tokenizer, or no word of the vocabulary has a
@@ -47,7 +49,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
     )
     totals = np.zeros(2 * len(vocabulary), np.int64)
     rough = np.zeros(2 * len(vocabulary))
-    for words, counts in _pairs(url, hyphens):
+    for words, counts in _pairs(url, hyphens, language):
         ids = pc.index_in(words, value_set=known, skip_nulls=True)
         in_vocabulary = ids.is_valid().to_numpy(zero_copy_only=False)
         at = ids.drop_null().to_numpy()
@@ -64,7 +66,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
     return total
 
 
-def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
+def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[Pairs]:
     if url.endswith(".parquet"):
         yield from _parquet(url)
         return
@@ -73,7 +75,7 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
         yield from _table(url)
         return
     if (artifact := described(url)) is not None:
-        _check_artifact(url, artifact, hyphens)
+        _check_artifact(url, artifact, hyphens, language)
     for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
             name
@@ -89,18 +91,23 @@ def _pairs(url: str, hyphens: Hyphens | None) -> Iterator[Pairs]:
     )
 
 
-def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None) -> None:
+def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, language: str | None) -> None:
     """Raise UserError unless an artefact has counts by this tokenizer, since other tokenizers have other words."""
     if artifact.kind != "counts":
         raise MismatchError(
             f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."
         )
-    if artifact.tokenizer not in (None, TOKENIZER_VERSION):
+    counted_with, counted_in = artifact.as_dict().get("hyphens", "split"), artifact.as_dict().get("language")
+    if artifact.tokenizer not in (None, version := TOKENIZER_VERSION + version_of(counted_in)):
         raise VersionError(
-            f"{url}: these words were counted by tokenizer {artifact.tokenizer}, and this is {TOKENIZER_VERSION}; "
-            "count again with 'corpusveil count'."
+            f"{url}: these words were counted by tokenizer {artifact.tokenizer}, and this is {version}; count again "
+            "with 'corpusveil count'."
         )
-    counted_with = artifact.as_dict().get("hyphens", "split")
+    if language is not None and counted_in != language:
+        raise MismatchError(
+            f"{url}: these words were counted with language {counted_in}, and the text of the vectors was read with "
+            f"{language}; count with {language}."
+        )
     if hyphens is not None and counted_with != hyphens:
         raise MismatchError(
             f"{url}: these words were counted with hyphens {counted_with}, and the text of the vectors was read "

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, r
 from corpusveil.storage import files, home, installed
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
+from corpusveil.text import languages
 
 KIND = "space"
 VERSION = 1
@@ -174,6 +176,24 @@ class Space:
         made = self.info.get("made")
         recorded = made.get("hyphens") if isinstance(made, dict) else None
         return next((choice for choice in HYPHENS if choice == recorded), None)
+
+    @property
+    def language(self) -> str | None:
+        """The language as which the training text of the vectors was read; None if unknown."""
+        made = self.info.get("made")
+        recorded = made.get("language") if isinstance(made, dict) else None
+        return str(recorded) if languages.rule(recorded, "name") else None
+
+    def read_in(self, asked: str | None) -> str | None:
+        """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.
+
+        ``detect``: that of the space, or else of its most frequent words. Raises MismatchError if it has another.
+        """
+        return languages.settled(asked, self.language, self._by_frequency(), "the space")
+
+    def _by_frequency(self) -> Iterator[str]:
+        order = range(len(self)) if self.counts is None else np.argsort(-self.counts, kind="stable").tolist()
+        yield from map(self.word, order)
 
     @property
     def dimensions(self) -> int:

@@ -29,6 +29,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 WORDS, VECTORS = ("token", "word"), ("vector", "vectors", "embedding")
@@ -43,7 +44,7 @@ class VectorTable:
 
     Attributes: words: V words. vectors: [V, d], of any real dtype. first_row: the number of the first word's row in
         this file, from 1 (2 below a header). counts: int64 [V], if the file has them. hyphens: whether hyphens joined
-        words in the training text, None if unknown.
+        words in the training text, None if unknown. language: as which it was read, None if unknown.
     """
 
     words: list[str]
@@ -51,6 +52,7 @@ class VectorTable:
     first_row: int = 1
     counts: Int64 | None = None
     hyphens: Hyphens | None = None
+    language: str | None = None
 
 
 @contextlib.contextmanager
@@ -310,13 +312,16 @@ def read_artifact(url: str) -> VectorTable:
                 f"{matrix}: this is not a valid NumPy array of numbers; write the artefact again."
             ) from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
-    return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, _hyphens(url))
+    return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, *_reading(url))
 
 
-def _hyphens(url: str) -> Hyphens | None:
-    """Return how text was read, by the description of the artefact; None if it does not say so."""
+def _reading(url: str) -> tuple[Hyphens | None, str | None]:
+    """Return how text was read, hyphens and language, by the description of the artefact; None if it does not say."""
     description = described(url)
-    hyphens = None if description is None else description.as_dict().get("hyphens")
+    fields = {} if description is None else description.as_dict()
+    hyphens, language = fields.get("hyphens"), fields.get("language")
     if hyphens is not None and hyphens not in HYPHENS:
         raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
-    return hyphens
+    if not (language is None or rule(language, "name")):
+        raise ArtefactError(f"{url}: language = {language!r} is not known; train again.")
+    return hyphens, language

@@ -24,6 +24,7 @@ from corpusveil.spaces import keyedvectors, vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK
 from corpusveil.storage import files
+from corpusveil.text import languages
 
 READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".npz": vector_formats.read_npz,
@@ -46,6 +47,7 @@ class Vectors:
         source: the file's name, without folders.
         counts: int64 [V] where the source has them.
         hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
+        language: the language as which that text was read, likewise.
         where: the name of the source in errors.
         first_row: the row of the first word in the source.
 
@@ -58,6 +60,7 @@ class Vectors:
     source: str = "memory"
     counts: Int64 | None = None
     hyphens: Hyphens | None = None
+    language: str | None = None
 
     where: InitVar[str | None] = None
     first_row: InitVar[int] = 1
@@ -75,11 +78,13 @@ class Vectors:
         return len(self.words)
 
 
-def read_vectors(url: str | os.PathLike[str]) -> Vectors:
+def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:
     """Read word vectors from a file or artefact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
     word2vec binary ``.bin[.gz]``; gensim ``KeyedVectors`` ``.kv`` or ``.model``; ``.parquet``; a vectors artefact.
+    ``language`` is that of the words, by code or English name, which only an artefact may have recorded; ``detect``:
+    detected by the first words.
 
     Raises:
         UserError: the file cannot be read, or a row is unusable; names the file and the row.
@@ -87,8 +92,9 @@ def read_vectors(url: str | os.PathLike[str]) -> Vectors:
     url = files.as_text(url)
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
+    language = languages.settled(language, table.language, table.words, url)
     return Vectors(
-        table.words, table.vectors, name, table.counts, table.hyphens, where=url, first_row=table.first_row
+        table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
     )  # fmt: skip
 
 

@@ -26,7 +26,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.choices import Markup
+from corpusveil.text import languages
+from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokens, string_buffers, strings
 
 _JOINING = """
@@ -136,10 +137,11 @@ class Texts:
     tags: Sequence[str] | None = None
 
     @classmethod
-    def read(cls, texts: pa.Array, markup: Markup) -> Texts:
-        """Read strings [D] by a setting; a null is an empty text."""
-        if markup != "keep":
-            return cls(*string_buffers(plain_texts(texts) if markup == "strip" else texts))
+    def read(cls, texts: pa.Array, policy: TextPolicy) -> Texts:
+        """Read strings [D] by the markup and the language of a policy; a null is an empty text."""
+        if policy.markup != "keep":
+            texts = plain_texts(texts) if policy.markup == "strip" else strings(texts)
+            return cls(*string_buffers(languages.read(texts, policy.language)))
         runs: list[str] = []
         written: list[str] = []
         first = [0]
@@ -148,7 +150,8 @@ class Texts:
             runs += some
             written += [*tags, ""]
             first.append(len(runs))
-        return cls(*string_buffers(pa.array(runs, pa.large_string())), np.array(first, np.int64), written)
+        read = languages.read(pa.array(runs, pa.large_string()), policy.language)
+        return cls(*string_buffers(read), np.array(first, np.int64), written)
 
     @property
     def documents(self) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, MARKUPS, NUMBER_POLICIES, POLICIES, Hyphens, Markup, NumberPolicy, Policy
 from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.text import languages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +68,9 @@ class TextPolicy:
     ``lower`` or ``restore`` (replacements get the capitals of the token, which discloses them); ``hyphens`` is
     ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
     is read like any text), ``strip`` (only the text of HTML is read and written) or ``keep`` (the tags of HTML stay
-    where they are, without attributes, which discloses them). Raises UserError for a value that is none of these.
+    where they are, without attributes, which discloses them). ``language`` is that of the texts, by its code or English
+    name (``languages.py``); None: that of the space, if it has one recorded; ``detect``: also if it has none. Raises
+    UserError for a value that is none of these.
     """
 
     unknown_words: Policy = "resample"
@@ -81,6 +84,7 @@ class TextPolicy:
     tokenizer: Literal["word", "gst", "mst", "optimal"] = "word"
     hyphens: Hyphens = "split"
     markup: Markup = "words"
+    language: str | None = None
 
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
@@ -100,6 +104,8 @@ class TextPolicy:
                 raise not_a_choice(name, getattr(self, name), allowed)
         if self.tokenizer not in TOKENIZERS:
             raise not_a_choice("tokenizer", self.tokenizer, TOKENIZERS)
+        if self.language is not None:
+            object.__setattr__(self, "language", languages.code_of(self.language))
 
     def actions(self) -> npt.NDArray[np.uint8]:
         """Return the policy code of each role; uint8 [8]."""
@@ -115,6 +121,14 @@ class TextPolicy:
     def joins_numbers(self) -> bool:
         """Say whether numbers joined by a mark, as in a date, are one number: if these marks are kept."""
         return self.numbers == "surrogate" and self.punctuation == "keep"
+
+    def reads_as_is(self) -> bool:
+        """Say whether the tokenizer gets texts as they are given."""
+        return self.markup == "words" and self.language is None
+
+    def reading_version(self) -> str:
+        """Return the versions of packages that decide how texts are read under this policy; mostly empty."""
+        return languages.version_of(self.language, stop_words=self.parts_stop_words())
 
     def disclosed(self) -> tuple[str, ...]:
         """List everything that a reader of the output sees unprotected, in words."""
@@ -145,7 +159,7 @@ class TextPolicy:
         Fields that are younger than the first releases are left out at their defaults.
         """
         fields: dict[str, str] = dataclasses.asdict(self)
-        for name, default in (("hyphens", "split"), ("markup", "words")):
+        for name, default in (("hyphens", "split"), ("markup", "words"), ("language", None)):
             if fields[name] == default:
                 del fields[name]
         return fields

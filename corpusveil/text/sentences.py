@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
-from corpusveil.text import classes
+from corpusveil.text import classes, languages
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.output_words import concatenate
 from corpusveil.text.tokens import Tokens
@@ -34,8 +34,9 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 
 @functools.cache
-def _abbreviations() -> WordTable:
-    words, offsets = concatenate([word.encode() for word in _ABBREVIATIONS.split()])
+def _abbreviations(language: str | None) -> WordTable:
+    listed = _ABBREVIATIONS.split() + (languages.rule(language, "abbreviations") or "").split()
+    words, offsets = concatenate([word.encode() for word in listed])
     return WordTable.build(words, offsets)
 
 
@@ -124,7 +125,7 @@ def sentence_ends(tokens: Tokens) -> npt.NDArray[np.bool_]:
 
 def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Say for each token whether it ends its sentence, and whether it is an abbreviation's full stop that does not."""
-    table = _abbreviations()
+    table = _abbreviations(tokens.language)
     out, silent = np.zeros(len(tokens), dtype=np.bool_), np.zeros(len(tokens), dtype=np.bool_)
     _mark(
         tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,

@@ -5,8 +5,8 @@ The rules, in the order in which they are tried at each character (kinds as in `
 * **contact**: letters followed by ``://``, or ``www.``, up to a blank or one of ``<>"{}|\^` ``, less trailing
   punctuation; ``name@domain`` and ``@handle``.
 * **word**: a letter and all letters, marks and digits behind it. An apostrophe (``'`` or U+2019) with a letter on
-  both sides belongs to the word, and so does a hyphen (``-``) where that is asked for: *don't* is one token,
-  *well-known* three, or one.
+  both sides belongs to the word, but for languages with elision (``languages.py``), and so does a hyphen (``-``) where
+  that is asked for: *don't* is one token, *well-known* three, or one.
 * **number**: a digit and all digits, letters and marks behind it (*3rd*, *10km*); a full stop or comma between two
   digits belongs to it.
 * **punctuation**: one character each.
@@ -145,10 +145,10 @@ def _ahead(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
 
 
 @called
-def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, letter: bool) -> int:
+def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, apostrophes: bool, letter: bool) -> int:
     """Return the end of the word that starts at ``at``, or goes on there behind a ``letter`` or something else.
 
-    ``hyphens`` between two letters join.
+    ``hyphens`` and ``apostrophes`` between two letters join where these are set.
     """
     i = at
     while i < end:
@@ -159,7 +159,7 @@ def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, letter: b
         elif kind == DIGIT:
             letter = False
         elif kind != MARK:
-            joins = code in (0x27, 0x2019) or (hyphens and code == 0x2D)
+            joins = (apostrophes and code in (0x27, 0x2019)) or (hyphens and code == 0x2D)
             if not (joins and letter and _kind_at(data, i + length, end, kinds) == LETTER):
                 break
         i += length
@@ -247,13 +247,15 @@ def scan(
     scratch: Any,
     pending: Any,
     hyphens: bool,
+    apostrophes: bool,
 ) -> Any:
     """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
     ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, ``pending``
-    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to a word.
+    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to a word,
+    and ``apostrophes`` whether an apostrophe does.
     """
     n = np.int64(0)
     for document in range(offsets.size - 1):
@@ -287,7 +289,7 @@ def scan(
                 is_ascii = True
                 if byte == 0x27 or byte >= 0x80 or (hyphens and byte == 0x2D):
                     first_part = stop
-                    stop = _word_end(data, stop, end, kinds, hyphens, byte_kinds[data[stop - 1]] == LETTER)
+                    stop = _word_end(data, stop, end, kinds, hyphens, apostrophes, byte_kinds[data[stop - 1]] == LETTER)
                     for k in range(first_part, stop):
                         is_ascii &= data[k] < 0x80
                     byte = data[u(stop)] if stop < end else _BLANK
@@ -345,7 +347,7 @@ def scan(
                     continue
                 if kind == LETTER:
                     token_classes[u(n)] = _WORD
-                    stop = _word_end(data, i, end, kinds, hyphens, False)
+                    stop = _word_end(data, i, end, kinds, hyphens, apostrophes, False)
                     ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:

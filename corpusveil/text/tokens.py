@@ -12,6 +12,7 @@ import pyarrow as pa
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ColumnError, SizeError
 from corpusveil.scratch import Scratch
+from corpusveil.text import languages
 from corpusveil.text.tokenizer_loop import scan
 from corpusveil.text.utf8 import BYTE_KINDS, KINDS, LOWER
 from corpusveil.text.word_table import WordTable
@@ -26,7 +27,8 @@ class Tokens:
 
     ``starts``, ``ends`` int32 [T] are byte positions in ``data``; ``classes`` uint8 [T]; ``ids`` int32 [T], -1 for
     anything but a word of the vocabulary; ``offsets`` int64 [D + 1] says which tokens a document has and ``documents``
-    int64 [D + 1] which bytes. What lies between two tokens of a document is white space.
+    int64 [D + 1] which bytes. What lies between two tokens of a document is white space. ``language`` is that in which
+    they were read.
     """
 
     data: npt.NDArray[np.uint8]
@@ -36,6 +38,7 @@ class Tokens:
     classes: npt.NDArray[np.uint8]
     ids: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
+    language: str | None = None
 
     def __len__(self) -> int:
         return self.starts.size
@@ -45,7 +48,7 @@ class Tokens:
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
         return Tokens(
             self.data, self.documents, self.starts[kept], self.ends[kept], self.classes[kept], self.ids[kept],
-            before[self.offsets],
+            before[self.offsets], self.language,
         )  # fmt: skip
 
     def text(self, token: int) -> str:
@@ -88,22 +91,23 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
 class Tokenizer:
     """Splits text into tokens and looks words up in one vocabulary; see ``scan`` for the rules."""
 
-    __slots__ = ("hyphens", "table")
+    __slots__ = ("hyphens", "language", "table")
 
-    def __init__(self, table: WordTable, hyphens: Hyphens = "split") -> None:
-        self.table, self.hyphens = table, hyphens
+    def __init__(self, table: WordTable, hyphens: Hyphens = "split", language: str | None = None) -> None:
+        self.table, self.hyphens, self.language = table, hyphens, language
 
     @classmethod
-    def of_words(cls, words: Sequence[str], hyphens: Hyphens = "split") -> Tokenizer:
+    def of_words(cls, words: Sequence[str], hyphens: Hyphens = "split", language: str | None = None) -> Tokenizer:
         """Return a tokenizer of a vocabulary given as strings; ids are positions."""
         encoded = [word.encode() for word in words]
         offsets = np.concatenate([[0], np.cumsum([len(word) for word in encoded], dtype=np.int64)])
-        return cls(WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64)), hyphens)
+        table = WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64))
+        return cls(table, hyphens, language)
 
     def tokens(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], scratch: Scratch | None = None
     ) -> Tokens:
-        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``; at most ``MAX_BYTES`` bytes.
+        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``, read before; at most ``MAX_BYTES`` bytes.
 
         With ``scratch`` the tokens hold until it is used for the next ones.
         """
@@ -124,10 +128,12 @@ class Tokenizer:
             data, documents, BYTE_KINDS, KINDS, LOWER, table.slots, table.heads, table.keys, table.offsets,
             starts, ends, classes, ids, offsets, scratch.array("folded", 2 * longest, np.uint8),
             scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
+            languages.rule(self.language, "elides") is None,
         )  # fmt: skip
-        return Tokens(data, documents, starts[:count], ends[:count], classes[:count], ids[:count], offsets)
+        ends = ends[:count]
+        return Tokens(data, documents, starts[:count], ends, classes[:count], ids[:count], offsets, self.language)
 
     def tokenize(self, texts: Sequence[str] | pa.Array) -> Tokens:
-        """Tokenise strings or an Arrow string array, a document each."""
+        """Tokenise strings or an Arrow string array, a document each, as the language is read."""
         column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), type=pa.large_string())
-        return self.tokens(*string_buffers(column))
+        return self.tokens(*string_buffers(languages.read(column, self.language)))

@@ -23,6 +23,7 @@ from corpusveil.ledger.units import canonical
 from corpusveil.transforms.frames import Frame, cannot_hold, frame_of, large_strings
 from corpusveil.transforms.identities import Ids, identities_of_documents
 from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import Release, require_release
 from corpusveil.waiting import reached, waiting
 
@@ -141,6 +142,8 @@ def _privatized(
     values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = require_release(release).kernel()
+    if chunks := _chunks(frame.texts):
+        warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
     def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
         if spending is None:

@@ -19,6 +19,7 @@ from corpusveil.errors import BadRowError, BadValueError, ConflictError, NoGuara
 from corpusveil.language.prepared import public_weights
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
+from corpusveil.text import languages
 from corpusveil.text.markup import plain_texts
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of, large_strings
@@ -54,6 +55,7 @@ def term_vectors(texts: Sequence[str], release: Release, terms: int, ids: Any = 
     identities = identities_of_documents(ids, len(column), frame.column)
     if release.policy.markup != "words":
         column = plain_texts(column)
+    column = languages.read(column, release.policy.language)
     data, offsets = string_buffers(column)
     key = DrawKey.derive(release.key, release.digest)
     tags = key.tags(f"terms {terms}", identities, data, offsets)

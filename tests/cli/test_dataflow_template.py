@@ -100,6 +100,7 @@ VALID = {
     "spans": "rules,names",
     "treat": "phone=surrogate,other=mask",
     "pseudonyms": "document",
+    "language": "German",
     "pad": "50",
     "padGrowth": "1.5",
     "lengthEpsilon": "0.1",

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusveil.text.markup import Texts, pieces, plain, plain_texts, with_tags
+from corpusveil.text.policy import TextPolicy
 
 CASES = {
     "<p>Hello,<br>college drafts &amp; more</p>": "\nHello,\ncollege drafts & more\n",
@@ -136,7 +137,7 @@ def test_arrow_columns_keep_their_nulls() -> None:
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         column = pa.array(["<b>x</b>", None, "y", ""], pa.string()).cast(kind)
         assert plain_texts(column).to_pylist() == ["x", None, "y", ""]
-    assert Texts.read(pa.array(["a<p>b", None], pa.string()), "keep").documents.tolist() == [0, 2, 2]
+    assert Texts.read(pa.array(["a<p>b", None], pa.string()), TextPolicy(markup="keep")).documents.tolist() == [0, 2, 2]
 
 
 def test_texts_with_tags_are_counted() -> None:

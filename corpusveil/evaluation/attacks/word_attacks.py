@@ -211,7 +211,7 @@ def document_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
     """
     vocabulary = space.vocabulary
     table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
-    tokens = Tokenizer(table, space.hyphens or "split").tokenize(texts)
+    tokens = Tokenizer(table, space.hyphens or "split", space.language).tokenize(texts)
     words = np.flatnonzero(tokens.classes == WORD)
     after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[words]  # sentences before each word
     cuts = np.flatnonzero(np.diff(after)) + 1

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from corpusveil.errors import DataError, UserError
 from corpusveil.evaluation.statistics.statistic import ALL_WORDS, Evidence, Reading, register
 from corpusveil.evaluation.terms import Terms, check_pairs, joint_terms
-from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.languages import function_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,21 @@ def _known_unchanged(evidence: Evidence) -> Iterator[Reading]:
         yield Reading(1 - known.share, note=f"of the words that the space has{expected}")
 
 
+@dataclass(frozen=True, slots=True)
 class _ContentWords:
     """All words but the stop words."""
 
+    stop_words: frozenset[str]
+
     def __contains__(self, word: object) -> bool:
-        return word not in STOP_WORDS
+        return word not in self.stop_words
 
 
 def _content_unchanged(evidence: Evidence) -> Iterator[Reading]:
     if evidence.once(_all) is not None:
-        content = changed_share(evidence.originals, evidence.privates, _ContentWords())
-        note = f"of {content.words:,} words that are not among the {len(STOP_WORDS)} stop words"
+        stop_words = function_words(None if evidence.space is None else evidence.space.language)
+        content = changed_share(evidence.originals, evidence.privates, _ContentWords(stop_words))
+        note = f"of {content.words:,} words that are not among the {len(stop_words)} stop words"
         yield from [Reading(1 - content.share, note=note)] if content.words else []
 
 

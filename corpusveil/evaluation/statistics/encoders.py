@@ -65,7 +65,7 @@ class AveragedVectors:
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centered
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
-        object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split"))
+        object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split", self.space.language))
 
     @property
     def label(self) -> str:

@@ -92,6 +92,9 @@ class CollocationsSettings(Section):
     hyphens: Hyphens | None = key(
         "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
         "the collocations.", None, commands=("count", "tokenize"), group="Text")
+    language: str | None = key(
+        "The language of the corpus, as a code or English name such as de or German, or detect, by its first texts.",
+        None, commands=("count", "tokenize"), metavar="LANGUAGE", form="[A-Za-z]+", group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
     threshold: float = key("The lowest score of a collocation.", 2.0, commands=("score",))
     score_min_count: int = key("Leave out n-grams that occur less often.", 1, commands={"score": "min_count"}, ge=1)
@@ -170,6 +173,9 @@ class SpaceSettings(Section):
         "4 by default.", None, path=True, metavar="FILE")
     harmless: str | None = key(
         "The same for words with wide arcs, which change less.", None, path=True, metavar="FILE")
+    language: str | None = key(
+        "The language of the vectors, as a code or English name such as de or German, or detect, by their first words. "
+        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE", form="[A-Za-z]+")
     seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
@@ -360,7 +366,10 @@ class TextSettings(Section):
     markup: Markup = key(
         "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
         "without attributes, and so discloses them.", "words")
-
+    language: str | None = key(
+        "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
+        "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
+        metavar="LANGUAGE", form="[A-Za-z]+")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""

@@ -27,6 +27,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
+from corpusveil.text import languages
 from corpusveil.text.classes import SPAN, TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
 from corpusveil.text.markup import Texts
@@ -147,10 +148,10 @@ class Kernel:
         column's name. Both go into the noise. Raises UserError when this process tokenises otherwise than the release
         says.
         """
-        if self.tokenizer_version != TOKENIZER_VERSION:
+        if self.tokenizer_version != (version := f"{TOKENIZER_VERSION}{self.policy.reading_version()}"):
             raise VersionError(
-                f"This worker tokenizes by version {TOKENIZER_VERSION}, the release by {self.tokenizer_version}; use "
-                "the same version of corpusveil everywhere."
+                f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the same "
+                "version of corpusveil and of its extras everywhere."
             )
         space = self.mechanism.space
         if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
@@ -160,7 +161,7 @@ class Kernel:
             )
         prepared = prepare(space, self.policy, self.collocations)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
+        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         body = io.BytesIO()
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -185,14 +186,14 @@ class Kernel:
             valid if texts.null_count else None,
             texts.null_count,
         )
-        return array, counts
+        return languages.written(array, self.policy.language, self.policy.layout), counts
 
     def known(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1].
 
-        The documents are plain text.
+        The documents are plain text, read in the language of the policy.
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         tokens, roles, *_ = self._parsed(prepared, Texts(data, documents))
@@ -226,7 +227,7 @@ class Kernel:
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.markup == "words" else Texts.read(texts, self.policy.markup)
+        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
         noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         spent: list[Readings] = []

@@ -18,8 +18,8 @@ from corpusveil.sampling.draws import FILLER, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
+from corpusveil.text.languages import function_words
 from corpusveil.text.policy import COLLOCATION_PLACES, DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
-from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
 
 HIDDEN = ("privatize", "resample", "drop")
@@ -75,7 +75,7 @@ def filler_weights(space: Space, policy: TextPolicy) -> npt.NDArray[np.uint64]:
     counts = np.zeros(len(space), dtype=np.int64) if space.counts is None else space.counts
     if policy.stop_words == "drop":
         counts = counts.copy() if counts.any() else np.ones_like(counts)
-        counts[[space.id(word) for word in STOP_WORDS if word in space.vocabulary]] = 0
+        counts[[space.id(word) for word in function_words(policy.language) if word in space.vocabulary]] = 0
     return integer_weights(counts)
 
 

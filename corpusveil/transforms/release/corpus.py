@@ -226,7 +226,7 @@ class Run:
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
             columns.separator,
         )
-        if self.begun is not None and not files.exists(files.join(output, "manifest.json")):
+        if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
             refuse_first(tasks, columns, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
         with lease.hold(records.url) as held:
             outcome = _Start(self, engine, self.job(source, output, records), tasks, held, began).outcome()

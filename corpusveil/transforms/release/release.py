@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -111,6 +111,14 @@ class Release(Shown):
             )
         if self.duplicates not in DUPLICATES:
             raise not_a_choice("duplicates", self.duplicates, DUPLICATES)
+        language = self.mechanism.space.read_in(self.policy.language)
+        if language != self.policy.language:
+            object.__setattr__(self, "policy", replace(self.policy, language=language))
+        if self.collocations is not None and self.collocations.reading.language != language:
+            raise MismatchError(
+                f"language {language}: the text of the collocation table was read as "
+                f"{self.collocations.reading.language}; count and score with the same language as the space."
+            )
         read = {"space": self.mechanism.space.hyphens}
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
         for what, hyphens in read.items():
@@ -202,7 +210,7 @@ class Release(Shown):
         """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
             "kernel": KERNEL_VERSION,
-            "tokenizer": TOKENIZER_VERSION,
+            "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters()},
             "budget": self.budget.as_dict(),
             "text": self.policy.as_dict(),
@@ -326,7 +334,7 @@ class Release(Shown):
             self.budget,
             self.policy,
             DrawKey.derive(self.key, self.digest),
-            TOKENIZER_VERSION,
+            f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",
             self.numbers,

@@ -116,7 +116,8 @@ def epsilon_for_risk(
             "risk: a reader weighs words by their frequency, and this space has no public counts; build the space "
             "with counts, or choose epsilon."
         )
-    weights = content_weights(mechanism.space) if content is None else content
+    space = mechanism.space
+    weights = content_weights(space, language=policy.language) if content is None else content
     of_content = of.startswith("content")
     blind = _blind_guess(mechanism.space, float(risk), of, weights)
     measures: dict[float, tuple[float, float, bool]] = {}

@@ -1,0 +1,216 @@
+"""What reading depends on in a language: function words, abbreviations, elision, capitals, and words without blanks.
+
+``languages.json`` says which rules a language has, by its ISO 639-1 code:
+
+* ``elides``: an apostrophe ends a word, so *l'homme* is an article, a mark and a noun (as in Moses' tokenizer).
+* ``dotless_i``: the small letter of *I* is *ı*, and of *İ* it is *i*.
+* ``unspaced``: ICU's dictionaries say where words end. A separator, white space for the tokenizer, is put there before
+  it reads a text, and is taken out of what is written.
+* ``abbreviations``: words whose full stop ends no sentence, beside the English ones.
+
+Function words and dictionaries are those of packages in the extra ``languages``; their versions decide bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.errors import BadValueError, DataError, MismatchError, PackageError
+from corpusveil.text.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DETECT = "detect"
+"""Stands for the language of a space, or of public text."""
+
+
+@functools.cache
+def known() -> dict[str, dict[str, Any]]:
+    """Return what is known of each language, by ISO 639-1 code: ``languages.json``."""
+    read: dict[str, dict[str, Any]] = json.loads((resources.files("corpusveil.text") / "languages.json").read_bytes())
+    return read
+
+
+def rule(language: Any, name: str) -> Any:
+    """Return what a rule says of a language; None if nothing."""
+    return known().get(str(language), {}).get(name)
+
+
+_LETTERS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7"
+    "\u17dc\u17dd\u3005\u3006\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
+)
+_RUN = re.compile(f"[{_LETTERS}]+")
+_SEPARATOR = "\v"
+_SEPARATED = {
+    "normalize": re.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])"),
+    "keep": re.compile(f"(?<=[{_LETTERS}]){_SEPARATOR}|{_SEPARATOR}(?=[{_LETTERS}])"),
+}
+"""By layout, the blanks of a written text that nobody writes in these scripts."""
+
+FIRST, SAMPLE = 300, 20_000
+"""So many first texts or words, and characters of these, show a language."""
+SHORTEST = 40
+"""The language of a text of fewer characters is not asked for."""
+SURE = 0.8
+"""The share of certainty from which a detected language counts."""
+
+
+def code_of(name: str) -> str:
+    """Return the code of a language given by its code or English name, or ``detect``. Raises BadValueError."""
+    if not isinstance(name, str):
+        raise BadValueError("language: give a code such as de, an English name such as German, or detect.")
+    by_name = {language["name"].lower(): code for code, language in known().items()}
+    code = by_name.get(name.lower(), name.lower())
+    if code not in known() and code != DETECT:
+        raise BadValueError(
+            f"language = {name!r}: this language is not known here; give a code or an English name of docs/languages.md"
+            ", such as de or German, or detect, or leave it out."
+        )
+    return code
+
+
+def _missing(what: str) -> PackageError:
+    return PackageError(f"{what} needs the extra 'languages': pip install 'corpusveil[languages]'.")
+
+
+@functools.cache
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the function words of a language in lower case; English ones by default.
+
+    Empty for a language of which there is no list. Raises PackageError without the package that has them.
+    """
+    if language in (None, "en"):
+        return STOP_WORDS
+    try:
+        import stopwordsiso
+    except ImportError:
+        raise _missing(f"language {language}: a list of function words") from None
+    if not stopwordsiso.has_lang(language):
+        return frozenset()
+    listed = frozenset(word.lower().replace("’", "'") for word in stopwordsiso.stopwords(language))
+    return (
+        listed | {part for word in listed for part in word.split("'") if part} if rule(language, "elides") else listed
+    )
+
+
+def version_of(language: str | None, *, stop_words: bool = False) -> str:
+    """Return the versions of packages that decide how texts are read, behind that of the tokenizer; mostly empty.
+
+    With ``stop_words`` also a digest of the function words. Raises BadValueError if the language has no list of them.
+    """
+    version = ""
+    if rule(language, "unspaced"):
+        version += f"/icu-{_icu()[1]}"
+    if stop_words and language not in (None, "en"):
+        if not function_words(language):
+            raise BadValueError(f"language = {language!r}: it has no list of function words; leave stop_words out.")
+        words = "\n".join(sorted(function_words(language)))
+        version += f"/words-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+    return version
+
+
+@functools.cache
+def _icu() -> tuple[Any, str]:
+    try:
+        import icu4py
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        raise _missing("a language whose words have no blanks between them") from None
+    return WordBreaker, str(icu4py.icu_version)
+
+
+def read(texts: pa.Array, language: str | None) -> pa.Array:
+    """Return strings [D] as the tokenizer reads them in a language; nulls stay null."""
+    if rule(language, "dotless_i"):
+        import pyarrow.compute as pc
+
+        for capital, small in (("I\u0307", "i"), ("\u0130", "i"), ("I", "\u0131")):
+            texts = pc.replace_substring(texts, capital, small)
+    if not rule(language, "unspaced"):
+        return texts
+    return _each(_segmented, texts)
+
+
+def written(texts: pa.Array, language: str | None, layout: str) -> pa.Array:
+    """Return private strings [D] without the blanks that ``read`` put between words."""
+    if not rule(language, "unspaced"):
+        return texts
+    pattern = _SEPARATED[layout]
+    return _each(lambda text: pattern.sub("", text).replace(_SEPARATOR, " "), texts)
+
+
+def _each(change: Any, texts: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if text is None else change(text) for text in texts.to_pylist()], pa.large_string())
+
+
+def _segmented(text: str) -> str:
+    """Return a text with separators between the words of its runs of letters, and around these inside other words."""
+    from corpusveil.text.characters import DIGIT, LETTER, MARK, TABLE_END, character_table
+
+    breaker, kinds = _icu()[0], character_table()
+
+    def joins(at: int) -> bool:
+        return 0 <= at < len(text) and kinds[min(ord(text[at]), TABLE_END - 1)] & 0xF in (LETTER, MARK, DIGIT)
+
+    def segments(run: re.Match[str]) -> str:
+        words = _SEPARATOR.join(breaker(run[0], "root"))
+        return _SEPARATOR * joins(run.start() - 1) + words + _SEPARATOR * joins(run.end())
+
+    text = text.replace(_SEPARATOR, " ")
+    return _RUN.sub(segments, text)
+
+
+def settled(asked: str | None, recorded: str | None, public: Iterable[str | None], what: str = "") -> str | None:
+    """Return the language asked for, by code or name, or else the recorded one.
+
+    ``detect``: the recorded one, or else that of public texts or words. Raises MismatchError, which names ``what``, if
+    another is recorded.
+    """
+    asked = None if asked is None else code_of(asked)
+    if asked == DETECT:
+        return recorded or detected(public)
+    if None not in (asked, recorded) and asked != recorded:
+        raise MismatchError(
+            f"language {asked}: the text of {what} was read as {recorded}; read everything in the same way, or leave "
+            "this setting out."
+        )
+    return asked or recorded
+
+
+def detected(texts: Iterable[str | None]) -> str:
+    """Return the language of public texts together, by a sample of the first. Raises DataError if it is unclear."""
+    sample = " ".join(text or "" for text in itertools.islice(texts, FIRST))[:SAMPLE]
+    language, certainty = _identifier().classify(sample)
+    if certainty < SURE:
+        raise DataError("language detect: the language cannot be told from the first public texts or words; name it.")
+    return str(language)
+
+
+def share_of_others(texts: Sequence[str], language: str) -> float:
+    """Return the share of texts, but for short ones, that are surely in another language. Private."""
+    spoken = [_identifier().classify(text) for text in texts if len(text) >= SHORTEST]
+    others = [certainty >= SURE and other != language for other, certainty in spoken]
+    return float(sum(others) / max(1, len(others)))
+
+
+@functools.cache
+def _identifier() -> Any:
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise _missing("the detection of a language") from None
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(known().keys() & set(identifier.labels))
+    return identifier

@@ -1,0 +1,61 @@
+"""Whether texts have the language of a release's space: said of the first texts, before anything is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.errors import DataError, PackageError
+from corpusveil.language.prepared import prepare
+from corpusveil.text import languages
+from corpusveil.text.classes import WORD
+from corpusveil.text.markup import Texts
+from corpusveil.text.tokens import strings
+from corpusveil.transforms.release.release import Release
+
+MANY_UNKNOWN = 1 / 3
+"""Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
+MANY_TEXTS = 0.1
+"""From this share of texts in other words on, they are no accident of a few texts."""
+TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
+"""So many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
+_WHAT_TO_DO = (
+    "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
+    "(docs/languages.md)."
+)
+
+
+def misfit(release: Release, texts: pa.Array) -> str | None:
+    """Return a warning if the first of these texts hardly have the language of the space, otherwise None.
+
+    It contains no figure, and no language but that of the space.
+    """
+    policy, space = release.policy, release.mechanism.space
+    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    if first.nbytes < WORDS:
+        return None
+    read = Texts.read(first, policy)
+    tokens = read.whole(prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans))
+    is_word = tokens.classes == WORD
+    before = np.cumsum(np.pad([is_word, is_word & (tokens.ids < 0)], ((0, 0), (1, 0))), axis=1)
+    words, unknown = np.diff(before[:, tokens.offsets])
+    foreign = (2 * unknown > words)[words >= SHORT]
+    fits = unknown.sum() <= MANY_UNKNOWN * words.sum() and foreign.sum() < MANY_TEXTS * foreign.size
+    if words.sum() < WORDS or fits:
+        return None
+    with contextlib.suppress(DataError, PackageError):  # of a space without a language; without a detector
+        spoken = policy.language or space.read_in(languages.DETECT)
+        if languages.share_of_others(first.to_pylist(), str(spoken)) >= MANY_TEXTS:
+            name = languages.rule(spoken, "name")
+            return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
+    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}"
+
+
+def warn_of_misfit(release: Release, texts: pa.Array) -> None:
+    """Warn a caller in Python, if there is reason to."""
+    if (sentence := misfit(release, texts)) is not None:
+        warnings.warn(sentence, stacklevel=5)

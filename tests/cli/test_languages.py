@@ -1,0 +1,110 @@
+"""``--language`` from the corpus to the release: what each step records, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from tests.calls import QUIET, fails, succeeds
+from tests.spoken import private, public
+
+
+@pytest.fixture(scope="module", params=["fr", "ja"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return a language, and the folder with a space that the commands made of its texts."""
+    language, folder = request.param, tmp_path_factory.mktemp("languages")
+    (folder / "public.txt").write_text("\n".join(public(language) * 9))
+    text = folder / "public.txt"
+    succeeds("count", text, "--language", "detect", "--output", folder / "counts", *QUIET)
+    succeeds("tokenize", text, "--language", language, "--tokenizer", "word", "--output", folder / "tokens", *QUIET)
+    small = ("--dimensions", "8", "--epochs", "1", "--min-count", "1")
+    succeeds("train", "--tokens", folder / "tokens", "--output", folder / "vectors", *small, *QUIET)
+    succeeds(
+        "space", "--vectors", folder / "vectors", "--counts", folder / "counts", "--output", folder / "space", *QUIET
+    )
+    return language, folder
+
+
+def artifact(folder: Path) -> dict[str, object]:
+    return dict(json.loads((folder / "_artifact.json").read_text()))
+
+
+def test_each_step_records_the_language(made: tuple[str, Path]) -> None:
+    language, folder = made
+    for name in ("counts", "tokens", "vectors"):
+        recorded = artifact(folder / name)
+        assert recorded["language"] == language, name
+        assert ("/icu-" in str(recorded["tokenizer"])) == (language == "ja"), name
+    space = cv.load_space(folder / "space")
+    assert space.language == language
+    assert {"fr": "imprimante", "ja": "事務所"}[language] in space.vocabulary
+    assert not [word for word in space.vocabulary.words if "'" in word]
+
+
+def test_a_release_is_read_as_the_space_was(made: tuple[str, Path], tmp_path: Path) -> None:
+    language, folder = made
+    (tmp_path / "private.txt").write_text(private(language))
+    call = ("privatize", tmp_path / "private.txt", "--space", folder / "space", "--mechanism", "ring-geometric",
+            "--epsilon", "1", "--test-key", *QUIET)  # fmt: skip
+    succeeds(*call, "--output", tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["configuration"]["text"]["language"] == language
+    other = [*call, "--output", tmp_path / "other", "--language"]
+    fails([*other, "German"], "mismatch", "language", language)
+    fails([*other, "Klingon"], "conflicting-settings", "language", "Klingon")
+    assert not (tmp_path / "other").exists()
+
+
+def test_other_steps_refuse_another_language(made: tuple[str, Path], tmp_path: Path) -> None:
+    language, folder = made
+    (tmp_path / "public.txt").write_text("\n".join(public(language) * 9))
+    succeeds("count", tmp_path / "public.txt", "--output", tmp_path / "counts", *QUIET)
+    space = ["space", "--vectors", folder / "vectors", "--output", tmp_path / "space", *QUIET]
+    fails([*space, "--counts", tmp_path / "counts"], "mismatch", "language", language)
+    fails([*space, "--language", "de"], "mismatch", "language", language)
+
+
+def test_a_damaged_record_of_the_language_is_said(made: tuple[str, Path], tmp_path: Path) -> None:
+    _, folder = made
+    shutil.copytree(folder / "tokens", tmp_path / "tokens")
+    recorded = artifact(tmp_path / "tokens")
+    del recorded["tokenizer"]
+    for broken in ("xx", ["fr"], 5, ""):
+        (tmp_path / "tokens" / "_artifact.json").write_text(json.dumps({**recorded, "language": broken}))
+        fails(["train", "--tokens", tmp_path / "tokens", "--output", tmp_path / "vectors", *QUIET], "damaged-artefact")
+
+
+def test_published_vectors_are_given_a_language(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("der 1 0\nund 0 1\nnicht 1 1\ndrucker 0 2\nrechnung 2 1\nbitte 1 3\n")
+    for asked in ("German", "detect"):
+        space = ("space", "--vectors", tmp_path / "vectors.txt", "--language", asked)
+        succeeds(*space, "--output", tmp_path / asked, *QUIET)
+        assert cv.load_space(tmp_path / asked).language == "de"
+
+
+def test_another_language_is_said_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "private.txt").write_text("\n".join(public("de") * 3))
+    ended = succeeds("privatize", tmp_path / "private.txt", "--space", "demo", "--mechanism", "ring-geometric",
+                     "--epsilon", "1", "--test-key", "--output", tmp_path / "out", *QUIET)  # fmt: skip
+    said = ended.err + ended.out
+    assert "another language than the space, which is English" in said
+    assert "German" not in said
+
+
+def test_a_release_is_denoised_where_its_words_have_blanks(made: tuple[str, Path], tmp_path: Path) -> None:
+    """Also one that keeps function words, whose list is part of how it is read."""
+    language, folder = made
+    (tmp_path / "private.txt").write_text(private(language))
+    succeeds("privatize", tmp_path / "private.txt", "--space", folder / "space", "--mechanism", "ring-geometric",
+             "--epsilon", "1", "--stop-words", "keep", "--test-key", "--output", tmp_path / "out", *QUIET)  # fmt: skip
+    succeeds("model", "--counts", folder / "counts", "--output", tmp_path / "model", *QUIET)
+    denoise = ["denoise", tmp_path / "out", "--space", folder / "space", "--model", tmp_path / "model",
+               "--output", tmp_path / "readable", *QUIET]  # fmt: skip
+    if language == "ja":
+        fails(denoise, "conflicting-settings", "language", "ja")
+    else:
+        succeeds(*denoise)

@@ -1,0 +1,134 @@
+"""How texts of a language are read: one rule each, beside the language or the text to which it does not apply."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpusveil.text import languages
+from corpusveil.text.languages import code_of, function_words, known, read, version_of, written
+from corpusveil.text.sentences import sentences
+from corpusveil.text.tokens import Tokenizer
+from tests.calls import refused
+from tests.spoken import TEXTS, private, public
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Forget what packages said, since some tests take them away."""
+    yield
+    for cached in (languages._icu, languages._identifier, function_words):
+        cached.cache_clear()
+
+
+def tokens(text: str, language: str | None = None, words: tuple[str, ...] = ()) -> list[str]:
+    return Tokenizer.of_words(words, language=language).tokenize([text]).texts(0)
+
+
+class TestNames:
+    def test_a_code_or_an_english_name(self) -> None:
+        assert [code_of(name) for name in ("de", "German", "CHINESE", "detect")] == ["de", "de", "zh", "detect"]
+
+    def test_others_are_refused(self) -> None:
+        for name in ("Deutsch", "", "xx", "de_DE"):
+            with refused("wrong-value", "language", "German"):
+                code_of(name)
+
+    def test_each_has_rules_that_are_known(self) -> None:
+        for code, language in known().items():
+            assert len(code) == 2, code
+            assert set(language) <= {"name", "elides", "dotless_i", "unspaced", "abbreviations"}, code
+
+
+class TestWords:
+    def test_are_read_as_before_without_rules(self) -> None:
+        for code in ("de", "ru", "ar"):
+            data, offsets = (
+                Tokenizer.of_words([], language=language).tokenize(public(code)) for language in (None, code)
+            )
+            assert np.array_equal(data.starts, offsets.starts), code
+            assert read(texts := pa.array(public(code)), code) is texts, code
+
+    def test_an_elided_article_is_a_word(self) -> None:
+        expected = ["L", "'", "homme", "d", "’", "aujourd", "'", "hui"]
+        assert tokens("L'homme d’aujourd'hui", "fr") == expected
+        assert tokens("dell'arte", "it") == ["dell", "'", "arte"]
+        assert tokens("L'homme d’aujourd'hui") == ["L'homme", "d’aujourd'hui"], "the control"
+
+    def test_a_dotless_i_is_the_small_letter_of_i(self) -> None:
+        words = ("ışık", "ısparta", "istanbul")
+        found = Tokenizer.of_words(words, language="tr").tokenize(["IŞIK Isparta ISPARTA İstanbul İSTANBUL"])
+        assert found.ids.tolist() == [0, 1, 1, 2, 2]
+        assert Tokenizer.of_words(words).tokenize(["ISPARTA İSTANBUL"]).ids.tolist() == [-1, -1], "the control"
+
+    def test_are_separated_without_blanks(self) -> None:
+        assert tokens("第3章，iPhone手机很好。", "zh") == ["第", "3", "章", "，", "iPhone", "手机", "很好", "。"]
+        assert tokens("第3章，iPhone手机很好。") == ["第3章", "，", "iPhone手机很好", "。"], "the control"
+        for language in ("zh", "ja", "th", "km"):
+            assert len(tokens(private(language), language)) > 2 * len(tokens(private(language))), language
+
+    def test_what_is_put_between_them_is_taken_out(self) -> None:
+        """White space of the text stays where it is kept, and goes where it is not."""
+        mixed = ["第3章 iPhone手机\n很好。", "ไป 3วัน ครับ", "", None, "a\vb 東京's", "𠮷野家 ｶﾅ"]
+        for language in ("zh", "ja", "th", "km"):
+            for texts in (mixed, TEXTS[language].splitlines()):
+                separated = read(pa.array(texts), language)
+                expected = [None if text is None else text.replace("\v", " ") for text in texts]
+                assert written(separated, language, "keep").to_pylist() == expected, language
+        assert written(pa.array(["我 来 到 a b 北"]), "zh", "normalize").to_pylist() == ["我来到 a b 北"]
+
+
+def test_an_abbreviation_ends_no_sentence() -> None:
+    text = "Er wohnt in der Str. Nr. Acht bzw. Neun. Morgen zieht er um."
+    lines = [sentences(Tokenizer.of_words([], language=language).tokenize([text]), 0) for language in ("de", None)]
+    assert [len(some) for some in lines] == [2, 5]
+
+
+class TestFunctionWords:
+    def test_are_those_of_the_language(self) -> None:
+        assert {"und", "nicht", "über"} <= function_words("de")
+        assert {"l", "qu", "aujourd", "est"} <= function_words("fr"), "read as the tokenizer reads them"
+        assert function_words(None) == function_words("en")
+        assert "und" not in function_words(None)
+
+    def test_a_language_without_a_list_is_said(self) -> None:
+        assert not function_words("km")
+        with refused("wrong-value", "km", "stop_words"):
+            version_of("km", stop_words=True)
+
+
+class TestPackages:
+    def test_what_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for package, call in (
+            ("icu4py", lambda: tokens("我来到", "zh")),
+            ("stopwordsiso", lambda: function_words("de")),
+            ("py3langid.langid", lambda: languages.detected(public("de"))),
+        ):
+            for cached in (languages._icu, languages._identifier, function_words):
+                cached.cache_clear()
+            monkeypatch.setitem(sys.modules, package, None)
+            with refused("missing-package", "pip install 'corpusveil[languages]'"):
+                call()
+
+    def test_none_is_needed_for_what_needs_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for package in ("icu4py", "stopwordsiso", "py3langid.langid"):
+            monkeypatch.setitem(sys.modules, package, None)
+        assert tokens("l'homme", "fr") == ["l", "'", "homme"]
+        assert version_of("de") == version_of("en", stop_words=True) == ""
+
+    def test_their_versions_are_part_of_how_texts_are_read(self) -> None:
+        assert version_of("ja").startswith("/icu-")
+        assert version_of("de", stop_words=True) not in ("", version_of("fr", stop_words=True))
+
+
+class TestDetection:
+    def test_finds_the_language_of_texts(self) -> None:
+        assert {language: languages.detected(public(language)) for language in TEXTS} == {each: each for each in TEXTS}
+
+    def test_what_is_in_no_language_is_refused(self) -> None:
+        with refused("unsuitable-data", "language", "name it"):
+            languages.detected(["1234", None, ""])

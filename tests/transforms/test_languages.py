@@ -1,0 +1,190 @@
+"""Releases in other languages than English: what changes, what does not, and what is said of texts in another one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.language.denoise import check_readable
+from corpusveil.mechanisms.content import content_weights, stop_words_of
+from corpusveil.text import languages
+from corpusveil.transforms.kernel import kernel as kernel_module
+from corpusveil.transforms.release.fit import misfit
+from tests import spoken
+from tests.calls import refused
+from tests.spoken import KEY, PAGE, TEXTS, figures, public, release_of, space_of
+
+UNSPACED = ("zh", "ja", "th", "km")
+NAMES = {
+    "de": "schneider", "fr": "dubois", "tr": "yılmaz", "ru": "иванова", "ar": "خالد", "zh": "王小明", "ja": "田中",
+    "th": "สมชาย", "km": "សុខា",
+}  # fmt: skip
+
+
+def drawn(text: str, release: cv.Release) -> str:
+    return cv.privatize([text], release, ["row"])[0]
+
+
+class TestEachLanguage:
+    def test_an_unknown_name_is_gone_and_known_words_are_known(self) -> None:
+        for language, name in NAMES.items():
+            of = figures(language)
+            assert name in of.before.lower(), language
+            assert name not in of.after.lower(), language
+            assert of.unknown <= 0.25, language
+            assert of.unread == 1 if language in UNSPACED else of.unread >= of.unknown, f"{language}: the control"
+
+    def test_the_page_has_these_figures(self) -> None:
+        """``python -m tests.spoken`` writes them."""
+        assert spoken.page(PAGE.read_text()) == PAGE.read_text()
+
+    def test_nothing_is_lost_where_nothing_changes(self) -> None:
+        """At an epsilon at which every known word stays, a text of known words is its own release."""
+        for language in TEXTS:
+            policy = cv.TextPolicy(case="lower" if language == "tr" else "restore", layout="keep", other="keep")
+            release = release_of(language, policy, epsilon=1e4)
+            for text in public(language):
+                expected = text.replace("I", "ı").replace("İ", "i").lower() if language == "tr" else text
+                assert drawn(text, release) == expected, language
+
+    def test_words_without_blanks_have_none(self) -> None:
+        for language in UNSPACED:
+            for text in public(language):
+                assert not re.search(r"[^\W\d_a-z] [^\W\d_a-z]", drawn(text, release_of(language))), language
+
+    def test_no_language_is_read_as_before(self) -> None:
+        plain = cv.Release(cv.RingGeometric(space_of(None, public("fr"))), cv.Budget(1.5), key=KEY)
+        assert plain.policy.language is None
+        assert "language" not in plain.configuration()["text"]
+        assert plain.kernel().policy.reads_as_is()
+
+
+class TestRightToLeft:
+    TEXT = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
+
+    def test_text_stays_whole(self) -> None:
+        """Points, tatweel, joiners, marks of direction and the order of everything, if nothing is replaced."""
+        space = space_of(None, [self.TEXT, "a b"])
+        policy = cv.TextPolicy(layout="keep", numbers="keep", other="keep")
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1e4), policy, KEY)
+        assert drawn(self.TEXT, release) == self.TEXT
+
+    def test_marks_of_direction_are_dropped_by_default_and_nothing_else(self) -> None:
+        space = space_of(None, [self.TEXT, "a b"])
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1e4), cv.TextPolicy(layout="keep", numbers="keep"), KEY)
+        assert drawn(self.TEXT, release) == self.TEXT.replace("\u200f", "").replace("\u200e", "")
+
+
+class TestReading:
+    def test_the_language_of_the_space_is_that_of_its_releases(self, tmp_path: Path) -> None:
+        release = release_of("ja")
+        assert release.policy.language == "ja"
+        assert "/icu-" in release.configuration()["tokenizer"]
+        saved = cv.load_space(release.mechanism.space.save(str(tmp_path / "space")).url)
+        assert saved.language == "ja"
+        with refused("mismatch", "language", "ja"):
+            release_of("ja", cv.TextPolicy(language="zh"))
+
+    def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
+        mechanism = cv.RingGeometric(space_of(None, public("de")))
+        for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
+            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
+            assert release.policy.language == language, asked
+
+    def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = release_of("zh").kernel()
+        monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
+        with refused("other-version", "icu-1.0"):
+            kernel.privatize(pa.array(["我"]), [1], "text")
+
+    def test_a_long_text_in_parts_is_what_it_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        release = release_of("th")
+        text = "\n".join(public("th") * 3)
+        whole = drawn(text, release)
+        monkeypatch.setattr("corpusveil.language.prepared.CHUNK_BYTES", 200)
+        assert kernel_module.chunks is not None
+        assert drawn(text, release) == whole
+
+    def test_tags_are_kept_around_words_without_blanks(self) -> None:
+        release = release_of("ja", cv.TextPolicy(markup="keep"), epsilon=1e4)
+        assert drawn("<p>請求書を<b>送って</b>ください。</p>", release) == "<p>請求書を<b>送って</b>ください。</p>"
+
+    def test_what_has_no_blanks_is_not_denoised(self) -> None:
+        with refused("conflicting-settings", "zh", "denoise"):
+            check_readable(cv.Budget(1.0), cv.TextPolicy(language="zh"))
+        check_readable(cv.Budget(1.0), cv.TextPolicy(language="de"))
+
+
+class TestFunctionWords:
+    def test_are_kept_by_the_policy_of_stop_words(self) -> None:
+        release = release_of("de", cv.TextPolicy(stop_words="keep"), epsilon=0.01)
+        assert "/words-" in release.configuration()["tokenizer"]
+        kept = {"seit", "ist", "die", "im", "sehr"}
+        assert kept <= set(drawn("Seit gestern ist die Verbindung im Büro sehr langsam.", release).split())
+        stops = stop_words_of(release.mechanism.space)
+        assert stops.any()
+        assert not stop_words_of(space_of(None, public("de"))).all(), "the control: English ones"
+        assert stop_words_of(space_of(None, public("de"))).sum() < stops.sum()
+
+    def test_weigh_nothing(self) -> None:
+        space = space_of("fr", public("fr"))
+        weights = content_weights(space)
+        assert {word for word in ("l", "de", "est", "la") if weights[space.id(word)] == 0} == {"l", "de", "est", "la"}
+        assert weights[space.id("facture")] == 1
+
+    def test_a_language_without_a_list_has_its_most_frequent_words(self) -> None:
+        space = space_of("km", public("km"))
+        assert 0 < np.count_nonzero(content_weights(space)) < len(space)
+
+
+class TestMisfit:
+    """On the English demo space."""
+
+    ENGLISH = ["the printer in the office does not work since yesterday, please help me with the new one."] * 20
+    GERMAN = public("de") * 3
+
+    @pytest.fixture
+    def release(self) -> cv.Release:
+        return cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key=KEY)
+
+    def test_texts_in_another_language_are_said_before_the_run(self, release: cv.Release) -> None:
+        with pytest.warns(UserWarning, match="another language.*English"):
+            cv.privatize(self.GERMAN, release, list(range(len(self.GERMAN))))
+        with pytest.warns(UserWarning, match="another language.*English"):
+            cv.privatize_table(pa.table({"text": self.GERMAN}), release, ids=list(range(len(self.GERMAN))))
+
+    def test_files_too(self, release: cv.Release, tmp_path: Path) -> None:
+        (tmp_path / "texts.txt").write_text("\n".join(self.GERMAN))
+        with pytest.warns(UserWarning, match="another language.*English"):
+            cv.privatize_corpus(str(tmp_path / "texts.txt"), str(tmp_path / "out"), release)
+
+    def test_texts_in_its_language_are_not(self, release: cv.Release) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cv.privatize(self.ENGLISH, release, list(range(20)))
+
+    def test_a_quarter_of_the_texts_is_enough(self, release: cv.Release) -> None:
+        assert misfit(release, pa.array(self.ENGLISH)) is None
+        assert "English" in (misfit(release, pa.array(self.ENGLISH + self.GERMAN[:8])) or "")
+
+    def test_without_a_detector_unknown_words_say_it(
+        self, release: cv.Release, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        languages._identifier.cache_clear()
+        monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+        sentence = misfit(release, pa.array(self.GERMAN)) or ""
+        assert "not in the space" in sentence
+        assert misfit(release, pa.array(self.ENGLISH)) is None
+
+    def test_it_quotes_nothing_and_names_no_language_of_the_texts(self, release: cv.Release) -> None:
+        sentence = misfit(release, pa.array(self.GERMAN)) or ""
+        assert not re.search(r"\d|German|Drucker", sentence)
+        assert importlib.util.find_spec("py3langid")
