@@ -15,17 +15,35 @@ import pyarrow as pa
 
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
-from corpusveil.collocations.ngrams import KEY_BITS, most_words
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtefactError, DataError, MismatchError, NotMadeError, SizeError, UserError, replaced
+from corpusveil.errors import (
+    ArtefactError,
+    BadValueError,
+    DataError,
+    MismatchError,
+    NotMadeError,
+    SizeError,
+    UserError,
+    replaced,
+)
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.text.tokens import Tokenizer
 
+KEY_BITS = 63
+"""Bits of an n-gram of word ids."""
+LARGEST_N = 5
 _NONE = -1
 _READ = pa.schema([("ngram", pa.large_string()), ("n", pa.int64()), ("score", pa.float64())])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def most_words(max_n: int) -> int:
+    """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
+    if not 1 <= max_n <= LARGEST_N:
+        raise BadValueError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
+    return int((1 << KEY_BITS // max_n) - 2)
 
 
 @compiled

@@ -28,6 +28,7 @@ from corpusveil.collocations.artifact import (
     remove_others,
     write_artifact,
 )
+from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
 from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
 from corpusveil.collocations.counting_stages import (
@@ -39,7 +40,6 @@ from corpusveil.collocations.counting_stages import (
     table_of,
     write_part,
 )
-from corpusveil.collocations.ngrams import most_words
 from corpusveil.errors import ArtefactError, ConflictError, VersionError, below_least, not_a_choice
 from corpusveil.spaces.number_counts import ALLOWED, LONGEST, NUMBERS, Numbers, shapes_of, write_numbers
 from corpusveil.storage import files

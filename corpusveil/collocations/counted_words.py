@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpusveil.collocations.ngrams import most_words
+from corpusveil.collocations.collocation_table import most_words
 from corpusveil.errors import ArtefactError, DataError, SizeError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_table

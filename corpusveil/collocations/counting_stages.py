@@ -19,13 +19,14 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations import parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
 from corpusveil.collocations.counted_words import read_vocabulary
-from corpusveil.collocations.ngrams import NgramCounter, Runs, consecutive, unpacked
+from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.classes import UNKNOWN, WORD
 from corpusveil.text.number_shapes import units
+from corpusveil.text.sentences import consecutive
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 

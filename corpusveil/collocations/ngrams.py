@@ -15,54 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.arrays import Int64, UInt64
+from corpusveil.collocations.collocation_table import KEY_BITS, most_words
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, SizeError
-from corpusveil.text.classes import PUNCTUATION, WORD
-from corpusveil.text.sentences import ends_and_stops, running
+from corpusveil.errors import SizeError
+from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
 
-KEY_BITS = 63
-LARGEST_N = 5
 MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
 """UInt64 collected before sorting: 64 MiB."""
 MOST_KEYS = 24 << 20
 """Different keys in memory before they are written: 384 MiB of keys and counts, twice that during merging."""
-
-
-def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are a hyphen that touches a word on either side; bool [T]."""
-    starts, ends, word = tokens.starts, tokens.ends, tokens.classes == WORD
-    at = np.flatnonzero((tokens.classes[1:-1] == PUNCTUATION) & word[:-2] & word[2:]) + 1
-    at = at[(ends[at - 1] == starts[at]) & (ends[at] == starts[at] + 1) & (starts[at + 1] == ends[at])]
-    out = np.zeros(len(tokens), np.bool_)
-    out[at[tokens.data[starts[at]] == ord("-")]] = True
-    return out
-
-
-def ends_and_crossed(tokens: Tokens, *, over_hyphens: bool) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Say which tokens end a sentence, and which marks n-grams cross; bool [T] each.
-
-    They cross the full stops of abbreviations within a sentence and, with ``over_hyphens``, the hyphens between words:
-    *x-ray* is the bigram that *x ray* is.
-    """
-    ends, crossed = ends_and_stops(tokens)
-    return ends, crossed | _hyphens(tokens) if over_hyphens else crossed
-
-
-def consecutive(tokens: Tokens, *, over_hyphens: bool) -> tuple[Tokens, npt.NDArray[np.bool_]]:
-    """Return tokens without the marks that n-grams cross, and which of these end a sentence."""
-    tokens, ends = running(tokens)
-    crossed = _hyphens(tokens) if over_hyphens else np.zeros(0, np.bool_)
-    return (tokens.only(~crossed), ends[~crossed]) if crossed.any() else (tokens, ends)
-
-
-def most_words(max_n: int) -> int:
-    """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
-    if not 1 <= max_n <= LARGEST_N:
-        raise BadValueError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
-    return int((1 << KEY_BITS // max_n) - 2)
 
 
 @compiled

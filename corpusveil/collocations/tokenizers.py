@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
-from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import called, compiled, njit
 from corpusveil.errors import not_a_choice
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
+from corpusveil.text.sentences import ends_and_crossed
 from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst", "optimal"]

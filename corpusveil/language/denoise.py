@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.ngrams import ends_and_crossed
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
 from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
@@ -35,6 +34,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
+from corpusveil.text.sentences import ends_and_crossed
 from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER

@@ -30,7 +30,7 @@ from corpusveil.collocations.artifact import (
     reading_of,
     write_artifact,
 )
-from corpusveil.collocations.ngrams import most_words
+from corpusveil.collocations.collocation_table import most_words
 from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.language.fixed import ONE, to_fixed
 from corpusveil.language.lookup import enter, enter_thirds, fill, logs_of, regions_of

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.collocations.tokenizers import Joiner
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
@@ -21,6 +21,9 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.text.text_writer import role_table
 from corpusveil.text.tokens import MAX_BYTES, Tokenizer
 from corpusveil.text.word_table import WordTable
+
+if TYPE_CHECKING:
+    from corpusveil.collocations.tokenizers import Joiner
 
 CHUNK_BYTES = 1 << 21
 """Documents are worked on in runs of about this many bytes: the fewer runs, the more seldom each step has to bring its
@@ -104,7 +107,8 @@ def _joined(
     new = np.flatnonzero(ids < 0)
     more, more_offsets = concatenate([held.words[number].encode() for number in new])
     ids[new] = np.arange(known, known + new.size)
-    joiner = Joiner.of(held, cast("Any", policy.tokenizer), space, ids, known, known + new.size)
+    tokenizers = importlib.import_module("corpusveil.collocations.tokenizers")  # who joins no words does without
+    joiner: Joiner = tokenizers.Joiner.of(held, cast("Any", policy.tokenizer), space, ids, known, known + new.size)
     return np.concatenate([words, more]), np.concatenate([offsets, more_offsets[1:] + offsets[-1]]), joiner
 
 

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.arrays import Float64, Int32, Int64, UInt64
-from corpusveil.collocations.ngrams import KEY_BITS, MULTIPLIER, unpacked
+from corpusveil.collocations.collocation_table import KEY_BITS
+from corpusveil.collocations.ngrams import MULTIPLIER, unpacked
 from corpusveil.errors import ArtefactError
 
 FALLBACK = 0.75

@@ -50,10 +50,11 @@ _LETTERS = (
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
 _RUN = re.compile(f"[{_LETTERS}]+")
-_SEPARATOR = "\v"
+SEPARATOR = "\v"
+"""What is put between words that have no blank, and is white space for the tokenizer."""
 _SEPARATED = {
     "normalize": re.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])"),
-    "keep": re.compile(f"(?<=[{_LETTERS}]){_SEPARATOR}|{_SEPARATOR}(?=[{_LETTERS}])"),
+    "keep": re.compile(f"(?<=[{_LETTERS}]){SEPARATOR}|{SEPARATOR}(?=[{_LETTERS}])"),
 }
 """By layout, the blanks of a written text that nobody writes in these scripts."""
 
@@ -146,7 +147,7 @@ def written(texts: pa.Array, language: str | None, layout: str) -> pa.Array:
     if not rule(language, "unspaced"):
         return texts
     pattern = _SEPARATED[layout]
-    return _each(lambda text: pattern.sub("", text).replace(_SEPARATOR, " "), texts)
+    return _each(lambda text: pattern.sub("", text).replace(SEPARATOR, " "), texts)
 
 
 def _each(change: Any, texts: pa.Array) -> pa.Array:
@@ -165,10 +166,10 @@ def _segmented(text: str) -> str:
         return 0 <= at < len(text) and kinds[min(ord(text[at]), TABLE_END - 1)] & 0xF in (LETTER, MARK, DIGIT)
 
     def segments(run: re.Match[str]) -> str:
-        words = _SEPARATOR.join(breaker(run[0], "root"))
-        return _SEPARATOR * joins(run.start() - 1) + words + _SEPARATOR * joins(run.end())
+        words = SEPARATOR.join(breaker(run[0], "root"))
+        return SEPARATOR * joins(run.start() - 1) + words + SEPARATOR * joins(run.end())
 
-    text = text.replace(_SEPARATOR, " ")
+    text = text.replace(SEPARATOR, " ")
     return _RUN.sub(segments, text)
 
 

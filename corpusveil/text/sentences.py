@@ -140,6 +140,33 @@ def running(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:
     return (tokens.only(~stops), ends[~stops]) if stops.any() else (tokens, ends)
 
 
+def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """Say which tokens are a hyphen that touches a word on either side; bool [T]."""
+    starts, ends, word = tokens.starts, tokens.ends, tokens.classes == _WORD
+    at = np.flatnonzero((tokens.classes[1:-1] == _PUNCTUATION) & word[:-2] & word[2:]) + 1
+    at = at[(ends[at - 1] == starts[at]) & (ends[at] == starts[at] + 1) & (starts[at + 1] == ends[at])]
+    out = np.zeros(len(tokens), np.bool_)
+    out[at[tokens.data[starts[at]] == ord("-")]] = True
+    return out
+
+
+def ends_and_crossed(tokens: Tokens, *, over_hyphens: bool) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Say which tokens end a sentence, and which marks n-grams cross; bool [T] each.
+
+    They cross the full stops of abbreviations within a sentence and, with ``over_hyphens``, the hyphens between words:
+    *x-ray* is the bigram that *x ray* is.
+    """
+    ends, crossed = ends_and_stops(tokens)
+    return ends, crossed | _hyphens(tokens) if over_hyphens else crossed
+
+
+def consecutive(tokens: Tokens, *, over_hyphens: bool) -> tuple[Tokens, npt.NDArray[np.bool_]]:
+    """Return tokens without the marks that n-grams cross, and which of these end a sentence."""
+    tokens, ends = running(tokens)
+    crossed = _hyphens(tokens) if over_hyphens else np.zeros(0, np.bool_)
+    return (tokens.only(~crossed), ends[~crossed]) if crossed.any() else (tokens, ends)
+
+
 def sentences(tokens: Tokens, document: int) -> list[str]:
     """Return the sentences of a document, without surrounding white space; for inspection."""
     ends = sentence_ends(tokens)

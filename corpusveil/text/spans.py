@@ -15,6 +15,7 @@ from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, not_a_choice
 from corpusveil.text import classes
+from corpusveil.text.languages import SEPARATOR, rule
 from corpusveil.text.tokens import Tokens
 
 KIND = re.compile("[a-z][a-z0-9_]{0,31}")
@@ -76,7 +77,9 @@ class OfFunction:
 
     def __call__(self, tokens: Tokens) -> Spans:
         raw, bounds = tokens.data.tobytes(), tokens.documents.tolist()
-        texts = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
+        read = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
+        separator = SEPARATOR if rule(tokens.language, "unspaced") else ""  # which a user's text does not have
+        texts = [text.replace(separator, "") for text in read] if separator else read
         try:
             answers = [list(answer) for answer in self.function(texts)]
         except Exception as error:  # noqa: BLE001 - whose message may quote a text
@@ -90,10 +93,10 @@ class OfFunction:
             )
         names: dict[str, int] = {}
         spans: list[tuple[int, int, int]] = []
-        for base, text, answer in zip(bounds, texts, answers, strict=False):
+        for base, text, whole, answer in zip(bounds, texts, read, answers, strict=False):
             if not answer:
                 continue
-            places = range(len(text) + 1) if text.isascii() else _places(text)
+            places = range(len(text) + 1) if whole.isascii() else _places(whole, separator)
             for span in answer:
                 start, end, kind = self._checked(span, len(text))
                 spans.append((base + places[start], base + places[end], names.setdefault(kind, len(names))))
@@ -110,10 +113,11 @@ class OfFunction:
         )
 
 
-def _places(text: str) -> list[int]:
-    """Return at which byte each character begins, and the end."""
-    sizes = np.array([len(character.encode()) for character in text], np.int64)
-    return [0, *np.cumsum(sizes).tolist()]
+def _places(text: str, left_out: str) -> list[int]:
+    """Return at which byte each character begins, without those left out, and the end."""
+    sizes = [len(character.encode()) for character in text]
+    starts = itertools.accumulate(sizes, initial=0)
+    return [*(start for start, character in zip(starts, text, strict=False) if character != left_out), sum(sizes)]
 
 
 @compiled
@@ -196,7 +200,7 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     )  # fmt: skip
     whole = Tokens(
         tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
-        tokens.ids[:size], tokens.offsets,
+        tokens.ids[:size], tokens.offsets, tokens.language,
     )  # fmt: skip
     kinds = spans.kinds[longest[:kept]]
     is_contact = np.array([name == CONTACT_KIND for name in spans.names], np.bool_)[kinds]

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from corpusveil.collocations import count, counted_words, counting_stages, ngrams
 from corpusveil.collocations.artifact import read_artifact
+from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.ngrams import NgramCounter, merge_all, most_words, unpacked
+from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import (
     BadValueError,

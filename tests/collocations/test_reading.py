@@ -16,7 +16,6 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import EARLIER, ReadingOptions
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.ngrams import consecutive
 from corpusveil.collocations.tokenizers import units
 from corpusveil.errors import VersionError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
@@ -28,7 +27,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.sentences import ends_and_stops, running
+from corpusveil.text.sentences import consecutive, ends_and_stops, running
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations import artifact
-from corpusveil.collocations.ngrams import NgramCounter, consecutive, merge_all, unpacked
+from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
 from corpusveil.errors import DataError, FormatError, PackageError, below_least, no_causal_model
 from corpusveil.evaluation.matching import spread
 from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA
@@ -31,6 +31,7 @@ from corpusveil.language.modelling import model_of, model_of_counts, range_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
 from corpusveil.text.classes import WORD
+from corpusveil.text.sentences import consecutive
 from corpusveil.text.tokens import Tokenizer
 
 ORDER = 3

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
@@ -36,12 +37,14 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
-from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import public_page, write_pages
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
+
+if TYPE_CHECKING:
+    from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, COPIES, SPENDING = "drops", "copies", "spending"
 _FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
@@ -261,7 +264,14 @@ class Run:
         """Return what draws the picture at the beginning of the public page; it holds no key. None without a page."""
         release = self.release
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(illustrate, *parts) if self.page else None
+        return functools.partial(_illustrated, *parts) if self.page else None
+
+
+def _illustrated(*parts: Any) -> Illustration | None:
+    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
+    module = importlib.import_module("corpusveil.transforms.release.illustration")
+    picture: Illustration | None = module.illustrate(*parts)
+    return picture
 
 
 def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:

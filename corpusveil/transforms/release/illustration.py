@@ -29,6 +29,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.release.document_figures import SAMPLES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 
@@ -56,8 +57,6 @@ BARS = 5
 """The number of words that a bar chart names."""
 MANY_WORDS = 50_000
 """From this vocabulary size on, slow parts are left out: guesses at other epsilons, and sampled laws."""
-SAMPLES = 100
-"""The number of draws of a word by a mechanism without an exact law."""
 DIGITS = 6
 KINDS = {
     PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
@@ -16,10 +16,12 @@ from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
-from corpusveil.transforms.release.document_figures import counted
-from corpusveil.transforms.release.illustration import SAMPLES, Illustration
+from corpusveil.transforms.release.document_figures import SAMPLES, counted
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.statement import in_brief
+
+if TYPE_CHECKING:
+    from corpusveil.transforms.release.illustration import Illustration
 
 SHOWN_FILES = 200
 SHOWN_SHARDS = 10
