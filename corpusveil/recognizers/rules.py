@@ -102,6 +102,19 @@ def _join(data: Any, at: int, end: int) -> Any:
 
 
 @called
+def _luhn(data: Any, start: int, end: int) -> Any:
+    """Say whether the checksum of a card is right: of every other digit from the last, twice is counted."""
+    total: Any = np.int64(0)
+    twice = np.int64(0)
+    for k in range(end - 1, start - 1, -1):
+        if _is_digit(data[k]):
+            digit = (np.int64(data[k]) - 0x30) << twice
+            total += digit - 9 * (digit > 9)
+            twice = np.int64(1) - twice
+    return total % 10 == 0
+
+
+@called
 def _word_before(data: Any, tokens: Any, first: int, t: int, most: int, low: int, high: int, words: Any) -> Any:
     """Return which of the last tokens before t is a word with an id from ``low`` to below ``high``, or -1."""
     for k in range(t - 1, max(first, t - most) - 1, -1):
@@ -118,12 +131,13 @@ def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
     byte = data[start]
     if byte == 0x40:
         return _CONTACT if touches and data[start - 1] == 0x22 else -1
-    if byte == 0x3A:
-        for k in range(end, min(end + 5, data.size)):
-            if data[k] == 0x3A:
-                return _IP
-            if not _is_plain(data[k]):
-                return -1
+    if byte == 0x3A:  # two colons, or seven
+        colons = 8 if end < data.size and data[end] == 0x3A else 1
+        for k in range(end, min(end + 32, data.size)):
+            if data[k] != 0x3A and not _is_plain(data[k]):
+                break
+            colons += data[k] == 0x3A
+        return _IP if colons >= 7 else -1
     if byte == 0x2E and touches:
         stop = end
         while stop < data.size and _is_plain(data[stop]):
@@ -235,7 +249,7 @@ def _scan(
                 if groups == 4 and dots == 3 and digits == total <= 12:
                     n = _put(out, n, start, stop, _IP, np.int64(0))
                 if bare and not letters and 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36:
-                    n = _put(out, n, start, stop, _CARD, form)
+                    n = _put(out, n, start, stop, _CARD, form) if _luhn(data, start, stop) else n
                 if not letters and 6 <= digits <= 15:
                     date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
@@ -338,10 +352,10 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
         return _is_phone(text, digits, form)
     if kind == _ID and re.fullmatch(r"\d{3} \d\d \d{4}", text):  # three columns of a table; the number has hyphens
         return False
-    modules = _forms()[form] if kind == _ID else [_package("stdnum.iban" if kind == _IBAN else "stdnum.luhn")]
+    modules = {_IBAN: [_package("stdnum.iban")], _CARD: [_package("stdnum.luhn")]}.get(kind) or _forms()[form]
     for module in modules:
         try:
-            if module.is_valid(digits) or (kind == _ID and module.is_valid(text)):
+            if module.is_valid(text if module.__name__ == "stdnum.fi.hetu" else digits):  # whose sign is a century
                 return True
         except (LookupError, ValueError):  # which python-stdnum raises for some numbers that are none
             continue

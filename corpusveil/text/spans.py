@@ -213,7 +213,7 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
 class SpanPolicy:
     """What finds spans, and the treatment of each kind: one token of the output for each span.
 
-    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``gliner``, ``module:function``, the file of terms,
+    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, the file of terms,
     or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
 
     ``treat`` says by kind, and for all other kinds by ``other``, what is written:

@@ -386,7 +386,7 @@ class SpansSettings(Section):
 
     find: list[str] = key(
         "What finds spans: rules (phones, cards, ids and the like, by their checksums), names (capitalized rare "
-        "words), presidio, gliner, MODULE:FUNCTION, or the file of terms, one per line. Repeatable.", [],
+        "words), presidio, MODULE:FUNCTION, or the file of terms, one per line. Repeatable.", [],
         metavar="NAME", commands=dict.fromkeys(SHOWING, "spans"))
     treat: list[str] = key(
         "What is written for spans of a kind: mask, resample, surrogate, pseudonym, or pseudonym:FILE of a public "
