@@ -10,6 +10,8 @@ CHECKED := api budget cli contracts golden language mechanisms sampling spaces t
 PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 TESTED := not faults and not engines and not site and not airflow and not packaged and not stores and not nightly
 
+unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 

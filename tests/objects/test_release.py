@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,23 @@ from corpusveil.cli.main import run
 from corpusveil.errors import ChangedError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import succeeds
 from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
-from tests.engines.processes import end_session, kill_tree, start_command, stop_spark, wait_until
+from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
-from tests.objects.store import SETTINGS, Store, use
+from tests.objects.store import SETTINGS, Store
 
 
-@pytest.fixture(scope="module")
-def spark(store: Store) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        use(store.endpoint, patch)
-        stop_spark()
-        session = spark_session("local[2]")
-        # Its Python workers have the environment in which the JVM was started, perhaps for other tests, and this one.
-        settings = {name: os.environ[name] for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL")}
-        session.sparkContext.environment.update(settings)
-        yield session
-        session.stop()
+@pytest.fixture
+def spark(spark: Any, s3: Store, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The session whose Python workers reach the store."""
+    for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL"):
+        monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
+    return spark
 
 
 def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
@@ -64,6 +58,7 @@ class TestTheBytesOfADisk:
         same(place, reference, Beam())
 
     @pytest.mark.spark
+    @pytest.mark.xdist_group("spark")
     def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
         same(place, reference, Spark())
 
