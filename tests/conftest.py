@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -82,6 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, group in groups.items()
     }
     items[:] = [item for name in sorted(groups, key=lambda name: not is_long[name]) for item in groups[name]]
+
+
+def pytest_collection_finish() -> None:
+    """Leave libraries and collected tests out of garbage collection, which took a tenth of the processor time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:
