@@ -7,8 +7,11 @@ SECONDS ?= 110
 READERS ?= all
 ACTIONLINT := v1.7.12
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
-PARALLEL = --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# Several processes of tests on few cores: threads of OpenBLAS would wait for one another in busy loops.
+PARALLEL = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 TESTED := not faults and not engines and not site and not airflow and not packaged and not stores and not nightly
+
+unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
@@ -23,12 +26,12 @@ demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
 check: lint ## lint, then the quick tests of the rooms that need no Java, cluster, store or browser; about two minutes
-	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
+	$(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
 test: setup ## lint, then all tests of the package, and the smoke test of the studies
 	@$(MAKE) --no-print-directory -j2 lint compiled
-	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)"
+	$(PARALLEL) -m "$(TESTED)"
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs
@@ -36,10 +39,10 @@ docs: setup ## build the documentation into build/site, strictly, and run its no
 	$(BIN)/python -m pytest -q -m site tests/test_site.py tests/test_notebooks.py
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
-	$(BIN)/python -m pytest $(PARALLEL) -m nightly
+	$(PARALLEL) -m nightly
 
 studies-test: lint ## lint, then all tests of the studies; continuous integration runs it if studies/ changed
-	$(BIN)/python -m pytest $(PARALLEL) -m "$(TESTED)" studies/tests
+	$(PARALLEL) -m "$(TESTED)" studies/tests
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl

@@ -42,10 +42,10 @@ PLANTED = [*IN_TEXT, COLUMN_CANARY]
 ENGINES = [
     pytest.param(("--engine", "local"), id="local"),
     pytest.param(("--engine", "local", "--workers", 2), id="local-2", marks=pytest.mark.nightly),
-    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.slow]),
     pytest.param(("--engine", "beam"), id="beam"),
     pytest.param(("--engine", "beam", "--workers", 2), id="beam-2", marks=pytest.mark.nightly),
 ]
+SPARK = ("--engine", "spark", "--workers", 2)
 
 
 def found(planted: list[str], text: str) -> list[str]:
@@ -77,7 +77,9 @@ def in_release(output: Path) -> str:
     return "".join(told)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [*ENGINES, pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
+)
 def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     output = tmp_path / "out"
     done = run(*ground.arguments(source, output, *engine, "--progress", "lines"), home=tmp_path)
@@ -98,7 +100,9 @@ def spoil(source: Path, bad: str) -> Path:
     return shard
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [*ENGINES[1:], pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+)
 def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     shard = spoil(source, BAD[0])
     output = tmp_path / "out"
@@ -109,7 +113,7 @@ def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine:
     assert not (output / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("bad", BAD[1:])
+@pytest.mark.parametrize("bad", BAD)
 def test_whatever_is_bad_about_it(
     ground: Ground, source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], bad: str
 ) -> None:

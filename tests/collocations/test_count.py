@@ -161,7 +161,10 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("stage", ["CountWords", "AddWords", "CountNgrams", "AddNgrams"])
+    @pytest.mark.parametrize("stage", [
+        "CountWords", pytest.param("AddWords", marks=pytest.mark.nightly),
+        pytest.param("CountNgrams", marks=pytest.mark.nightly), "AddNgrams",
+    ])  # fmt: skip
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
         """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]

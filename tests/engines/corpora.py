@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
@@ -46,10 +47,14 @@ TEST_KEY = bytes(range(100, 132))
 
 def make_space(folder: Path, seed: int = 0, words: Sequence[str] = WORDS) -> Space:
     """Save a space of a few hundred words with random vectors and counts under ``folder``; return it."""
+    return _built(seed, tuple(words)).save(str(folder))
+
+
+@functools.cache
+def _built(seed: int, words: tuple[str, ...]) -> Space:
     rng = np.random.default_rng(seed)
     vectors = Vectors(list(words), rng.standard_normal((len(words), 8)).astype(np.float32))
-    space = cv.build_space(vectors, counts=rng.integers(1, 1000, len(words)))
-    return space.save(str(folder))
+    return cv.build_space(vectors, counts=rng.integers(1, 1000, len(words)))
 
 
 def make_release(space: Space, epsilon: float = 1.0, key: bytes = TEST_KEY, **policy: Any) -> cv.Release:

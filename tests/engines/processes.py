@@ -11,8 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
 
 from tests.engines.corpora import COMMAND, HANG_SECONDS, ROOT, environment
 
@@ -70,6 +72,19 @@ def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def shared_session() -> Any:
+    """Return the Spark session that the tests of a process share, as corpusveil starts it; its Java serves Connect."""
+    from corpusveil.jobs.spark import spark_session
+
+    with pytest.MonkeyPatch.context() as patch:
+        settings = (
+            "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address=127.0.0.1", f"spark.connect.grpc.binding.port={free_port()}",
+        )  # fmt: skip
+        patch.setenv("PYSPARK_SUBMIT_ARGS", " ".join([f"--conf {setting}" for setting in settings] + ["pyspark-shell"]))
+        return spark_session(SHARED_MASTER)
 
 
 def stop_spark(but: str = "") -> None:

@@ -18,7 +18,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import SizeError, WorkError
-from corpusveil.jobs.java import ensure_java
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.spaces import Space, load_space
@@ -28,7 +27,7 @@ from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, release_files, text_of
-from tests.engines.processes import free_port, stop_spark, wait_until
+from tests.engines.processes import shared_session, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -42,28 +41,11 @@ CANARY = "zzcanaryzz"
 
 @pytest.fixture(scope="module")
 def classic() -> Iterator[Any]:
-    ensure_java()
-    from pyspark.sql import SparkSession
-
-    stop_spark()  # its plugins and addresses are those of its start
-    builder = SparkSession.builder.appName("frames").master("local[2]")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(free_port()),
-        "spark.sql.session.timeZone": "America/New_York",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    session = shared_session()
+    before = session.conf.get("spark.sql.session.timeZone")
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
     yield session
-    stop_spark()
+    session.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import corpusveil as cv
 from corpusveil.errors import CapError, UserError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark, spark_session
+from corpusveil.jobs.spark import Spark
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.spark import privatize_frame
 from tests.calls import refused
@@ -63,13 +63,13 @@ def beam_texts(release: cv.Release, ledger: cv.Ledger, tmp_path: Path, *, window
 
 
 @pytest.mark.spark
-def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path) -> None:
+def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path, spark: Any) -> None:
     """Each in a ledger of its own, with an equal secret; then each is refused by what another one entered."""
     space = make_space(tmp_path / "space", words=WORDS[:120])
     release, other = (make_release(space, key=key) for key in (TEST_KEY, TEST_KEY[::-1]))
     source = write_corpus(tmp_path / "in", [ROWS[0::3], ROWS[1::3], ROWS[2::3]])
     frame = pd.DataFrame(ROWS)
-    spark = spark_session("local[2]").createDataFrame(frame).repartition(3)
+    rows = spark.createDataFrame(frame).repartition(3)
 
     def texts(private: pd.DataFrame) -> list[str]:
         return sorted(f"{row.id} {row.text}" for row in private.itertuples())
@@ -86,7 +86,7 @@ def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path) -> 
     ways: dict[str, Call] = {
         "pandas": lambda release, ledger: texts(cv.privatize(frame, release, "id", ledger=ledger, unit=UNIT)),
         "spark": lambda release, ledger: texts(
-            privatize_frame(spark, release, id="id", ledger=ledger, unit=UNIT).toPandas()
+            privatize_frame(rows, release, id="id", ledger=ledger, unit=UNIT).toPandas()
         ),
         "beam": lambda release, ledger: beam_texts(release, ledger, tmp_path, windows=False),
         "beam in windows": lambda release, ledger: beam_texts(release, ledger, tmp_path, windows=True),
@@ -117,12 +117,12 @@ def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_a_frame_is_drawn_as_it_was_counted(tmp_path: Path) -> None:
+def test_a_frame_is_drawn_as_it_was_counted(tmp_path: Path, spark: Any) -> None:
     """A random plan gives other documents each time it runs; under a ledger its rows are those that were counted."""
     from pyspark.sql import functions
 
     release = make_release(make_space(tmp_path / "space", words=WORDS[:120]))
-    frame = spark_session("local[2]").createDataFrame(pd.DataFrame(ROWS))
+    frame = spark.createDataFrame(pd.DataFrame(ROWS))
     word = functions.udf(lambda: secrets.choice(WORDS[:100]))
     random = frame.withColumn("text", functions.concat_ws(" ", word(), word(), word(), word()))
     assert random.toPandas().text.tolist() != random.toPandas().text.tolist()

@@ -23,6 +23,7 @@ from corpusveil.storage.engine import NAMES, total
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import command
 from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -97,7 +98,7 @@ def test_shares_are_of_words() -> None:
 
 
 LOGGED = [
-    pytest.param((), id="local"),
+    pytest.param((), id="local", marks=pytest.mark.nightly),
     pytest.param(("--workers", 2), id="local-2"),
     pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
     pytest.param(("--engine", "beam"), id="beam"),
@@ -128,19 +129,14 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
     assert last["tokens"] == sum(event["tokens"] for event in said if event["event"] == "task_done")
 
 
-def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path) -> None:
-    done = run(*ground.arguments(ground.corpus, tmp_path / "out", "--log", tmp_path), home=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_log_that_the_environment_names_is_checked_by_the_command(ground: Ground, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(events.VARIABLE, str(tmp_path))
-        done = run(*ground.arguments(ground.corpus, tmp_path / "out"), home=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
+def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that the environment names."""
+    for more in (("--log", tmp_path), ()):
+        monkeypatch.setenv(events.VARIABLE, "" if more else str(tmp_path))
+        done = command(*ground.arguments(ground.corpus, tmp_path / "out", *more))
+        assert done.status == 2
+        assert done.err.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_that_cannot_open_or_write_the_log_works_without(

@@ -12,6 +12,7 @@ import pytest
 from corpusveil.cli.main import run as run_here
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import command, succeeds
 from tests.engines.corpora import Ground, make_release, release_files, run
 from tests.engines.processes import answers, end_session, free_port, start, wait_until
 
@@ -26,8 +27,8 @@ PORTABLE = ("--engine", "beam", "--runner", "PortableRunner")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a job server."""
     folder, port = tmp_path_factory.mktemp("server"), free_port()
-    command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port", str(port)]
-    process = start([*command, "--staging_dir", str(folder / "staging")], folder, folder / "log")
+    program = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port", str(port)]
+    process = start([*program, "--staging_dir", str(folder / "staging")], folder, folder / "log")
 
     try:
         wait_until(lambda: answers(port), every=0.1)
@@ -54,9 +55,9 @@ def test_a_job_server_writes_the_same_bytes(
 
 def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: Ground, tmp_path: Path) -> None:
     more = ("--", f"--job_endpoint={server}", "--environment_typo=LOOPBACK")
-    done = run(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more), home=tmp_path)
-    assert done.returncode == 2
-    assert "--environment_typo: this is not an option of Beam or of PortableRunner" in done.stderr
+    done = command(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more))
+    assert done.status == 2
+    assert "--environment_typo: this is not an option of Beam or of PortableRunner" in done.err
 
 
 @pytest.mark.parametrize(
@@ -118,11 +119,9 @@ def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_p
     done = run(*arguments, "--", "--no_wait_until_finish", home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "5 shards were handed over" in done.stdout
-    told = run(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"), home=tmp_path)
-    assert told.returncode == 0, told.stderr
+    told = succeeds(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"))
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
-    again = run(*arguments, home=tmp_path)
-    assert again.returncode == 0, again.stderr
-    digests = [re.findall(r"content sha256 (\w+)", run.stdout) for run in (again, told)]
+    again = succeeds(*arguments)
+    digests = [re.findall(r"content sha256 (\w+)", ended.out) for ended in (again, told)]
     assert len(digests[0]) == 1
     assert digests[0] == digests[1]

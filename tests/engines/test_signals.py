@@ -111,19 +111,19 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
-def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", [0.2, pytest.param(1.0, marks=pytest.mark.nightly)])
+def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path, moment: float) -> None:
     """Ctrl+C reaches the workers, too, from their first moment on: they say nothing."""
-    for moment in (0.2, 1.0):
-        with running(large, tmp_path, "local-2") as (process, mark):
-            above = psutil.Process(process.pid)
-            wait_until(lambda: any("forkserver" in " ".join(one.cmdline()) for one in above.children()))  # noqa: B023
-            time.sleep(moment)
-            os.killpg(process.pid, signal.SIGINT)
-            assert process.wait(HANG_SECONDS) == 130
-            said = (tmp_path / "said.log").read_text().splitlines()
-            assert said[-1] == SAID[signal.SIGINT]
-            assert not [line for line in said if "Traceback" in line]
-            assert not marked(mark)
+    with running(large, tmp_path, "local-2") as (process, mark):
+        above = psutil.Process(process.pid)
+        wait_until(lambda: any("forkserver" in " ".join(one.cmdline()) for one in above.children()))
+        time.sleep(moment)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(HANG_SECONDS) == 130
+        said = (tmp_path / "said.log").read_text().splitlines()
+        assert said[-1] == SAID[signal.SIGINT]
+        assert not [line for line in said if "Traceback" in line]
+        assert not marked(mark)
 
 
 def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:

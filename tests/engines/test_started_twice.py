@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.corpora import HANG_SECONDS, Ground, release_files, run
+from tests.calls import succeeds
+from tests.engines.corpora import HANG_SECONDS, Ground, release_files
 from tests.engines.processes import end_session, start_command
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -37,7 +38,7 @@ def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, 
             assert text.splitlines()[-1].startswith("corpusveil: Another run is in progress ("), text
             assert text.splitlines()[-1].endswith("); nothing was done. [other-run]")
         assert "Traceback" not in text
-    assert run(*arguments, home=tmp_path).returncode == 0
-    assert run(*ground.arguments(ground.corpus, tmp_path / "once", "--corpus", "c"), home=tmp_path).returncode == 0
+    succeeds(*arguments)
+    succeeds(*ground.arguments(ground.corpus, tmp_path / "once", "--corpus", "c"))
     assert release_files(tmp_path / "out") == release_files(tmp_path / "once")
     assert not list(tmp_path.rglob("lease-*"))

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.calls import succeeds
 from tests.engines.corpora import TEST_KEY, Ground, data_files, release_files
 from tests.engines.corpora import run as run_command
 from tests.engines.processes import end_session, kill_tree, start_command, tree, wait_until
@@ -74,6 +75,18 @@ def run_again(undisturbed: Undisturbed, output: Path, *more: object) -> None:
     told = run_command(*arguments, home=output.parent)
     assert told.returncode == 0, told.stderr
     assert undisturbed.content in told.stdout
+    assert_undisturbed(undisturbed, output)
+
+
+def finish(undisturbed: Undisturbed, output: Path) -> None:
+    """Do the same in this process."""
+    told = succeeds(*undisturbed.ground.arguments(undisturbed.ground.corpus, output))
+    assert undisturbed.content in told.out
+    assert_undisturbed(undisturbed, output)
+
+
+def assert_undisturbed(undisturbed: Undisturbed, output: Path) -> None:
+    """Check that a release is that of an undisturbed run, and that nothing of the work is left."""
     there = release_files(output)
     differ = sorted(name for name in there.keys() | undisturbed.files if there.get(name) != undisturbed.files.get(name))
     assert not differ, differ

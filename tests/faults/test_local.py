@@ -1,4 +1,4 @@
-"""The local engine: killed in the middle, in part or twice at once, it ends with the bytes of an undisturbed run."""
+"""The local engine: killed in the middle, or in part, it ends with the bytes of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engines.corpora import BLOCK, HANG_SECONDS, release_files, run
-from tests.engines.processes import alive, end_session, kill_tree, start_command, tree, wait_until
+from tests.calls import fails
+from tests.engines.corpora import BLOCK, HANG_SECONDS, release_files
+from tests.engines.processes import alive, end_session, kill_tree, tree, wait_until
 from tests.faults.crashes import (
     Undisturbed,
     assert_nothing_is_half_written,
     begin,
     done,
+    finish,
     kill_in_the_middle,
     records_of,
     run_again,
@@ -130,21 +132,6 @@ def test_an_interrupted_run_says_how_to_go_on(undisturbed: Undisturbed, tmp_path
         assert_nothing_is_half_written(undisturbed, output)
 
 
-def test_of_two_equal_runs_at_once_one_makes_the_release(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    arguments = undisturbed.ground.arguments(undisturbed.ground.corpus, output)
-    both = [start_command(arguments, tmp_path, tmp_path / f"{number}.log") for number in range(2)]
-    try:
-        told = [process.wait(HANG_SECONDS) for process in both]
-    finally:
-        for process in both:
-            end_session(process)
-    said = [(tmp_path / f"{number}.log").read_text() for number in range(2)]
-    assert 0 in told, said
-    assert all(status == 0 or "Another run is in progress" in log for status, log in zip(told, said, strict=True)), said
-    assert release_files(output) == undisturbed.files
-
-
 class TestOfAnUnfinishedRun:
     @pytest.fixture
     def unfinished(self, undisturbed: Undisturbed, tmp_path: Path) -> Path:
@@ -168,17 +155,15 @@ class TestOfAnUnfinishedRun:
             shard.unlink()
         else:
             shard.write_bytes(data[:-100] if damage == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
-        run_again(undisturbed, unfinished)
+        finish(undisturbed, unfinished)
 
     def test_a_shard_without_a_record_is_done_again(self, undisturbed: Undisturbed, unfinished: Path) -> None:
         max((records_of(unfinished) / "shards").iterdir()).unlink()
-        run_again(undisturbed, unfinished)
+        finish(undisturbed, unfinished)
 
     def test_a_damaged_record_is_named(self, undisturbed: Undisturbed, unfinished: Path) -> None:
         record = sorted((records_of(unfinished) / "shards").iterdir())[1]
         record.write_text(record.read_text()[:-20])
-        done = run(*undisturbed.ground.arguments(undisturbed.ground.corpus, unfinished), home=unfinished.parent)
-        assert done.returncode == 2
-        assert str(record) in done.stderr
+        fails(undisturbed.ground.arguments(undisturbed.ground.corpus, unfinished), "bad-shards", record)
         record.unlink()
-        run_again(undisturbed, unfinished)
+        finish(undisturbed, unfinished)

@@ -17,7 +17,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.ray import Ray
 from corpusveil.jobs.spark import Spark
 from corpusveil.pipelines.settings import reference, toml
-from tests.calls import refused
+from tests.calls import command, refused, succeeds
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -69,21 +69,19 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_another_packages_engine_writes_the_same_bytes(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Privatize and count, on the command line, by the name that the package gave it."""
     (tmp_path / "release.key").touch(0o600)
     (tmp_path / "release.key").write_bytes(TEST_KEY)
-    monkeypatch.setenv("PYTHONPATH", str(package))
+    monkeypatch.setenv("PYTHONPATH", str(installed))
     corpus = write_corpus(tmp_path / "c4", [rows(300, 0), [], rows(40, 1, words=40)])
     ground = Ground(tmp_path, make_space(tmp_path / "space"), tmp_path / "release.key", corpus)
     digests = {}
     for engine in ("local", "threads"):
         release, counts = tmp_path / f"release-{engine}", tmp_path / f"counts-{engine}"
-        done = run(*ground.arguments(corpus, release, "--engine", engine, "--workers", "2"), home=tmp_path)
-        assert done.returncode == 0, done.stderr
-        done = run("count", corpus, "--output", counts, "--engine", engine, "--workers", "2", home=tmp_path)
-        assert done.returncode == 0, done.stderr
+        succeeds(*ground.arguments(corpus, release, "--engine", engine, "--workers", "2"))
+        succeeds("count", corpus, "--output", counts, "--engine", engine, "--workers", "2")
         ngrams = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (counts / "ngrams").iterdir()}
         digests[engine] = release_files(release), ngrams
     assert digests["threads"] == digests["local"]
@@ -92,9 +90,9 @@ def test_another_packages_engine_writes_the_same_bytes(
 
 
 def test_without_the_package_there_is_no_such_engine(tmp_path: Path) -> None:
-    done = run("count", "x", "--output", "y", "--engine", "threads", home=tmp_path)
-    assert done.returncode == 2
-    assert "threads" in done.stderr
+    done = command("count", tmp_path / "x", "--output", tmp_path / "y", "--engine", "threads")
+    assert done.status == 2
+    assert "threads" in done.err
 
 
 def test_the_engines_of_this_package_are_found_in_the_same_way() -> None:

@@ -411,7 +411,13 @@ def test_budgets_that_a_reader_cannot_compute_are_refused(
 # Several lists, other mechanisms, collocations
 
 
-@pytest.mark.parametrize("name", ["diffractor-geometric", "santext", "tem", "cmp", "vickrey-mahalanobis"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("diffractor-geometric", "tem", "cmp"),
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in ("santext", "vickrey-mahalanobis")),
+    ],
+)
 def test_every_mechanism_can_be_denoised(model: LanguageModel, tmp_path: Path, name: str) -> None:
     """With several lists the choice of a list is part of the law; noise on vectors is learnt from public samples."""
     rng = np.random.default_rng(0)

@@ -106,7 +106,7 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
     """Words, sentences; words that the model lacks, of several parts, and drawn for unknown ones."""
     space, rng = space_of(*more), np.random.default_rng(7)
     differs = 0
-    for _ in range(12):
+    for _ in range(6):
         released = rng.integers(0, len(space), 4).tolist()
         marginals, likeliest = enumerated(space, model, released, 0.5, rho)
         found = searched(space, model, released, 0.5, rho)
@@ -115,7 +115,7 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
         differs += found != released
         if rho == 0.0:
             assert searched(space, model, released, 0.5, whole=True) == list(likeliest)
-    assert differs > 3, "the search changes something"
+    assert differs > 1, "the search changes something"
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.2])
@@ -163,7 +163,7 @@ def test_a_reader_of_some_words_guesses_the_likeliest_of_these(model: LanguageMo
     """Enumerated: the word whose share times weight is largest, and never one that does not count."""
     space, rng = space_of("aa_ab"), np.random.default_rng(8)
     differs, ratios = 0, []
-    for _ in range(12):
+    for _ in range(6):
         released = rng.integers(0, len(space), 4).tolist()
         weights = np.append([0.0, 0.0], rng.uniform(0.5, 3, len(space) - 2))
         marginals, _ = enumerated(space, model, released, 0.5, rho)
@@ -173,7 +173,7 @@ def test_a_reader_of_some_words_guesses_the_likeliest_of_these(model: LanguageMo
         differs += found != searched(space, model, released, 0.5, rho)
     assert min(ratios) > 0.8, "faint histories are cut, so that a word may be chosen that is hardly less likely"
     assert np.mean(ratios) > 0.99
-    assert differs > 3, "it is another reader"
+    assert differs > 1, "it is another reader"
 
 
 @pytest.mark.parametrize("more", [(), ("aa_ab",)])

@@ -35,7 +35,7 @@ def normal(words: int, dimensions: int, seed: int = 3) -> npt.NDArray[np.float32
     return np.random.default_rng(seed).normal(size=(words, dimensions)).astype(np.float32)
 
 
-def random_spaces(count: int = 50) -> Iterator[Space]:
+def random_spaces(count: int = 25) -> Iterator[Space]:
     """Yield spaces of 8 to 500 words in 2 to 300 dimensions, clustered, with near-duplicates and exact ones."""
     random = np.random.default_rng(11)
     for number in range(count):

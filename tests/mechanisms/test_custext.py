@@ -148,7 +148,7 @@ def test_between_groups_the_smoothing_is_all() -> None:
 
 
 def test_the_promise_holds_on_random_spaces() -> None:
-    """50 spaces: epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
+    """25 spaces: epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
     refuted = 0
     for number, space in enumerate(random_spaces()):
         epsilon = (0.1, 1.0, 5.0)[number % 3]
@@ -158,7 +158,7 @@ def test_the_promise_holds_on_random_spaces() -> None:
         assert excess(law, metric(mechanism, groups, epsilon), epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         within = np.where(groups[:, None] == groups[None], 1.0, 1e9)
         refuted += excess(law, within, 0.45 * epsilon) > 0
-    assert refuted >= 45
+    assert refuted >= 22
 
 
 @pytest.mark.parametrize("parameters", [{"K": 1}, {"K": 257}, {"K": 2.5}, {"eta": 0.0}, {"eta": 1.0}])

@@ -66,7 +66,7 @@ class TestSanText(MechanismContract):
 
 
 def test_the_promise_holds_on_random_spaces() -> None:
-    """50 spaces, 8 to 500 words in 2 to 300 dimensions, clusters, near and exact duplicates; control at 3 epsilon."""
+    """25 spaces, 8 to 500 words in 2 to 300 dimensions, clusters, near and exact duplicates; control at 3 epsilon."""
     refuted = 0
     for number, space in enumerate(random_spaces()):
         apart = distances(space)
@@ -74,7 +74,7 @@ def test_the_promise_holds_on_random_spaces() -> None:
         mechanism = SanText(space)
         assert mechanism_excess(mechanism, apart, epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         refuted += excess(matrix(mechanism, 3 * epsilon), apart, epsilon) > 1e-3
-    assert refuted >= 35  # where epsilon d is large the floor of the weights hides the rest
+    assert refuted >= 15  # where epsilon d is large the floor of the weights hides the rest
 
 
 def test_squared_distances_are_refuted() -> None:

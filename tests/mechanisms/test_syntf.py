@@ -74,14 +74,14 @@ class TestSynTf(MechanismContract):
 
 
 def test_the_promise_holds_on_random_spaces() -> None:
-    """50 spaces: epsilon for any two words, whatever the vectors; the control at 4 epsilon breaks it."""
+    """25 spaces: epsilon for any two words, whatever the vectors; the control at 4 epsilon breaks it."""
     refuted = 0
     for number, space in enumerate(random_spaces()):
         epsilon = (0.1, 1.0, 5.0)[number % 3]
         mechanism, apart = SynTf(space), apart_of(space)
         assert mechanism_excess(mechanism, apart, epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         refuted += excess(matrix(mechanism, 4 * epsilon), apart, epsilon) > 1e-3
-    assert refuted >= 25
+    assert refuted >= 12
 
 
 def test_synonyms_only_are_refuted() -> None:

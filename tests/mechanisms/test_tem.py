@@ -108,7 +108,7 @@ def test_a_swallowed_bottom_is_refuted() -> None:
 
 
 def test_the_promise_holds_on_random_spaces() -> None:
-    """50 spaces, gamma by the rule and the median distance: epsilon min(d, gamma) and epsilon gamma; control."""
+    """25 spaces, gamma by the rule and the median distance: epsilon min(d, gamma) and epsilon gamma; control."""
     refuted = 0
     for number, space in enumerate(random_spaces()):
         apart = distances(space)
@@ -123,7 +123,7 @@ def test_the_promise_holds_on_random_spaces() -> None:
         more = Tem(space, gamma=gamma).rows(3 * epsilon)
         law = np.array([more.row(word).astype(float) / TOTAL for word in range(len(space))])
         refuted += excess(law, metric, epsilon) > 1e-3
-    assert refuted >= 35  # where epsilon gamma is large the floor of the weights hides the rest
+    assert refuted >= 15  # where epsilon gamma is large the floor of the weights hides the rest
 
 
 def test_gamma_follows_the_rule() -> None:

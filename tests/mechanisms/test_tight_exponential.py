@@ -127,7 +127,7 @@ def test_clipped_weights_are_refuted() -> None:
 
 
 def test_the_promise_holds_on_random_spaces() -> None:
-    """50 spaces, tight or calibrated: both occur; control: three times epsilon fails."""
+    """25 spaces, tight or calibrated: both occur; control: three times epsilon fails."""
     tight = refuted = 0
     for number, space in enumerate(random_spaces()):
         apart = distances(space)
@@ -136,5 +136,5 @@ def test_the_promise_holds_on_random_spaces() -> None:
         assert mechanism_excess(mechanism, apart, epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         tight += solution_of(space, epsilon).factors is not None
         refuted += excess(matrix(mechanism, epsilon), apart, epsilon / 2.1) > 1e-3
-    assert 5 < tight < 45
-    assert refuted >= 35  # where epsilon d is large the floor of the weights hides the rest
+    assert 2 < tight < 23
+    assert refuted >= 15  # where epsilon d is large the floor of the weights hides the rest

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 import s3fs
+from moto import backends
 from moto.server import ThreadedMotoServer
 
 import corpusveil as cv
@@ -22,10 +23,13 @@ from tests.objects.store import Store, use
 def store() -> Iterator[Store]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield Store(f"http://{host}:{port}")
-    server.stop()
+    modules = [*backends.list_of_moto_modules()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backends, "list_of_moto_modules", lambda: modules)  # it looks at 200 folders for each request
+        server.start()
+        host, port = server.get_host_and_port()
+        yield Store(f"http://{host}:{port}")
+        server.stop()
 
 
 @pytest.fixture(scope="session")

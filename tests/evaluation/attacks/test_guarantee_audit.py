@@ -189,8 +189,8 @@ class TestDefects:
 
         points = np.array([*normal(30, 2), [0.0, 0.0], [0.0, 0.05]]) @ np.array([[1.0, 0.0], [0.0, 0.12]])
         space = space_of(points, 0)
-        assert audit(Renormalized(space, 1.0), 0.5, key=KEY, draws=300_000, pairs=4).refuted
-        assert not audit(Mahalanobis(space, 1.0), 0.5, key=KEY, draws=300_000, pairs=4).refuted
+        assert audit(Renormalized(space, 1.0), 0.5, key=KEY, draws=50_000, pairs=4).refuted
+        assert not audit(Mahalanobis(space, 1.0), 0.5, key=KEY, draws=50_000, pairs=4).refuted
 
     def test_own_candidates_a_word(self) -> None:
         told = found(make("custext-per-word", CLUSTERS, K=5))
