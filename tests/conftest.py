@@ -89,6 +89,7 @@ def pytest_collection_finish() -> None:
     """Leave libraries and collected tests out of garbage collection, which took a tenth of the processor time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_configure() -> None:
