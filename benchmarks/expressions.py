@@ -187,7 +187,7 @@ def flink(folder: Path) -> None:
 
     ensure_java()
     port = free_port()
-    server = job_server(folder, port, "[local]")
+    server = job_server(folder, port, "[local]", heap="6g")
     try:
         wait_until(lambda: answers(port) or server.poll() is not None, every=0.1)
         beam(folder, "--runner=PortableRunner", f"--job_endpoint=127.0.0.1:{port}", "--environment_type=LOOPBACK")

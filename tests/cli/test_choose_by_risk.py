@@ -157,8 +157,8 @@ class TestAFile:
         fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
         assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
-        asked["budget"]["model"] = "elsewhere"
-        fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/elsewhere")
+        asked["budget"]["model"] = "models/elsewhere"
+        fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
 
     def test_is_printed_with_what_it_asks_for(self, public: Path, folder: Path) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.5))

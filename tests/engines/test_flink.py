@@ -50,21 +50,21 @@ io.tmp.dirs: {folder}
 """
 
 
-def java(folder: Path, name: str, main: str, *arguments: object) -> subprocess.Popen[bytes]:
+def java(folder: Path, name: str, main: str, *arguments: object, heap: str = "512m") -> subprocess.Popen[bytes]:
     """Start a main class of Flink's or of the job server's."""
     jars = installed("flink/complete").parent
     opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPEN]
     opened.append("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED")
     program = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
-    command = [program, *opened, "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
+    command = [program, *opened, f"-Xmx{heap}", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
     return start([*command, *map(str, arguments)], folder, folder / f"{name}.log")
 
 
-def job_server(folder: Path, port: int, master: str) -> subprocess.Popen[bytes]:
+def job_server(folder: Path, port: int, master: str, heap: str = "512m") -> subprocess.Popen[bytes]:
     return java(
         folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={master}",
         "--job-host=127.0.0.1", f"--job-port={port}", f"--artifacts-dir={folder / 'artifacts'}",
-        "--artifact-port=0", "--expansion-port=0",
+        "--artifact-port=0", "--expansion-port=0", heap=heap,
     )  # fmt: skip
 
 

@@ -379,7 +379,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
-    tokens, roles, _, words = kernel._parsed(prepared, Texts(data, documents))
+    tokens, roles, _, words, _ = kernel._parsed(prepared, Texts(data, documents))
     known, drawn = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
     spent = kernel._shares(tokens, known, drawn, words)
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
