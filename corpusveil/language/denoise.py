@@ -194,6 +194,11 @@ class Denoiser:
 
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
+        if self.spans and self.budget.per == "document":
+            raise ConflictError(
+                "This release has spans, and its documents share a budget: a reader cannot tell how many words shared "
+                "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
+            )
 
     def reader(self) -> Channel:
         """Return what this process prepared."""
@@ -366,7 +371,7 @@ def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
 
 
 def _of_spans(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are within the mask or pseudonym of a span, such as ``[name]`` or ``NAME_7F3A1C02``."""
+    """Say which tokens are within the mask or pseudonym of a span, such as ``[name]`` or ``NAME_7F3A1C02D4E6``."""
     places = [match.span() for match in _WRITTEN_FOR_SPANS.finditer(tokens.data.tobytes())]
     inside = np.zeros(tokens.data.size + 1, np.int32)
     for start, end in places:
@@ -375,7 +380,7 @@ def _of_spans(tokens: Tokens) -> npt.NDArray[np.bool_]:
     return np.cumsum(inside)[tokens.starts] > 0
 
 
-_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{8}\b")
+_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{12}\b")
 _MASK_BYTES = frozenset(mask.encode() for mask in MASKS)
 
 

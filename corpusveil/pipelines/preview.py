@@ -15,7 +15,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.privatize import mechanism_of
+from corpusveil.pipelines.privatize import mechanism_of, pseudonym_key
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
@@ -73,7 +73,15 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     column, counts, drawn = settings.value("corpus.text"), Counts(), []
     for epsilon in epsilons:
         release = Release(
-            mechanism, Budget(epsilon), policy, key, table, length=settings.length.chosen(), accept_no_guarantee=True
+            mechanism,
+            Budget(epsilon),
+            policy,
+            key,
+            table,
+            length=settings.length.chosen(),
+            accept_no_guarantee=True,
+            spans=settings.spans.policy(),
+            pseudonyms=pseudonym_key(settings, key),
         )
         with waiting(f"drawing at epsilon {epsilon:g}"):
             made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column)

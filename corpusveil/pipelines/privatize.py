@@ -91,7 +91,7 @@ def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk |
         mechanism, budget, policy, key, table, settings.value("output.duplicates") or "independent",
         accept_no_guarantee=bool(settings.value("output.accept_no_guarantee")), delta=settings.value("budget.delta"),
         distance=settings.value("budget.distance"), length=settings.length.chosen(), spans=settings.spans.policy(),
-        pseudonyms=_pseudonym_key(settings, key),
+        pseudonyms=pseudonym_key(settings, key),
     )  # fmt: skip
     if not asked:
         return release
@@ -100,7 +100,7 @@ def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk |
     return dataclasses.replace(release, budget=dataclasses.replace(budget, epsilon=risk.epsilon), risk=risk)
 
 
-def _pseudonym_key(settings: Settings, key: Key) -> Key | None:
+def pseudonym_key(settings: Settings, key: Key) -> Key | None:
     """Return the key of pseudonyms, sent to workers as its place where the release's ``key`` is."""
     path = settings.spans.key
     if path is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pkgutil
@@ -10,7 +11,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import PackageError, UnknownError
+from corpusveil.errors import BadValueError, PackageError, UnknownError
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Function, OfFunction, Recognizer
@@ -48,13 +49,25 @@ def identity(name: str | Function) -> str:
             return _with_versions(name, "presidio-analyzer", "spacy")
         case str() if not _FUNCTION.fullmatch(name):
             return "terms/1"
-    version = getattr(_imported(name) if isinstance(name, str) else name, "version", None)
+    function = _imported(name) if isinstance(name, str) else name
+    version = getattr(function, "version", None)
+    if version is None and "<" in getattr(function, "__qualname__", "<"):  # two of one name would be one release
+        raise BadValueError(
+            f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
+            "with what it finds."
+        )
     return name_of(name) if version is None else f"{name_of(name)}/{version}"
 
 
 def content(name: str | Function) -> bytes | None:
     """Return the bytes of a file of terms, which are private; None for any other recognizer."""
     return files.read_bytes(str(name)) if identity(name) == "terms/1" else None
+
+
+def mark(name: str | Function) -> str:
+    """Return what every process has to have alike: the identity of a recognizer, and a digest of a file of terms."""
+    own = content(name)
+    return identity(name) if own is None else hashlib.sha256(own).hexdigest()
 
 
 def name_of(recognizer: str | Function) -> str:

@@ -254,7 +254,7 @@ def _scan(
                     date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
                     usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
-                    if asked == -2 and not usual:
+                    if asked == -2:
                         asked = _word_before(data, tokens, begin, t, 3, born, _ALL, words)
                     if usual or asked >= 0:
                         n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))

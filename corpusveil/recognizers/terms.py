@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from corpusveil.errors import BadRowError, DataError, PackageError
+from corpusveil.text.languages import UNSPACED
 from corpusveil.text.spans import KIND
 
 
@@ -19,15 +20,20 @@ def _folded(text: str) -> str:
 
 
 def _is_word(letter: str) -> bool:
-    """Say whether a character beside a term is of the same word; from U+2E80 on, most scripts have no blanks."""
-    return letter.isalnum() and letter < "\u2e80"
+    """Say whether a character belongs to a word of a script that has blanks."""
+    return letter.isalnum() and not UNSPACED.match(letter) and letter < "\u2e80"
+
+
+def _inside_a_word(text: str, at: int) -> bool:
+    """Say whether a word of a script with blanks goes on at a place of a text."""
+    return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTerms:
     """Finds terms, each a (kind, term), between characters that are no letters or digits."""
 
-    terms: tuple[tuple[str, str], ...]
+    terms: tuple[tuple[str, str], ...] = field(repr=False)
     _automaton: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +69,7 @@ class ListedTerms:
             [
                 (start, end, self.terms[term][0])
                 for term, start, end in self._automaton.find_matches_as_indexes(_folded(text), overlapping=True)
-                if not _is_word(text[:start][-1:]) and not _is_word(text[end : end + 1])
+                if not _inside_a_word(text, start) and not _inside_a_word(text, end)
             ]
             for text in texts
         ]

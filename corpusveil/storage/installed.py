@@ -49,6 +49,8 @@ def located(address: str, which: Literal["space", "model"]) -> str:
         return address
     asked = address.removeprefix(SCHEME)
     name = ENGLISH if asked == DEMO else asked
+    if not is_name(name):
+        raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
     points = metadata.entry_points(group=GROUP, name=name)
     if not points:
         raise NotMadeError(

@@ -49,7 +49,7 @@ _LETTERS = (
     "\u17dc\u17dd\u3005\u3006\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
 )
-_RUN = re.compile(f"[{_LETTERS}]+")
+UNSPACED = re.compile(f"[{_LETTERS}]+")
 SEPARATOR = "\v"
 """What is put between words that have no blank, and is white space for the tokenizer."""
 _SEPARATED = {
@@ -170,7 +170,7 @@ def _segmented(text: str) -> str:
         return SEPARATOR * joins(run.start() - 1) + words + SEPARATOR * joins(run.end())
 
     text = text.replace(SEPARATOR, " ")
-    return _RUN.sub(segments, text)
+    return UNSPACED.sub(segments, text)
 
 
 def settled(asked: str | None, recorded: str | None, public: Iterable[str | None], what: str = "") -> str | None:

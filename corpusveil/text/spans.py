@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +15,7 @@ import numpy.typing as npt
 
 from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.errors import BadRowError, BadValueError, not_a_choice
 from corpusveil.text import classes
 from corpusveil.text.languages import SEPARATOR, rule
 from corpusveil.text.tokens import Tokens
@@ -77,12 +79,15 @@ class OfFunction:
 
     def __call__(self, tokens: Tokens) -> Spans:
         raw, bounds = tokens.data.tobytes(), tokens.documents.tolist()
-        read = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
+        try:
+            read = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
+        except UnicodeDecodeError:
+            raise BadRowError("A text is not valid UTF-8, so recognizers cannot read it; convert the texts.") from None
         separator = SEPARATOR if rule(tokens.language, "unspaced") else ""  # which a user's text does not have
         texts = [text.replace(separator, "") for text in read] if separator else read
         try:
             answers = [list(answer) for answer in self.function(texts)]
-        except Exception as error:  # noqa: BLE001 - whose message may quote a text
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote a text
             raise BadValueError(
                 f"{self.name}: this recognizer failed ({type(error).__name__}); try it on public text."
             ) from None
@@ -105,8 +110,11 @@ class OfFunction:
 
     def _checked(self, span: Any, size: int) -> tuple[int, int, str]:
         match span:
-            case (int(start), int(end), str(kind)) if 0 <= start <= end <= size and KIND.fullmatch(kind):
-                return start, end, kind
+            case (start, end, str(kind)) if KIND.fullmatch(kind) and not isinstance(start, bool):
+                with contextlib.suppress(TypeError):
+                    start, end = operator.index(start), operator.index(end)
+                    if 0 <= start <= end <= size:
+                        return start, end, kind
         raise BadValueError(
             f"{self.name}: this recognizer returned what is no span of its text; return (start, end, kind) in "
             "characters from 0 on, with a kind in small letters such as 'name'."
@@ -221,7 +229,7 @@ class SpanPolicy:
     * ``mask`` (the default): the kind, such as ``[name]``;
     * ``resample``: a word drawn from the space's public counts, independent of the span;
     * ``surrogate``: random digits and letters in the shape of the span, which is disclosed;
-    * ``pseudonym``: the same label for spans of equal text, such as ``NAME_7F3A1C02``, or with ``pseudonym:URL`` an
+    * ``pseudonym``: the same label for spans of equal text, such as ``NAME_7F3A1C02D4E6``, or with ``pseudonym:URL`` an
       entry of a public list, one per line, or ``entry<TAB>count``. This discloses which spans are equal, in the
       ``corpus`` and in every release under the same key of pseudonyms, or within a ``document`` (``pseudonyms``).
 
@@ -235,6 +243,8 @@ class SpanPolicy:
 
     def __post_init__(self) -> None:
         find = (self.find,) if isinstance(self.find, str) or callable(self.find) else tuple(self.find)
+        if not all(isinstance(name, (str, Hashable)) for name in find):
+            raise BadValueError("spans: a recognizer has to be hashable; give a function.")
         if not find:
             raise BadValueError("spans: no recognizer is named; give one, such as rules.")
         if self.pseudonyms not in PSEUDONYMS:
@@ -273,7 +283,10 @@ class SpanPolicy:
 
     def in_words(self) -> str:
         """Return the policy in a few words."""
-        names = [name if isinstance(name, str) else name.__qualname__ for name in self.find]
+        names = [
+            name if isinstance(name, str) else getattr(name, "__qualname__", type(name).__qualname__)
+            for name in self.find
+        ]
         treated = [f"{kind} {how}" for kind, how in self.pairs] or ["mask"]
         return f"found by {', '.join(names)}; {', '.join(treated)}"
 
@@ -285,7 +298,9 @@ class SpanPolicy:
             else "where recognized spans are, and their kinds"
         ]
         if "surrogate" in self.treatments:
-            shown.append("the shape of spans under surrogate: the places of their digits, letters, marks and blanks")
+            shown.append(
+                "the shape of spans under surrogate: the places of digits, letters and blanks, and their marks"
+            )
         if "pseudonym" in self.treatments:
             where = "one document" if self.pseudonyms == "document" else "all releases under this key of pseudonyms"
             shown.append(f"which spans of {where} have equal text, where pseudonyms replace them")

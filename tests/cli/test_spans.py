@@ -71,7 +71,7 @@ def test_pseudonyms_are_those_of_python_and_survive_another_release(call: list[A
     options = ["--treat", "name=pseudonym", "--treat", "other=resample", "--pseudonym-key", tmp_path / "pseudonyms.key"]
     assert "which spans of all releases under this key of pseudonyms have equal text" in succeeds(*call, *options).out
     made = texts(tmp_path / "out")
-    labels = [re.findall("NAME_[0-9A-F]{8}", text) for text in made]
+    labels = [re.findall("NAME_[0-9A-F]{12}", text) for text in made]
     assert labels[0] == labels[1] != labels[2]
     assert labels[3] == []
     release = cv.Release(
@@ -82,7 +82,7 @@ def test_pseudonyms_are_those_of_python_and_survive_another_release(call: list[A
     originals = [json.loads(line)["text"] for line in (tmp_path / "in.jsonl").open()]
     assert cv.privatize(originals, release, ids=list(range(4))) == made
     assert recognizable(made) == (1.0, 2)
-    with pytest.raises(cv.UserError, match="NAME_7F3A1C02"):
+    with pytest.raises(cv.UserError, match="NAME_7F3A1C02D4E6"):
         recognizable(["no pseudonym"])
 
 

@@ -182,7 +182,7 @@ class TestTheSameBytes:
         release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY), spans=spans, pseudonyms=key)
         same_everywhere(release, corpus, tmp_path, ["Spark", "Beam"])
         text = (tmp_path / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
-        assert len(set(re.findall("NAME_[0-9A-F]{8}", text))) == 1
+        assert len(set(re.findall("NAME_[0-9A-F]{12}", text))) == 1
 
     @pytest.mark.parametrize(
         "policy",

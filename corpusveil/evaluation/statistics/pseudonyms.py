@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from corpusveil.errors import DataError
 from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 
-LABEL = re.compile(r"\b[A-Z][A-Z0-9_]*_[0-9A-F]{8}\b")
+LABEL = re.compile(r"\b[A-Z][A-Z0-9_]*_[0-9A-F]{12}\b")
 """A pseudonym that is no entry of a list (``kernel/span_texts.py``)."""
 
 
@@ -21,7 +21,9 @@ def recognizable(privates: Sequence[str]) -> tuple[float, int]:
     """
     counts = Counter(label for text in privates for label in LABEL.findall(text))
     if not counts:
-        raise DataError("The texts have no pseudonyms such as NAME_7F3A1C02; give texts of a release with pseudonyms.")
+        raise DataError(
+            "The texts have no pseudonyms such as NAME_7F3A1C02D4E6; give texts of a release with pseudonyms."
+        )
     how_many = Counter(counts.values())
     return sum(how_many[count] == 1 for count in counts.values()) / len(counts), len(counts)
 

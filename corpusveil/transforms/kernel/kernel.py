@@ -21,6 +21,8 @@ from corpusveil.errors import ChangedError, VersionError
 from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
+from corpusveil.recognizers.registry import mark as mark_of
+from corpusveil.recognizers.registry import name_of
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
 from corpusveil.sampling.weights import TOTAL
@@ -45,7 +47,7 @@ from corpusveil.text.text_writer import (
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.transforms.kernel.lengths import at_released_length, fillers_of, length_epsilon
-from corpusveil.transforms.kernel.span_texts import span_texts
+from corpusveil.transforms.kernel.span_texts import digest_of_list, public_list, span_texts
 from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
@@ -113,9 +115,20 @@ def words_of(space: Space) -> npt.NDArray[np.int64]:
 
 
 @functools.lru_cache(maxsize=4)
-def _recognizers(policy: SpanPolicy, space: Space) -> tuple[Recognizer, ...]:
-    """Return what finds spans; made once per process."""
+def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tuple[Recognizer, ...]:
+    """Return what finds spans; made once per process. Raises UserError where it is not what the release was made of."""
+    for name, mark, here in zip((*policy.find, *policy.lists), marks, span_marks(policy), strict=True):
+        if mark != here:
+            raise ChangedError(
+                f"{name_of(name)}: this is not what the release was made with, or another version of it; give the same "
+                "to all processes, or start again with another output."
+            )
     return tuple(make_recognizer(name, space) for name in policy.find)
+
+
+def span_marks(policy: SpanPolicy) -> tuple[str, ...]:
+    """Return what decides what is found and written for spans: of each recognizer, and of each list of pseudonyms."""
+    return (*map(mark_of, policy.find), *(public_list(url, digest_of_list(url))[2] for url in policy.lists))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,8 @@ class Kernel:
     length: Length | None = None
     """How many words documents are released with; None: as many as they have."""
     spans: SpanPolicy | None = None
+    span_marks: tuple[str, ...] = ()
+    """What recognizers and lists of pseudonyms are in every process."""
     pseudonyms: DrawKey | None = None
     """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
 
@@ -261,7 +276,7 @@ class Kernel:
         tokens = prepared.tokenizer.tokens(texts.data, texts.spans, _scratch)
         marked = None
         if self.spans is not None:
-            recognizers = _recognizers(self.spans, self.mechanism.space)
+            recognizers = _recognizers(self.spans, self.span_marks, self.mechanism.space)
             tokens, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
         words = _words(texts.whole(tokens)) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
@@ -377,7 +392,8 @@ class Kernel:
         spans = picked(tokens, roles, prepared.actions, REPLACE)
         which = -2 - spans.ids.astype(np.int64)
         draws = spans.draws(self.draw_key, tags)
-        return span_texts(policy, marked, which, tokens.data, draws, prepared, self.pseudonyms)
+        lists = dict(zip(policy.lists, self.span_marks[len(policy.find) :], strict=True))
+        return span_texts(policy, marked, which, tokens.data, draws, prepared, self.pseudonyms, lists)
 
     def _draw(
         self,

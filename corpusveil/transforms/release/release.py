@@ -29,15 +29,15 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import content, identity
+from corpusveil.recognizers.registry import identity
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import SpanPolicy
-from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, words_of
+from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, span_marks, words_of
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
-from corpusveil.transforms.kernel.span_texts import public_list
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
@@ -65,6 +65,8 @@ class Release(Shown):
     """What finds names and numbers, and their treatment by kind; None: they are words and numbers like all others."""
     pseudonyms: Key | None = field(default=None, kw_only=True)
     """The key of pseudonyms, if ``spans`` has any; not that of the release, so that it can be destroyed."""
+    span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """What recognizers and lists of pseudonyms were when the release was made; each worker compares."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
@@ -174,6 +176,12 @@ class Release(Shown):
     def _check_spans(self) -> None:
         """Raise UserError for spans that show where a padded text ends, and for pseudonyms without their own key."""
         treatments = set() if self.spans is None else self.spans.treatments
+        object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
+        language = self.policy.language
+        if self.spans is not None and rule(language, "dotless_i"):
+            raise ConflictError(
+                f"language {language}: recognizers would see other letters than the text has; leave spans out."
+            )
         if self.length is not None and treatments - {"resample"}:
             raise ConflictError(
                 "fillers are words, so spans that are no words would show where the text ends; treat all spans by "
@@ -224,15 +232,14 @@ class Release(Shown):
 
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
         """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
-        secret = self.key.derive("terms", b"", 32)
-        of_terms = {name: content(name) for name in policy.find}
+        secret, named = self.key.derive("terms", b"", 32), [identity(name) for name in policy.find]
         return {
             "find": [
-                identity(name) if own is None else hashlib.blake2b(own, digest_size=16, key=secret).hexdigest()
-                for name, own in of_terms.items()
+                mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
+                for name, mark in zip(named, self.span_marks, strict=False)
             ],
             "treat": dict(policy.pairs),
-            **({} if not policy.lists else {"lists": [public_list(url)[2] for url in policy.lists]}),
+            **({} if not policy.lists else {"lists": list(self.span_marks[len(named) :])}),
             **({} if self.pseudonyms is None else {
                 "pseudonyms": policy.pseudonyms, "key": self.pseudonyms.fingerprint()[:16],
             }),
@@ -340,6 +347,7 @@ class Release(Shown):
             self.numbers,
             self.length,
             self.spans,
+            self.span_marks,
             None if self.pseudonyms is None else DrawKey.derive(self.pseudonyms, NO_RELEASE),
         )
 

@@ -116,7 +116,7 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
     if release.spans is not None:
         lines.append(
             "The bounds compare documents in which the same spans are recognized: equally many, of the same kinds, in "
-            "the same places. What a recognizer says of a span may depend on the words around it."
+            "the same places between the same tokens. What a recognizer says may depend on the whole text."
         )
     if release.duplicates == "same-noise":
         lines.append(
@@ -183,15 +183,16 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
     lines = []
     if hidden:
         lines.append(
-            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot "
-            "be distinguished (0 nats, at any epsilon)."
+            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape}, with "
+            "the same tokens around them, cannot be distinguished (0 nats, at any epsilon)."
         )
     if "pseudonym" in policy.treatments:
         scope = "in a document" if policy.pseudonyms == "document" else "wherever they occur"
         lines.append(
-            f"Spans under 'pseudonym' with equal text get the same pseudonym {scope}, a keyed function of the text: no "
-            "bound holds between equal and different spans, and a reader who knows how often a name occurs may "
-            "recognize it by that. Without the key of pseudonyms nothing else of a span can be computed."
+            f"Spans of one kind under 'pseudonym' with equal text, in any case, get the same pseudonym {scope}, a "
+            "keyed function of the text: no bound holds between equal and different spans, and a reader who knows how "
+            "often a name occurs may recognize it by that. Without the key of pseudonyms nothing else of a span can be "
+            "computed."
         )
     lines.append(
         "What no recognizer finds is a word like any other: with the bound of its kind if the vocabulary has it, and "
