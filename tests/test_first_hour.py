@@ -229,10 +229,24 @@ def test_the_causal_model_of_readable_chooses(tmp_path: Path, monkeypatch: pytes
     assert len(one.splitlines()) == 6
 
 
+def test_the_examples_of_spans_run(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"cv": cv, "space": cv.demo_space(), "key": cv.Key.generate()}
+    for block in blocks("docs/spans.md"):
+        exec(compile(block, "spans", "exec"), names)
+    assert names["tickets"](["see TCK-123456"]) == [[(4, 14, "ticket")]]
+    own = cv.Release(
+        cv.RingGeometric(names["space"]), cv.Budget(4.0), key=names["key"], spans=cv.SpanPolicy(find=names["tickets"])
+    )
+    assert "[ticket]" in cv.privatize(["see TCK-123456"], own, ids=[1])[0]
+    (private,) = cv.privatize(["Please call Zbigniew Xyzzy at +49 30 901820"], names["release"], ids=[1])
+    assert re.search(r"NAME_[0-9A-F]{12} \w+ \[phone\]", private)
+    assert "which spans of all releases" in capsys.readouterr().out
+
+
 def test_no_page_has_python_that_nobody_runs() -> None:
     """Here, or in test_documentation.py."""
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
-    assert pages == {"frames", "python", "streaming", "readable", "spaces", "tutorial"}
+    assert pages == {"frames", "python", "streaming", "readable", "spaces", "spans", "tutorial"}
 
 
 def test_the_risk_that_the_tutorial_names_is_that_epsilon() -> None:

@@ -74,16 +74,28 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
+_CONNECT_PORT = "spark.connect.grpc.binding.port"
+
+
 def shared_session() -> Any:
     """Return the Spark session that the tests of a process share, as corpusveil starts it; its Java serves Connect."""
+    from pyspark import SparkContext
+
     from corpusveil.jobs.spark import spark_session
 
+    active = SparkContext._active_spark_context
+    if active is not None and active.getConf().get(_CONNECT_PORT) is None:
+        stop_spark()  # which another test began
+        active = None
     with pytest.MonkeyPatch.context() as patch:
         settings = (
             "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
-            "spark.connect.grpc.binding.address=127.0.0.1", f"spark.connect.grpc.binding.port={free_port()}",
+            "spark.connect.grpc.binding.address=127.0.0.1", f"{_CONNECT_PORT}={free_port()}",
         )  # fmt: skip
         patch.setenv("PYSPARK_SUBMIT_ARGS", " ".join([f"--conf {setting}" for setting in settings] + ["pyspark-shell"]))
+        if active is None and SparkContext._jvm is not None:  # Java has read its options already
+            for name, _, value in (setting.partition("=") for setting in settings):
+                SparkContext._jvm.java.lang.System.setProperty(name, value)
         return spark_session(SHARED_MASTER)
 
 

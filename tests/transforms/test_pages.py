@@ -117,7 +117,7 @@ class TestPublic:
                 order.append("tasks")
                 return super().run(function, tasks)
 
-        monkeypatch.setattr(corpus, "illustrate", lambda *_: order.append("picture"))
+        monkeypatch.setattr(corpus, "_illustrated", lambda *_: order.append("picture"))
         mechanism = cv.mechanism("ring-geometric", cv.load_space(ground / "space"))
         release = cv.Release(mechanism, cv.Budget(8.0), key=cv.Key(TEST_KEY))
         source = ground / f"in-{SECRET}"
