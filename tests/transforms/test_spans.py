@@ -239,6 +239,9 @@ def test_pseudonyms_of_a_public_list_follow_its_counts(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("Ada\t1\nEva\t3\n")
     other = release_of({"name": f"pseudonym:{tmp_path / 'other'}"}, find=all_of)
     assert other.digest != release.digest
+    assert str(tmp_path) not in str(release.configuration())
+    (tmp_path / "moved").write_bytes((tmp_path / "names").read_bytes())
+    assert release_of({"name": f"pseudonym:{tmp_path / 'moved'}"}, find=all_of).digest == release.digest
 
 
 # What a release is

@@ -233,13 +233,16 @@ class Release(Shown):
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
         """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
         secret, named = self.key.derive("terms", b"", 32), [identity(name) for name in policy.find]
+        digests = dict(zip(policy.lists, self.span_marks[len(named) :], strict=True))
         return {
             "find": [
                 mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
                 for name, mark in zip(named, self.span_marks, strict=False)
             ],
-            "treat": dict(policy.pairs),
-            **({} if not policy.lists else {"lists": list(self.span_marks[len(named) :])}),
+            "treat": {kind: policy.of(kind)[0] for kind, _ in policy.pairs},  # no address of a list: it may be private
+            **({} if not policy.lists else {"lists": {
+                kind: digests[url] for kind, _ in policy.pairs if (url := policy.of(kind)[1]) is not None
+            }}),
             **({} if self.pseudonyms is None else {
                 "pseudonyms": policy.pseudonyms, "key": self.pseudonyms.fingerprint()[:16],
             }),
