@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import logging
 import os
 import shutil
@@ -87,11 +86,7 @@ class Ray:
             host, _, port = where.removeprefix("ray://").rpartition(":")
             if host and port.isdecimal():  # where nothing answers, Ray waits ten minutes
                 socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-            connect = functools.partial(ray.init, where, log_to_driver=False, logging_level=logging.ERROR, **options)
-            try:
-                connect()
-            except ConnectionAbortedError:  # a client's server forks among threads, and may die of it
-                connect()
+            ray.init(where, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # noqa: BLE001 - Ray raises what it likes
             why = " ".join(str(error).split())[:200].rstrip(".")
             raise EngineError(f"Ray ({where}) did not answer ({type(error).__name__}: {why}); check address.") from None

@@ -145,12 +145,12 @@ def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_cluster_at_an_address(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its own address, and by Ray's client."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")  # or a client does not send it
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     port, client = free_port(), free_port()
     command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--head", "--block"]
     options = [f"--port={port}", f"--ray-client-server-port={client}", "--num-cpus=2", "--include-dashboard=false",
-               f"--temp-dir={tempfile.mkdtemp(prefix='ray-')}", "--node-ip-address=127.0.0.1",
-               f"--runtime-env-agent-port={free_port()}"]  # fmt: skip  # or the client may look for it at port 0
+               f"--temp-dir={tempfile.mkdtemp(prefix='ray-')}", "--node-ip-address=127.0.0.1"]  # fmt: skip
     head = start([*command, *options], tmp_path, tmp_path / "head")
     try:
         wait_until(lambda: (answers(port) and answers(client)) or head.poll() is not None, every=0.2)
