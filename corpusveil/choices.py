@@ -56,7 +56,7 @@ Treatment = Literal["mask", "resample", "surrogate", "pseudonym"]
 """The treatment of spans of a kind."""
 TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
 
-Pseudonyms = Literal["corpus", "document"]
+Pseudonyms = Literal["corpus", "unit", "document"]
 """Where spans of equal text have equal pseudonyms."""
 PSEUDONYMS: tuple[Pseudonyms, ...] = get_args(Pseudonyms)
 

@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import BadRowError, BadValueError, ConflictError, of_other_type
+from corpusveil.errors import BadRowError, BadValueError, ConflictError, UnsetError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage.rows import JSON
 from corpusveil.text.tokens import string_buffers
@@ -162,6 +162,27 @@ def texts_of(values: pa.Array, unit: Unit, rows: Sequence[int], place: str) -> p
             "out."
         )
     return texts
+
+
+def scope_of(given: str | Sequence[str] | Mapping[str, str] | None, *, scoped: bool) -> Unit | None:
+    """Return the unit within which pseudonyms are equal, if they are ``scoped`` by units.
+
+    Raises UserError unless one column is named.
+    """
+    units = units_of(given) if scoped else ()
+    if scoped and (len(units) != 1 or units[0].column is None):
+        raise UnsetError("pseudonyms = 'unit': name one column whose values are the units, such as customer_id.")
+    return units[0] if scoped else None
+
+
+def scopes_of(values: pa.Array, unit: Unit, texts: pa.Array, rows: Sequence[int], place: str) -> list[str]:
+    """Return the units of D texts, "" for a missing text, which needs none; otherwise as ``texts_of``."""
+    there = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False)).tolist()
+    scopes = [""] * len(texts)
+    given = texts_of(values.take(pa.array(there, pa.int64())), unit, [rows[at] for at in there], place)
+    for at, scope in zip(there, given.to_pylist(), strict=True):
+        scopes[at] = scope
+    return scopes
 
 
 def _parsed(text: str | None) -> Any:

@@ -15,16 +15,16 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.privatize import mechanism_of, pseudonym_key
+from corpusveil.pipelines.privatize import columns_of, mechanism_of, pseudonym_key
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
-from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.job import units_in
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
 
@@ -68,7 +68,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     table = None if text.collocations is None else load_collocations(text.collocations)
     model = None if settings.model is None else load_model(settings.model.path)
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
-    before, ids = _first_texts(settings)
+    before, ids, units = _first_texts(settings)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
     column, counts, drawn = settings.value("corpus.text"), Counts(), []
     for epsilon in epsilons:
@@ -84,7 +84,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
             pseudonyms=pseudonym_key(settings, key),
         )
         with waiting(f"drawing at epsilon {epsilon:g}"):
-            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column)
+            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
             texts = made.to_pylist()
             drawn.append(Drawn(
                 epsilon, texts, _denoised(release, model, texts), mechanism.retention(epsilon),
@@ -93,24 +93,25 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     return Preview(before, drawn, counts)
 
 
-def _first_texts(settings: Settings) -> tuple[list[str], list[object]]:
-    """Return the first texts of the corpus that are not blank, and their identities in a release."""
+def _first_texts(settings: Settings) -> tuple[list[str], list[object], list[str]]:
+    """Return the first texts of the corpus that are not blank, and their identities and units in a release."""
     (corpus,) = settings.needed("corpus")
-    columns = Columns(corpus.text, corpus.id, separator=corpus.separator)
+    columns = dataclasses.replace(columns_of(settings), keep=(), others="drop")
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
-    first: list[tuple[str, object]] = []
-    with reading(task, columns, aside=refuse) as (batches, _):
+    first: list[tuple[str, object, str]] = []
+    with reading(task, columns.drawn, aside=refuse) as (batches, _):
         for batch in batches:
-            rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
-            first += [(text, identity) for text, identity in rows if text and text.strip()]
+            texts, units = batch.texts.to_pylist(), units_in(batch, columns, task)
+            rows = zip(texts, batch.identities(name, task.relative), units or [""] * len(texts), strict=True)
+            first += [row for row in rows if row[0] and row[0].strip()]
     if not first:
         raise DataError(
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
-    texts, ids = zip(*first[:TEXTS], strict=True)
-    return list(texts), list(ids)
+    before, ids, scopes = zip(*first[:TEXTS], strict=True)
+    return list(before), list(ids), list(scopes)
 
 
 def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -> list[str] | None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
-from corpusveil.choices import OF_CONTEXT
+from corpusveil.choices import OF_CONTEXT, CsvFormulas
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
 from corpusveil.errors import MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
-from corpusveil.ledger.units import units_of
+from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.release_key import keep, key_of
@@ -67,14 +67,22 @@ def prepare(
     If the settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused. A
     requested ``risk`` is that of earlier runs, if any.
     """
-    corpus, output = settings.needed("corpus", "output")
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator)
+    _, output = settings.needed("corpus", "output")
     key = key_of(settings.key, output.path)
     release = release_of(settings, key, watch, risk)
     kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
     if kept != key:  # another start has made it in the meantime
         release = dataclasses.replace(release, key=kept)
-    return PreparedRelease(release, columns, _spending(settings))
+    return PreparedRelease(release, columns_of(settings), _spending(settings))
+
+
+def columns_of(settings: Settings) -> Columns:
+    """Return the columns of the settings, with that of the unit if pseudonyms need it."""
+    (corpus,), spans = settings.needed("corpus"), settings.spans.policy()
+    scope = scope_of(settings.value("ledger.unit"), scoped=spans is not None and spans.scoped)
+    unit = None if scope is None else scope.column
+    formulas: CsvFormulas = settings.value("output.csv_formulas") or "keep"
+    return Columns.of(corpus.text, corpus.id, corpus.keep, formulas, corpus.separator, unit)
 
 
 def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk | None = None) -> Release:
@@ -150,7 +158,7 @@ def refuse_other(settings: Settings, release: Release) -> None:
 
 def _spending(settings: Settings) -> Spending | None:
     ledger = settings.ledger
-    if ledger is None:
+    if ledger is None or ledger.path is None:
         return None
     caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
     namespace = settings.value("corpus.name") or ""

@@ -11,6 +11,7 @@ from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.ledger.units import Unit, scope_of
 from corpusveil.spaces import Space, load_space
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
@@ -61,17 +62,21 @@ def privatize_corpus(
 
     A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
-    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. ``format``,
+    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. Pseudonyms that are
+    equal within a unit need ``unit`` also without a ledger. ``format``,
     ``csv_formulas``, ``separator``, ``on_bad_rows``, ``page`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
+    scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
-        require_release(release), addresses(inputs), files.as_text(output),
-        columns=_columns(text, id, keep, csv_formulas, separator), root=None if root is None else files.as_text(root),
-        corpus=corpus, records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
-        format=format, on_bad_rows=on_bad_rows, page=page, spending=require_ledger(ledger, unit, corpus),
+        release, addresses(inputs), files.as_text(output),
+        columns=_columns(text, id, keep, csv_formulas, separator, scope),
+        root=None if root is None else files.as_text(root), corpus=corpus,
+        records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
+        format=format, on_bad_rows=on_bad_rows, page=page,
+        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
         look=lambda batch: warn_of_misfit(release, batch.texts),
     )  # fmt: skip
     return run.privatize(_engine(engine))
@@ -99,19 +104,27 @@ def plan(
     The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
-    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator)
+    scope = scope_of(unit, scoped=require_release(release).scoped)
+    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator, scope)
     run = Run(
-        require_release(release), named, "", columns=columns, root=None if root is None else files.as_text(root),
-        corpus=corpus, format=format, on_bad_rows=on_bad_rows, spending=require_ledger(ledger, unit, corpus),
+        release, named, "", columns=columns, root=None if root is None else files.as_text(root),
+        corpus=corpus, format=format, on_bad_rows=on_bad_rows,
+        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
     )  # fmt: skip
     made = forecast(run)
     return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
 
 
 def _columns(
-    text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas, separator: Separator
+    text: str,
+    id: str | None,
+    keep: str | Sequence[str],
+    formulas: CsvFormulas,
+    separator: Separator,
+    scope: Unit | None,
 ) -> Columns:
-    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas, separator)
+    unit = None if scope is None else scope.column
+    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas, separator, unit)
 
 
 def _engine(engine: Engine | None) -> Engine:

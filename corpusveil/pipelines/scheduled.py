@@ -92,6 +92,7 @@ class Chosen(Record):
     beside: float | None = None
     weights: Line | None = None
     blind: float | None = None
+    basis: Line | None = None
 
 
 def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:

@@ -52,10 +52,12 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
             f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
             "columns; name the columns to keep, or choose an output of JSON lines."
         )
+    if columns.unit is not None and columns.others == "keep":
+        raise ConflictError(f"keep all: the unit {columns.unit} is read by its name; name the columns to keep.")
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     for form in {source, target}:
-        form.check(columns)
+        form.check(columns.drawn)
     return columns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -29,7 +30,8 @@ R = TypeVar("R")
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``text`` can be a path to texts within a ``column``, which is written whole. ``formulas`` says how cells are written
+    ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
+    read, and written only if it is kept, pseudonyms are equal. ``formulas`` says how cells are written
     to CSV, ``separator`` what separates them, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.
@@ -41,11 +43,12 @@ class Columns:
     formulas: CsvFormulas = "keep"
     others: Others = "drop"
     separator: Separator = "comma"
+    unit: str | None = None
 
     @classmethod
     def of(
         cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep",
-        separator: Separator = "comma",
+        separator: Separator = "comma", unit: str | None = None,
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         every = not {"all", "*"}.isdisjoint(keep)
@@ -60,13 +63,15 @@ class Columns:
                     f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, formulas, "keep" if every else "drop", separator)
+        return cls(text, id, names, formulas, "keep" if every else "drop", separator, unit)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
             raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.column in self.keep:
             raise ColumnError(f"{self.column}: the text column cannot be kept in the clear; keep other columns.")
+        if self.column == self.unit:
+            raise ColumnError(f"unit {self.unit}: this column has the text; name another column.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
@@ -74,7 +79,15 @@ class Columns:
         """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
         fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
+        fields |= {} if self.unit is None else {"unit": self.unit}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
+
+    @property
+    def drawn(self) -> Columns:
+        """The columns that drawing reads: the unit is one that is kept."""
+        if self.unit is None or self.unit in self.keep:
+            return self
+        return dataclasses.replace(self, keep=(*self.keep, self.unit))
 
     @property
     def path(self) -> Path | None:

@@ -231,7 +231,8 @@ class SpanPolicy:
     * ``surrogate``: random digits and letters in the shape of the span, which is disclosed;
     * ``pseudonym``: the same label for spans of equal text, such as ``NAME_7F3A1C02D4E6``, or with ``pseudonym:URL`` an
       entry of a public list, one per line, or ``entry<TAB>count``. This discloses which spans are equal, in the
-      ``corpus`` and in every release under the same key of pseudonyms, or within a ``document`` (``pseudonyms``).
+      ``corpus`` and in every release under the same key of pseudonyms, or only within a privacy ``unit``, such as a
+      customer, or within a ``document`` (``pseudonyms``).
 
     Spans of the kind ``contact`` are contacts, and have the treatment of the text policy. Raises UserError for a value
     that is none of these.
@@ -277,6 +278,11 @@ class SpanPolicy:
         return {self.of(kind)[0] for kind, _ in (*self.pairs, (OTHERS, ""))}
 
     @property
+    def scoped(self) -> bool:
+        """Whether pseudonyms are equal within a privacy unit only, so that documents need units."""
+        return self.pseudonyms == "unit" and "pseudonym" in self.treatments
+
+    @property
     def lists(self) -> list[str]:
         """The addresses of the public lists that pseudonyms are from."""
         return sorted({url for kind, _ in self.pairs if (url := self.of(kind)[1])})
@@ -302,6 +308,7 @@ class SpanPolicy:
                 "the shape of spans under surrogate: the places of digits, letters and blanks, and their marks"
             )
         if "pseudonym" in self.treatments:
-            where = "one document" if self.pseudonyms == "document" else "all releases under this key of pseudonyms"
-            shown.append(f"which spans of {where} have equal text, where pseudonyms replace them")
+            where = {"document": "one document", "unit": "one unit, in all releases under this key of pseudonyms,"}
+            whole = where.get(self.pseudonyms, "all releases under this key of pseudonyms")
+            shown.append(f"which spans of {whole} have equal text, where pseudonyms replace them")
         return tuple(shown)

@@ -24,7 +24,7 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictEr
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import canonical, units_of
+from corpusveil.ledger.units import Unit, canonical, scope_of, scopes_of, units_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.nested import column_of, path_of, refuse_nested
 from corpusveil.transforms.frames import collected, large_strings, refilled
@@ -95,8 +95,9 @@ class PrivatizeDocuments(beam.PTransform):
                 )
             Caps(cap)
             self._account = dataclasses.replace(self._account, units=units)
-        elif unit is not None and ledger is None:
+        elif unit is not None and ledger is None and not release.scoped:
             raise UnsetError("unit: give a ledger (or, for an unbounded collection, a cap) that is about this unit.")
+        self._scope = scope_of(unit, scoped=release.scoped)
 
     def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
         """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
@@ -112,6 +113,7 @@ class PrivatizeDocuments(beam.PTransform):
         """Privatize in batches and give documents out one by one, each in its own window."""
         kind = documents.element_type
         units = self._account.units if self._spending is None else self._spending.units
+        units = units or (() if self._scope is None else (self._scope,))
         if isinstance(kind, RowTypeConstraint):
             there = [name for name, _ in kind._fields]
             text, identity = self._fields
@@ -130,7 +132,7 @@ class PrivatizeDocuments(beam.PTransform):
             options = {"main_tag": "good", "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             checked = documents | "Check" >> checking.with_exception_handling(**options)
             documents, bad = checked[options["main_tag"]], checked[options["dead_letter_tag"]]
-        drawing = beam.ParDo(_Privatize(self._kernel, *self._fields))
+        drawing = beam.ParDo(_Privatize(self._kernel, *self._fields, self._scope))
         if self._spending is not None:
             account = self._spending.accounting(self._account)
             entered = (
@@ -141,7 +143,8 @@ class PrivatizeDocuments(beam.PTransform):
                 | "Reserve" >> beam.ParDo(_Reserve(self._spending, account))
             )
             # a side input is complete before the first document is drawn
-            drawing = beam.ParDo(_PrivatizeAdmitted(self._kernel, *self._fields), beam.pvalue.AsList(entered))
+            admitted = beam.pvalue.AsList(entered)
+            drawing = beam.ParDo(_PrivatizeAdmitted(self._kernel, *self._fields, self._scope), admitted)
         elif self._cap is not None:
             windows = documents.windowing
             both = (
@@ -165,8 +168,9 @@ class PrivatizeDocuments(beam.PTransform):
 class _Privatize(beam.DoFn):
     """Collects elements with their windows until there are enough for the kernel, or the bundle ends."""
 
-    def __init__(self, kernel: Any, text: str, identity: str) -> None:
+    def __init__(self, kernel: Any, text: str, identity: str, scope: Unit | None = None) -> None:
         self._kernel = kernel
+        self._scope = scope
         self._text = text
         self._id = identity
         self._column, self._path = column_of(text), path_of(text)
@@ -210,8 +214,11 @@ class _Privatize(beam.DoFn):
         return texts, places.identities(identities), places.rows.tolist()
 
     def _privatized(self, documents: Sequence[Any], values: Sequence[Any], identities: list[Any]) -> list[Any]:
-        texts, identities, _ = self._flat(values, identities)
-        out, _ = self._kernel.privatize(large_strings(texts, self._text), identities, self._text)
+        flat, identities, rows = self._flat(values, identities)
+        texts, units = large_strings(flat, self._text), None
+        if self._scope is not None:
+            units = scopes_of(_values(documents, rows, self._scope), self._scope, texts, rows, "a bundle")
+        out, _ = self._kernel.privatize(texts, identities, self._text, units)
         private = out.to_pylist()
         if self._path is not None:
             private = refilled(values, self._path, iter(private), **_OBJECTS)
@@ -241,13 +248,8 @@ class _Accounts(_Privatize):
     def _rows(self, **filled: str) -> pa.Table:
         flat, identities, rows = self._flat(self._values, self._identities)
         texts = large_strings([filled.get("missing") if text is None else text for text in flat], self._text)
-        values = {
-            unit.column: pa.array(
-                [canonical(_field(self._documents[row], unit.column)) for row in rows], pa.large_string()
-            )
-            for unit in self._account.units
-            if unit.column is not None
-        }
+        units = [unit for unit in self._account.units if unit.column is not None]
+        values = {str(unit.column): _values(self._documents, rows, unit) for unit in units}
         return self._account.rows(texts, identities, values, rows, "a bundle")
 
 
@@ -305,6 +307,11 @@ class _Reserve(beam.DoFn):
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[bool]:
         reserve_table(self._spending, self._account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
         yield True
+
+
+def _values(documents: Sequence[Any], rows: Sequence[int], unit: Unit) -> pa.Array:
+    """Return a unit's values of some documents, large_string."""
+    return pa.array([canonical(_field(documents[row], str(unit.column))) for row in rows], pa.large_string())
 
 
 def _read(document: Any, text_field: str, id_field: str) -> tuple[Any, Any, int]:

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from corpusveil.errors import ConflictError, PackageError, UnsetError, of_other_type
 from corpusveil.ledger.summary import Ledger
+from corpusveil.ledger.units import scope_of
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.handshake import SameVersions
 from corpusveil.transforms.release.release import Release, require_release
@@ -63,13 +64,15 @@ class _Keeper:
 
 
 def privatize_dataset(
-    dataset: Any, release: Release, text: str = "text", id: str | None = None, *, ledger: Ledger | None = None
-) -> Any:
+    dataset: Any, release: Release, text: str = "text", id: str | None = None, *, ledger: Ledger | None = None,
+    unit: str | None = None,
+) -> Any:  # fmt: skip
     """Privatize the string column ``text`` of a dataset of Ray (``ray.data``); the other columns stay as they are.
 
     ``id``, which is required, names a column that identifies the documents. Each block gives what
     ``cv.privatize_table`` gives, lazily, on Ray's workers, which need corpusveil in the same versions. The keys of the
-    release are encrypted wherever Ray stores or logs them; the texts are not.
+    release are encrypted wherever Ray stores or logs them; the texts are not. ``unit`` names the column with the units
+    within which pseudonyms are equal, where the release asks for units.
 
     Raises UserError for another object than a dataset, without an id, and with a ``ledger``: Ray computes lost blocks
     again, so nothing can be accounted for before. A fault of the rows, such as a missing column, arrives when Ray runs
@@ -88,12 +91,12 @@ def privatize_dataset(
     if id is None:
         raise UnsetError("Documents of a dataset have no row order to identify them by; name a column: id='...'.")
     kernel = require_release(release).kernel()
-    column = id
+    column, scope = id, scope_of(unit, scoped=release.scoped)
 
     def work(table: pa.Table) -> pa.Table:
         if text in table.column_names and pa.types.is_null(table.column(text).type):
             return table  # a block whose texts are all missing
-        return drawn(kernel, frame_of(table, text), column, text)
+        return drawn(kernel, frame_of(table, text), column, text, scope=scope)
 
     data, key = sealed(SameVersions.of(work))
     keeper = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(_Keeper).remote(key)

@@ -23,6 +23,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.ledger.units import Unit, scope_of, scopes_of
 from corpusveil.storage.nested import Path, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.frames import cannot_hold, require_text
@@ -85,8 +86,8 @@ def privatize_frame(
         )
     require_release(release)
     schema = df.schema
-    spending = require_ledger(ledger, unit, corpus)
-    columns = () if spending is None else spending.columns
+    spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
+    columns = (() if scope is None else (str(scope.column),)) if spending is None else spending.columns
     path, column = path_of(text), column_of(text)
     for name in dict.fromkeys((column, id, *columns)):
         if name not in schema.names:
@@ -126,7 +127,7 @@ def privatize_frame(
             if sentences := sentences_in(str(error)):  # of a worker, in the text of Spark's exception
                 raise BadRowError(sentences[-1]) from None
             raise
-    run = _batches(release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id))
+    run = _batches(release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id), scope)
     return numbered.mapInArrow(run, schema)
 
 
@@ -180,6 +181,7 @@ def _function(spark: Any, release: Release, name: str) -> Any:
         raise VersionError(f"{name} needs Spark 4.1 or later, and this is {pyspark.__version__}; upgrade it.")
     _check_workers(spark, require_release(release))
     kernel = release.kernel()
+    scope_of(None, scoped=kernel.scoped)  # a function of rows has no unit
 
     def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
         names = column.unique().to_pylist()
@@ -236,7 +238,7 @@ def _accounts(
 
 
 def _batches(
-    kernel: Kernel, names: list[str], text: str, place: int, identity: int
+    kernel: Kernel, names: list[str], text: str, place: int, identity: int, scope: Unit | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that runs on workers; ``place`` and ``identity`` are column numbers."""
     path = path_of(text)
@@ -245,8 +247,12 @@ def _batches(
         for batch in batches:
             named = batch.rename_columns(names)
             column = batch.column(place)
-            texts, identities, _ = _within(column, path, identities_of(batch.column(identity), names[identity]))
-            parts = privatized_parts(kernel, texts, identities, text)
+            texts, identities, rows = _within(column, path, identities_of(batch.column(identity), names[identity]))
+            units = None
+            if scope is not None:
+                given = batch.column(names.index(str(scope.column))).take(pa.array(rows, pa.int64()))
+                units = scopes_of(given, scope, texts, rows, "a batch of the frame")
+            parts = privatized_parts(kernel, texts, identities, text, units)
             if path is not None:
                 if len(parts) > 1:
                     raise cannot_hold(text, texts.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import canonical
+from corpusveil.ledger.units import Unit, canonical, scope_of, scopes_of
 from corpusveil.transforms.frames import Frame, cannot_hold, frame_of, large_strings
 from corpusveil.transforms.identities import Ids, identities_of_documents
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -82,7 +83,8 @@ def privatize(
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
-    gives its values, one per text. ``corpus`` is a name space, for values that are unique in one data set only. Equal
+    gives its values, one per text. Pseudonyms that are equal within a unit need ``unit`` also without a ledger.
+    ``corpus`` is a name space, for values that are unique in one data set only. Equal
     noise, here or from a file, is spent once.
 
     Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
@@ -92,7 +94,9 @@ def privatize(
         raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
     frame = frame_of(texts, text)
     names, values = _units(unit, frame)
-    return _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
+    scoped = require_release(release).scoped
+    spending = require_ledger(ledger, names, corpus, scoped=scoped)
+    return _privatized(frame, release, ids, text, spending, values, scope_of(names, scoped=scoped))
 
 
 def privatize_table(table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None) -> T:
@@ -109,7 +113,8 @@ def privatize_table(table: T, release: Release, text: str = "text", id: str | No
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
             "cv.privatize."
         )
-    private: T = _privatized(frame, release, ids if id is None else id, text, None, {})
+    scope = scope_of(None, scoped=require_release(release).scoped)
+    private: T = _privatized(frame, release, ids if id is None else id, text, None, {}, scope)
     return private
 
 
@@ -140,8 +145,9 @@ def _privatized(
     text: str,
     spending: Spending | None,
     values: Mapping[str, pa.Array],
+    scope: Unit | None,
 ) -> Any:
-    kernel = require_release(release).kernel()
+    kernel = release.kernel()
     if chunks := _chunks(frame.texts):
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
@@ -156,24 +162,35 @@ def _privatized(
         columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
         reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
 
-    return drawn(kernel, frame, ids, text, reserve)
+    return drawn(kernel, frame, ids, text, reserve, scope, values)
 
 
 def drawn(
-    kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None
-) -> Any:
-    """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before."""
+    kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None,
+    scope: Unit | None = None, values: Mapping[str, pa.Array] = MappingProxyType({}),
+) -> Any:  # fmt: skip
+    """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before.
+
+    ``scope`` is the unit within which pseudonyms are equal; its column is in ``values``, or in the frame.
+    """
     identities = identities_of_documents(ids, len(frame), frame.column)
     rows: Sequence[int] = range(len(frame))
     if frame.places is not None:
         identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
     chunks = _chunks(frame.texts)
     reserve(chunks, identities, rows)
+    given = None
+    if scope is not None and scope.column is not None:
+        given = values[scope.column] if scope.column in values else pa.array(_column(frame, scope.column))
+        given = given.cast(pa.large_string()).take(pa.array(rows, pa.int64()))
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
-        parts += privatized_parts(kernel, chunk, identities[first : first + len(chunk)], text)
-        first += len(chunk)
+        last, units = first + len(chunk), None
+        if scope is not None and given is not None:
+            units = scopes_of(given.slice(first, len(chunk)), scope, chunk, rows[first:last], "the texts")
+        parts += privatized_parts(kernel, chunk, identities[first:last], text, units)
+        first = last
         reached("", first / max(1, len(frame.texts)))
     return frame.back(parts)
 
@@ -220,21 +237,24 @@ def _column(frame: Frame, name: str) -> list[Any]:
     return [canonical(value) for value in frame.column(name)]
 
 
-def privatized_parts(kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str) -> list[pa.Array]:
+def privatized_parts(
+    kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str, units: Sequence[str] | None = None
+) -> list[pa.Array]:
     """Return the private texts of a string column in its own type: one array, several where one can't hold them.
 
-    Raises UserError for invalid UTF-8, and if the type cannot hold them.
+    ``units`` are those of ``Kernel.privatize``. Raises UserError for invalid UTF-8, and if the type cannot hold them.
     """
-    out, _ = kernel.privatize(plain_texts(column, name), identities, name)
+    out, _ = kernel.privatize(plain_texts(column, name), identities, name, units)
     try:
         return [_cast(out, column.type)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
         if not (pa.types.is_string(column.type) and len(column) > 1):  # a string array holds 2 GiB
             raise cannot_hold(name, column.type) from None
     half = len(column) // 2
+    first, second = (None, None) if units is None else (units[:half], units[half:])
     return [
-        *privatized_parts(kernel, column.slice(0, half), identities[:half], name),
-        *privatized_parts(kernel, column.slice(half), identities[half:], name),
+        *privatized_parts(kernel, column.slice(0, half), identities[:half], name, first),
+        *privatized_parts(kernel, column.slice(half), identities[half:], name, second),
     ]
 
 

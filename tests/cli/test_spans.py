@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
@@ -84,6 +87,35 @@ def test_pseudonyms_are_those_of_python_and_survive_another_release(call: list[A
     assert recognizable(made) == (1.0, 2)
     with pytest.raises(cv.UserError, match="NAME_7F3A1C02D4E6"):
         recognizable(["no pseudonym"])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path, form: str) -> None:
+    """Its column is read, is written only if it is kept; another one is another run."""
+    rows = [{"text": "zelda quux", "id": at, "of": of, "more": at} for at, of in enumerate(["ann", "ben", "ann"])]
+    table = pa.Table.from_pylist(rows)
+    source = tmp_path / f"units.{form}"
+    writers = {
+        "csv": lambda: pa.csv.write_csv(table, source),
+        "parquet": lambda: pq.write_table(table, source),
+        "jsonl": lambda: source.write_text("".join(json.dumps(row) + "\n" for row in rows)),
+    }
+    writers[form]()
+    call[1] = str(source)
+    options = ["--treat", "name=pseudonym", "--pseudonym-key", tmp_path / "pseudonyms.key", "--pseudonyms", "unit"]
+    fails([*call, *options], "conflicting-settings", "--unit")
+    for output, keep in (("out", []), ("kept", ["--keep", "of", "--keep", "more"])):
+        call[call.index("--output") + 1] = str(tmp_path / output)
+        said = succeeds(*call, *options, "--unit", "of", *keep, "--format", "jsonl").out
+        assert "which spans of one unit" in said
+        written = [json.loads(line) for line in next((tmp_path / output / "data").iterdir()).open()]
+        ann, ben, again = (row["text"] for row in written)
+        assert ann == again != ben
+        assert all(text.startswith("NAME_") for text in (ann, ben))
+        assert [row.get("of") for row in written] == (["ann", "ben", "ann"] if keep else [None] * 3)
+    fails([*call, *options, "--unit", "more", *keep, "--format", "jsonl"], "output-in-use", "other columns")
+    at = call.index("--output")
+    assert ann in succeeds("preview", *call[1:at], *call[at + 2 :], *options, "--unit", "of").out
 
 
 @pytest.mark.parametrize(

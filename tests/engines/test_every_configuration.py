@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
@@ -183,6 +184,10 @@ class TestTheSameBytes:
         same_everywhere(release, corpus, tmp_path, ["Spark", "Beam"])
         text = (tmp_path / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert len(set(re.findall("NAME_[0-9A-F]{12}", text))) == 1
+        scoped = dataclasses.replace(release, spans=dataclasses.replace(spans, pseudonyms="unit"))
+        same_everywhere(scoped, corpus, tmp_path / "units", ["Spark", "Beam"], columns=Columns(unit="id"))
+        text = (tmp_path / "units" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
+        assert len(set(re.findall("NAME_[0-9A-F]{12}", text))) > 50
 
     @pytest.mark.parametrize(
         "policy",

@@ -26,7 +26,7 @@ from corpusveil.transforms import spark as module
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
-from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, release_files, text_of
+from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, of_units, release_files, text_of
 from tests.engines.processes import shared_session, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -164,6 +164,16 @@ class TestOneColumnChanges:
         finally:
             spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "false")
         assert {row["id"]: row["review"] for row in out} == expected
+
+    def test_pseudonyms_of_units(self, spark: Any, ground: Ground) -> None:
+        release, table, made = of_units(ground.space)
+        frame = spark.createDataFrame([tuple(row.values()) for row in table.to_pylist()], "id INT, text STRING, of INT")
+        out = privatize_frame(frame, release, id="id", unit="of").orderBy("id").collect()
+        assert [row["text"] for row in out] == made["text"].to_pylist()
+        with refused("missing-setting", "pseudonyms = 'unit'"):
+            privatize_frame(frame, release, id="id")
+        with refused("missing-setting", "pseudonyms = 'unit'"):
+            privatize_column(release)
 
     def test_no_rows(self, spark: Any, release: cv.Release) -> None:
         frame = spark.createDataFrame([], SCHEMA)

@@ -25,7 +25,16 @@ from corpusveil.jobs.ray import Ray
 from corpusveil.transforms import ray as module
 from tests.calls import refused
 from tests.contracts.engine import EngineContract
-from tests.engines.corpora import CANARIES, UNKNOWN, Ground, make_release, release_files, run, write_large_corpus
+from tests.engines.corpora import (
+    CANARIES,
+    UNKNOWN,
+    Ground,
+    make_release,
+    of_units,
+    release_files,
+    run,
+    write_large_corpus,
+)
 from tests.engines.processes import answers, end_session, free_port, start, start_command, tree, wait_until
 from tests.faults.crashes import done
 
@@ -264,6 +273,13 @@ def test_a_dataset_is_what_a_table_is(session: Path, table: pa.Table, release: c
     apart = [ray.data.from_items([{"id": number, "text": text}]) for number, text in enumerate(["bade kilo", None])]
     private = cv.privatize_dataset(apart[0].union(apart[1]), release, id="id").take_all()
     assert sorted(row["text"] is None for row in private) == [False, True], "a block without any text"
+
+
+def test_pseudonyms_of_units(session: Path, ground: Ground) -> None:
+    release, table, made = of_units(ground.space)
+    assert rows_of(cv.privatize_dataset(ray.data.from_arrow(table), release, id="id", unit="of")).equals(made)
+    with refused("missing-setting", "pseudonyms = 'unit'"):
+        cv.privatize_dataset(ray.data.from_arrow(table), release, id="id")
 
 
 def test_wrong_calls_with_a_dataset(session: Path, table: pa.Table, release: cv.Release, tmp_path: Path) -> None:

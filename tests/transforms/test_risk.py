@@ -202,3 +202,16 @@ class TestTheRelease:
                 cv.Release(mechanism, budget, key=KEY, risk=found)
         with refused("wrong-type", "epsilon_for_risk"):
             cv.Release(mechanism, cv.Budget(1.5), key=KEY, risk=0.5)  # type: ignore[arg-type]
+
+    def test_is_of_its_mechanism_space_and_stop_words(self, space: Space) -> None:
+        """A choice for text whose stop words are drawn would print too small a risk where they are kept."""
+        found, kept = epsilon_for_risk(cv.RingGeometric(space), 0.5), cv.TextPolicy(stop_words="keep")
+        budget = cv.Budget(found.epsilon)
+        for mechanism, policy in (
+            (cv.RingGeometric(space), kept),
+            (cv.DiffractorGeometric(space), cv.TextPolicy()),
+            (cv.RingGeometric(space_of(SAID[:10])), cv.TextPolicy()),
+        ):
+            with refused("mismatch", "risk", "stop words"):
+                cv.Release(mechanism, budget, policy, KEY, risk=found)
+        cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), KEY, risk=found)

@@ -214,6 +214,42 @@ def test_pseudonyms_of_a_document_are_of_no_other() -> None:
     assert first == again != other
 
 
+def test_pseudonyms_of_a_unit_are_of_no_other() -> None:
+    """In frames, lists with values, and lists within rows; of a unit in any of the forms that a ledger takes as one."""
+    release = release_of({"name": "pseudonym"}, pseudonyms="unit")
+    frame = pa.table({"text": ["Bob wa", "bob", None, "wb BOB", "eve"], "of": [1, 2, None, 1, 1]})
+    made = cv.privatize(frame, release, cv.RowNumbers("f"), unit="of")["text"].to_pylist()
+    ours = [re.findall("NAME_[0-9A-F]{12}", text or "") for text in made]
+    assert ours[0] == ours[3]
+    assert len({*map(tuple, ours)}) == 4
+    values = {"of": ["1.0", " 2", "none", "1", 1]}
+    again = cv.privatize(frame["text"].to_pylist(), release, cv.RowNumbers("f"), unit=values)
+    assert again == made
+    nested = pa.table({"turns": [["bob", "Bob"], ["bob"]], "of": [1, 2], "id": [1, 2]})
+    (first, second), (other,) = cv.privatize(nested, release, "id", "turns[]", unit="of")["turns"].to_pylist()
+    assert [first, second, other] == [ours[0][0], ours[0][0], ours[1][0]]
+    assert "which spans of one unit" in str(release.guarantee().disclosed)
+    assert "in the documents of one unit" in str(release.guarantee().notes)
+
+
+def test_pseudonyms_of_units_need_units() -> None:
+    release = release_of({"name": "pseudonym"}, pseudonyms="unit")
+    frame = pa.table({"text": ["bob"], "of": pa.array([None], pa.string()), "id": [1]})
+    with refused("bad-row", "row 1", "unit of"):
+        cv.privatize(frame, release, "id", unit="of")
+    with refused("missing-setting", "customer_id"):
+        cv.privatize(frame, release, "id", unit=["of", "id"])
+    for call in (
+        lambda: cv.privatize(frame, release, "id"),
+        lambda: cv.privatize_table(frame, release, id="id"),
+        lambda: cv.masker(release),
+    ):
+        with refused("missing-setting", "pseudonyms = 'unit'"):
+            call()
+    unscoped = release_of({"name": "mask"}, pseudonyms="unit")
+    assert cv.privatize(["bob"], unscoped, [1]) == ["[name]"]
+
+
 def test_pseudonyms_are_those_of_their_own_key_in_every_release() -> None:
     texts = ["bob wa"]
     same = [labels(texts, release_of({"name": "pseudonym"}, epsilon, key=cv.Key.generate())) for epsilon in (1.0, 2.0)]
@@ -283,7 +319,7 @@ def test_no_key_of_pseudonyms_is_shown() -> None:
         ("wrong-value", ("treat: name", "resample"), lambda: release_of({"name": "hide"})),
         ("wrong-value", ("contacts",), lambda: release_of({"contact": "mask"})),
         ("wrong-value", ("recognizer",), lambda: cv.SpanPolicy(find=[])),
-        ("wrong-value", ("pseudonyms",), lambda: cv.SpanPolicy(pseudonyms="unit")),  # type: ignore[arg-type]
+        ("wrong-value", ("pseudonyms",), lambda: cv.SpanPolicy(pseudonyms="row")),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused(code: str, names: tuple[str, ...], made: Any) -> None:

@@ -194,6 +194,8 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
+    if ledger.path is None and not (ledger.unit and settings.spans.pseudonyms == "unit"):
+        yield "ledger.path", "this key is missing; add it, or leave [ledger] out"
     caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
     if caps and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
@@ -219,6 +221,9 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     for pair in settings.spans.treat:
         if "=" not in pair:
             yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
+    units = [] if settings.ledger is None else settings.ledger.unit
+    if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):
+        yield "spans.pseudonyms", "unit: this needs one column whose values are the units; give it as {ledger.unit}"
     if settings.key.test or settings.spans.key is None or settings.key.path is None:
         return
     if settings.spans.key == settings.key.path:

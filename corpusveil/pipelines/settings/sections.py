@@ -394,7 +394,7 @@ class SpansSettings(Section):
         form="[a-z0-9_]+=[a-z]+")
     pseudonyms: Pseudonyms = key(
         "Where spans of equal text have the same pseudonym: in the corpus, and all releases with the same key of "
-        "pseudonyms, or within one document.", "corpus")
+        "pseudonyms; there, but only within one {ledger.unit}; or within one document.", "corpus")
     key: str | None = key(
         "The key file of pseudonyms; not the key of the release, so that it can be destroyed.", None, path=True,
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
@@ -456,13 +456,14 @@ class LedgerSettings(Section):
 
     GROUP: ClassVar[Group] = "Records"
 
-    path: str = key(
-        "URL of the budget ledger (confidential).", path=True, commands={"privatize": "ledger"}, metavar="URL",
+    path: str | None = key(
+        "URL of the budget ledger (confidential).", None, path=True, commands={"privatize": "ledger"}, metavar="URL",
         often=True)
     unit: list[str] = key(
         "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, "
         "where an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps "
-        "hold for each.", [], metavar="COLUMN", form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*")
+        "hold for each. Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN",
+        form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*", commands=SHOWING)
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)

@@ -17,7 +17,7 @@ from corpusveil.budget.accounting import Readings, joined, readings, unbounded, 
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled, u
-from corpusveil.errors import ChangedError, VersionError
+from corpusveil.errors import ChangedError, UnsetError, VersionError
 from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
@@ -156,13 +156,20 @@ class Kernel:
     pseudonyms: DrawKey | None = None
     """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
 
-    def privatize(self, texts: pa.Array, identities: Sequence[Any], column: str) -> tuple[pa.LargeStringArray, Counts]:
+    def privatize(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None
+    ) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
 
         ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
-        column's name. Both go into the noise. Raises UserError when this process tokenises otherwise than the release
-        says.
+        column's name. Both go into the noise. ``units`` [D] are the documents' units, for pseudonyms that are equal
+        within one only. Raises UserError when this process tokenises otherwise than the release says.
         """
+        if units is None and self.scoped:
+            raise UnsetError(
+                "pseudonyms = 'unit': documents have no unit here; name its column where a corpus or a frame is "
+                "privatized, or choose corpus or document."
+            )
         if self.tokenizer_version != (version := f"{TOKENIZER_VERSION}{self.policy.reading_version()}"):
             raise VersionError(
                 f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the same "
@@ -189,7 +196,8 @@ class Kernel:
                 self._write_long(prepared, some, tags, counts, body)
                 lengths.append(np.array([body.tell() - before]))
                 continue
-            piece, sizes, _ = self._chunk(prepared, some, tags, present[first:last], counts)
+            own = () if units is None else units[first:last]
+            piece, sizes, _ = self._chunk(prepared, some, tags, present[first:last], counts, units=own)
             body.write(piece.data)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
@@ -202,6 +210,11 @@ class Kernel:
             texts.null_count,
         )
         return languages.written(array, self.policy.language, self.policy.layout), counts
+
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need units, within which pseudonyms are equal."""
+        return self.spans is not None and self.spans.scoped
 
     def known(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
@@ -296,6 +309,7 @@ class Kernel:
         present: npt.NDArray[np.bool_],
         counts: Counts,
         before: int = 0,
+        units: Sequence[str] = (),
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
         """Return what documents become, how many bytes each has, and how many tokens all had.
 
@@ -310,7 +324,7 @@ class Kernel:
         drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts, before)
         replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn, before)
         if marked is not None and self.spans is not None:
-            given = self._spans(self.spans, marked, prepared, tokens, roles, tags)
+            given = self._spans(self.spans, marked, prepared, tokens, roles, tags, units)
             drawn[roles == SPAN_ROLE] = np.arange(given.offsets.size - 1) + replaced.offsets.size - 1
             replaced = replaced.followed_by(given)
         keep_layout = self.policy.layout == "keep"
@@ -387,13 +401,14 @@ class Kernel:
         tokens: Tokens,
         roles: npt.NDArray[np.uint8],
         tags: npt.NDArray[np.uint64],
+        units: Sequence[str],
     ) -> Surrogates:
         """Return what is written for the tokens that are spans."""
         spans = picked(tokens, roles, prepared.actions, REPLACE)
         which = -2 - spans.ids.astype(np.int64)
         draws = spans.draws(self.draw_key, tags)
         lists = dict(zip(policy.lists, self.span_marks[len(policy.find) :], strict=True))
-        return span_texts(policy, marked, which, tokens.data, draws, prepared, self.pseudonyms, lists)
+        return span_texts(policy, marked, which, tokens.data, draws, prepared, self.pseudonyms, lists, units)
 
     def _draw(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +104,11 @@ def _pseudonym(kind: str, listed: tuple[str, str] | None, text: str, scope: byte
 
 def span_texts(
     policy: SpanPolicy, covered: Covered, which: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], draws: Draws,
-    prepared: Prepared, key: DrawKey | None, lists: Mapping[str, str],
+    prepared: Prepared, key: DrawKey | None, lists: Mapping[str, str], units: Sequence[str],
 ) -> Surrogates:  # fmt: skip
     """Return what is written for the spans ``which`` int64 [N], whose draws are ``draws``.
 
-    ``lists`` are the digests of the lists that pseudonyms are from.
+    ``lists`` are the digests of the lists that pseudonyms are from, and ``units`` those of the documents, if any.
     """
     kinds = covered.kinds[which]
     treatments = [policy.of(name) for name in covered.names]
@@ -133,7 +133,11 @@ def span_texts(
         lanes = draws.of(np.array([n])).lanes(SURROGATE, -(-len(own) // (2 * _PER_LANE)) or 1)
         words[n] = surrogate(own, lanes.reshape(-1)) or words[n]  # of nothing but signs
     for n in at("pseudonym").tolist():
-        scope = draws.tags[draws.documents[n]].tobytes() if policy.pseudonyms == "document" else b""
+        scope, document = b"", draws.documents[n]
+        if policy.pseudonyms == "document":
+            scope = draws.tags[document].tobytes()
+        elif policy.pseudonyms == "unit":
+            scope = b"unit " + units[document].encode()
         name, url = covered.names[kinds[n]], treatments[kinds[n]][1]
         words[n] = _pseudonym(name, None if url is None else (url, lists[url]), text(n), scope, key)
     return Surrogates(*concatenate([word.encode() for word in words]))

@@ -230,7 +230,7 @@ class Run:
             columns.separator,
         )
         if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
-            refuse_first(tasks, columns, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
+            refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
         with lease.hold(records.url) as held:
             outcome = _Start(self, engine, self.job(source, output, records), tasks, held, began).outcome()
         with contextlib.suppress(UserError):  # for a shard that a detached job will refuse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
@@ -10,13 +11,14 @@ from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
+from corpusveil.ledger.units import Unit, scopes_of
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -88,8 +90,9 @@ class ShardJob(Work[Shard]):
         events.tell("task_refused", self.run, **_numbers(task))
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
-        """Return the values that a record of this task must have: key, rows and columns."""
-        return (self.key, task.start, task.stop, *self.columns.as_dict().values())
+        """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
+        columns = dataclasses.replace(self.columns, unit=None)
+        return (self.key, task.start, task.stop, *columns.as_dict().values())
 
     def target(self, task: ShardTask) -> str:
         """Return the address of the task's output: the shard in the release, or a piece of it among the records."""
@@ -113,7 +116,7 @@ class ShardJob(Work[Shard]):
         noting = Noting(self.copies_key, self.thin)
         aside = refuse if self.on_bad_rows == "fail" else quarantine.add
         with (
-            reading(task, self.columns, self.record_key, aside) as (batches, source),
+            reading(task, self.columns.drawn, self.record_key, aside) as (batches, source),
             files.open_write(self.target(task), private=task.piece is not None) as sink,
             quarantine,
         ):
@@ -128,8 +131,10 @@ class ShardJob(Work[Shard]):
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text)
-                    writer.write(batch.whole(batch.texts), batch.kept)
+                    units = units_in(batch, self.columns, task)
+                    kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
+                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
+                    writer.write(batch.whole(batch.texts), kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
@@ -244,3 +249,11 @@ def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError if every row was set aside: then the call is wrong, not the rows."""
     if counts.quarantined and not (counts.documents or counts.dropped or counts.without_text):
         raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")
+
+
+def units_in(batch: Batch, columns: Columns, task: ShardTask) -> list[str] | None:
+    """Return the units of the texts of a batch of ``columns.drawn``, if pseudonyms need them."""
+    if columns.unit is None:
+        return None
+    values = batch.of_texts(batch.kept[columns.drawn.keep.index(columns.unit)])
+    return scopes_of(values, Unit(columns.unit, columns.unit), batch.texts, batch.rows, task.url)

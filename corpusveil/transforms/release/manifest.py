@@ -130,7 +130,7 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
         "key_fingerprint": release.key.fingerprint(),
         "configuration": {
             **release.configuration(),
-            "columns": {name: value for name, value in columns.as_dict().items() if name != "id"},
+            "columns": {name: value for name, value in columns.as_dict().items() if name not in ("id", "unit")},
         },
         **stated,
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),

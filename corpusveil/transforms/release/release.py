@@ -39,7 +39,7 @@ from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, span_marks, words_of
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
-from corpusveil.transforms.release.risk import EpsilonAtRisk
+from corpusveil.transforms.release.risk import EpsilonAtRisk, basis_of
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
 
 NO_RELEASE = "00" * 32
@@ -142,6 +142,11 @@ class Release(Shown):
                 f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
+        if self.risk is not None and self.risk.basis not in (None, basis_of(self.mechanism, self.policy)):
+            raise MismatchError(
+                "risk: it was chosen for another mechanism or space, or another treatment of stop words; choose it for "
+                "these, with cv.epsilon_for_risk(mechanism, risk, policy=policy)."
+            )
         refuse_unsound(self.length, self.policy, self.budget.allocation)
         self._check_spans()
         if self.delta is not None:
@@ -200,6 +205,11 @@ class Release(Shown):
             raise ConflictError(
                 "pseudonyms: this is the key of the release, which could not be destroyed alone; make another key."
             )
+
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need units, within which pseudonyms are equal."""
+        return self.spans is not None and self.spans.scoped
 
     @property
     def longest_unit(self) -> int:

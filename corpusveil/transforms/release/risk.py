@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,8 @@ class EpsilonAtRisk(Shown):
     who guesses all words, or content words. ``beside`` is the share of the other words that this reader guesses: of
     all, if ``measured`` is of content words, and the reverse; None in a manifest of an earlier version. ``weights`` is
     a digest of the weights of words, None by default, and ``blind`` what ``measured`` is without the release. ``exact``
-    is False if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee.
+    is False if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for
+    the mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
     """
 
     risk: float
@@ -51,6 +53,7 @@ class EpsilonAtRisk(Shown):
     beside: float | None = None
     weights: str | None = None
     blind: float | None = None
+    basis: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
@@ -139,7 +142,14 @@ def epsilon_for_risk(
         float(risk), of, epsilon, some if of_content else every, exact, mechanism.guarantee(epsilon).plain_ldp,
         None if model is None else model.digest, every if of_content else some,
         None if content is None else hashlib.sha256(content.astype("<f8").tobytes()).hexdigest(), blind,
+        basis_of(mechanism, policy),
     )  # fmt: skip
+
+
+def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
+    """Return a digest of what a choice by risk depends on, beside the reader."""
+    parts = [mechanism.name, mechanism.parameters(), mechanism.space.digest, policy.stop_words, policy.language]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def context() -> Any:

@@ -187,7 +187,9 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
             "the same tokens around them, cannot be distinguished (0 nats, at any epsilon)."
         )
     if "pseudonym" in policy.treatments:
-        scope = "in a document" if policy.pseudonyms == "document" else "wherever they occur"
+        scope = {"document": "in a document", "unit": "in the documents of one unit"}.get(
+            policy.pseudonyms, "wherever they occur"
+        )
         lines.append(
             f"Spans of one kind under 'pseudonym' with equal text, in any case, get the same pseudonym {scope}, a "
             "keyed function of the text: no bound holds between equal and different spans, and a reader who knows how "
