@@ -209,6 +209,7 @@ class Denoiser:
         texts: pa.Array,
         identities: Sequence[Any],  # noqa: ARG002 - what a shard job hands to every kernel
         column: str,  # noqa: ARG002
+        units: Sequence[str] | None = None,  # noqa: ARG002
     ) -> tuple[pa.LargeStringArray, Counts]:
         """Denoise D documents of a release: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
 

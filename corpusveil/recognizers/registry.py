@@ -8,6 +8,7 @@ import os
 import pkgutil
 import re
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
@@ -57,6 +58,13 @@ def identity(name: str | Function) -> str:
             "with what it finds."
         )
     return name_of(name) if version is None else f"{name_of(name)}/{version}"
+
+
+def kinds(find: Sequence[str | Function]) -> set[str] | None:
+    """Return the kinds that built-in recognizers find; None if others, which may find any, are among them."""
+    if not {"rules", "names"}.issuperset(find):
+        return None
+    return {*(_module("rules").NAMES if "rules" in find else ()), *(["name"] if "names" in find else [])}
 
 
 def content(name: str | Function) -> bytes | None:

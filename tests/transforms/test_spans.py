@@ -206,6 +206,7 @@ def test_pseudonyms_are_equal_exactly_for_equal_normalized_text() -> None:
     assert eve == eves
     assert len({one, eve, bob}) == 3
     assert normalized(" Bob \n SMITH\u00a0") == "bob smith"
+    assert normalized("Mu\u0308ller") == normalized("M\u00dcLLER") == "m\u00fcller"
 
 
 def test_pseudonyms_of_a_document_are_of_no_other() -> None:
@@ -317,6 +318,7 @@ def test_no_key_of_pseudonyms_is_shown() -> None:
         ("conflicting-settings", ("other=resample",),
          lambda: release_of({}, length=cv.LengthGrid(5), policy={"punctuation": "drop", "contacts": "drop"})),
         ("wrong-value", ("treat: name", "resample"), lambda: release_of({"name": "hide"})),
+        ("wrong-value", ("nmae", "iban, ip, name"), lambda: release_of({"nmae": "resample"}, find=["names", "rules"])),
         ("wrong-value", ("contacts",), lambda: release_of({"contact": "mask"})),
         ("wrong-value", ("recognizer",), lambda: cv.SpanPolicy(find=[])),
         ("wrong-value", ("pseudonyms",), lambda: cv.SpanPolicy(pseudonyms="row")),  # type: ignore[arg-type]

@@ -309,8 +309,8 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
 
-        def privatize(self, texts: pa.Array, identities: Any, column: str) -> Any:
-            out, counts = super().privatize(texts, identities, column)
+        def privatize(self, texts: pa.Array, identities: Any, column: str, units: Any = None) -> Any:
+            out, counts = super().privatize(texts, identities, column, units)
             if len(out) <= 10:
                 return out, counts
             far = np.array([0, *[1 << 31] * len(out)], dtype=np.int64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -33,8 +34,8 @@ _PER_LANE = 2
 
 
 def normalized(text: str) -> str:
-    """Return what pseudonyms are a function of: small letters, and one blank for all white space."""
-    lower = lower_table()
+    """Return what pseudonyms are a function of: small letters in normal form C, and one blank for all white space."""
+    lower, text = lower_table(), unicodedata.normalize("NFC", text)
     small = "".join(chr(lower[code]) if (code := ord(character)) < lower.size else character for character in text)
     return " ".join(small.split())
 

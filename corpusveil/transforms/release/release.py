@@ -29,13 +29,13 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import identity
+from corpusveil.recognizers.registry import identity, kinds
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.spans import SpanPolicy
+from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, span_marks, words_of
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
@@ -182,6 +182,12 @@ class Release(Shown):
         """Raise UserError for spans that show where a padded text ends, and for pseudonyms without their own key."""
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
+        known = None if self.spans is None else kinds(self.spans.find)
+        if self.spans is not None and known is not None:
+            for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
+                raise BadValueError(
+                    f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}."
+                )
         language = self.policy.language
         if self.spans is not None and rule(language, "dotless_i"):
             raise ConflictError(
