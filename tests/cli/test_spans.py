@@ -104,6 +104,9 @@ def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path, fo
     call[1] = str(source)
     options = ["--treat", "name=pseudonym", "--pseudonym-key", tmp_path / "pseudonyms.key", "--pseudonyms", "unit"]
     fails([*call, *options], "conflicting-settings", "--unit")
+    fails([*call, *options, "--unit", "text"], "wrong-column", "another column")
+    if form == "jsonl":
+        fails([*call, *options, "--unit", "of", "--keep", "all"], "conflicting-settings", "name the columns")
     for output, keep in (("out", []), ("kept", ["--keep", "of", "--keep", "more"])):
         call[call.index("--output") + 1] = str(tmp_path / output)
         said = succeeds(*call, *options, "--unit", "of", *keep, "--format", "jsonl").out
