@@ -27,7 +27,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],
     "write text": [(kernel, "write_text"), (kernel, "output_bound"), (kernel, "enter")],
     "serialise JSON, SHA-256": [(forms.ByteWriter, "write")],
-    "gzip": [(compression.GzipBlocks, "write"), (compression.GzipBlocks, "end")],
+    "gzip": [(compression.Blocks, "write"), (compression.Blocks, "end")],
     "file digests (BLAKE2b)": [(tasks.KeyedReader, "read"), (tasks.CountingFile, "write")],
     REST: [(job.ShardJob, "__call__")],
 }

@@ -110,10 +110,6 @@ plain_bits = _bits(_is_plain)
 """Say of 64 bytes which are ASCII letters or digits."""
 escaped_bits = _bits(_is_escaped)
 """Say of 64 bytes which are escaped in a string of JSON."""
-comma_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '",\r\n'))
-semicolon_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '";\r\n'))
-tab_bits = _bits(lambda builder, vector: _is_one_of(builder, vector, '"\t\r\n'))
-"""Say of 64 bytes which put a cell of CSV in quotes, where this separates cells."""
 
 
 @intrinsic

@@ -121,7 +121,5 @@ def unbounded(readings: Readings) -> Readings:
 
 def joined(parts: Sequence[Readings]) -> Readings:
     """Concatenate the readings of several runs of documents."""
-    nothing = np.zeros(0, dtype=np.int64)
     columns = zip(*((part.tokens, part.total, part.largest, part.ldp) for part in parts), strict=True)
-    tokens, total, largest, ldp = map(np.concatenate, columns) if parts else (nothing,) * 4
-    return Readings(tokens, total, largest, ldp)
+    return Readings(*map(np.concatenate, columns)) if parts else Readings(*[np.zeros(0, dtype=np.int64)] * 4)

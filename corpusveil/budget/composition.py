@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.budget.accounting import upward
+from corpusveil.budget.accounting import added_times, upward
 from corpusveil.budget.privacy_loss import PrivacyLoss
 from corpusveil.errors import BadValueError
 
@@ -70,9 +70,7 @@ def check_delta(delta: float, name: str = "delta") -> float:
 
 def pure_sum(parts: Parts) -> float:
     """Return the sum of the largest losses of all tokens, rounded up; infinite if a loss is."""
-    if any(math.isinf(loss.largest) for loss, _ in parts):
-        return math.inf
-    return upward(sum((Fraction(loss.largest) * count for loss, count in parts), Fraction(0)))
+    return added_times((loss.largest, count) for loss, count in parts)
 
 
 def epsilon_at(parts: Iterable[tuple[PrivacyLoss, int]], delta: float) -> float:

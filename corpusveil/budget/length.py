@@ -75,7 +75,9 @@ class LengthGrid:
 
     def first_points(self, count: int) -> list[int]:
         """Return the first points of the grid."""
-        return [int(point) for point in _first(self.pad, self.pad_growth, count)]
+        if self.pad_growth == 1:
+            return [self.pad * number for number in range(1, count + 1)]
+        return _points(self.pad, self.pad_growth)[:count].tolist()  # type: ignore[no-any-return]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy and its parameters, for a digest or a manifest."""
@@ -147,10 +149,6 @@ def length_of(fields: dict[str, Any] | None) -> Length | None:
         ) from None
 
 
-def _first(step: int, growth: float, count: int) -> Int64:
-    return np.arange(1, count + 1) * step if growth == 1 else _points(step, growth)[:count]
-
-
 @functools.lru_cache(maxsize=8)
 def _points(step: int, growth: float) -> Int64:
     """Return the points of a growing grid up to ``MOST_WORDS`` and one beyond, by exact arithmetic; int64."""
@@ -158,18 +156,6 @@ def _points(step: int, growth: float) -> Int64:
     while points[-1] < MOST_WORDS:
         points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
     return np.array([int(point) for point in points], dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Geometric:
-    """A geometric number in blocks: ``size`` numbers a block, and ``again`` / 2^64 the chance of a further block.
-
-    ``within`` draws the number inside a block; None for blocks of one number.
-    """
-
-    size: int
-    again: int
-    within: WeightTable | None
 
 
 def geometric_weights(epsilon: float) -> tuple[list[int], int]:
@@ -189,10 +175,10 @@ def geometric_weights(epsilon: float) -> tuple[list[int], int]:
 
 
 @functools.lru_cache(maxsize=16)
-def _geometric(epsilon: float) -> _Geometric:
+def _geometric(epsilon: float) -> tuple[int, int, WeightTable | None]:
+    """Return how many numbers a block has, the weight of a further one, and what draws inside a block of several."""
     weights, again = geometric_weights(epsilon)
-    table = WeightTable(np.array(weights, dtype=np.uint64)) if len(weights) > 1 else None
-    return _Geometric(len(weights), again, table)
+    return len(weights), again, WeightTable(np.array(weights, dtype=np.uint64)) if len(weights) > 1 else None
 
 
 def two_sided(epsilon: float, draws: Draws) -> Int64:
@@ -201,17 +187,17 @@ def two_sided(epsilon: float, draws: Draws) -> Int64:
     It is the difference of two geometric numbers. The log-ratio of its probabilities of neighboring numbers is at most
     epsilon, as for a geometric number.
     """
-    law, count = _geometric(epsilon), len(draws)
+    (size, again, within), count = _geometric(epsilon), len(draws)
     numbers = np.zeros((2, count), dtype=np.int64)
-    if law.within is not None:
+    if within is not None:
         for side, lanes in enumerate(draws.pair(LENGTH)):
-            numbers[side] = law.within.cells(lanes)
+            numbers[side] = within.cells(lanes)
     going = np.ones((2, count), dtype=np.bool_)
     attempt = 0
     while (some := np.flatnonzero(going.any(axis=0))).size:
         attempt += 1
         further = draws.of(some).pair(LENGTH, attempt)
         for side, lanes in enumerate(further):
-            going[side, some] &= lanes < np.uint64(law.again)
-            numbers[side, some] += law.size * going[side, some]
+            going[side, some] &= lanes < np.uint64(again)
+            numbers[side, some] += size * going[side, some]
     return np.asarray(numbers[0] - numbers[1], dtype=np.int64)

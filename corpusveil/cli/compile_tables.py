@@ -9,7 +9,7 @@ import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
-from corpusveil.pipelines.pairs import mechanism_parameters
+from corpusveil.pipelines.pairs import pairs
 
 
 def compile_tables(
@@ -31,7 +31,7 @@ def compile_tables(
     from corpusveil.spaces import load_space
     from corpusveil.storage import files, home, lease
 
-    made = make(mechanism, load_space(space), **mechanism_parameters(parameter or []))
+    made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
     if not isinstance(made, OnDistances):
         raise DataError(f"{mechanism}: this mechanism needs no tables; there is nothing to compile.")
     with lease.hold(

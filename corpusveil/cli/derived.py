@@ -16,27 +16,17 @@ from corpusveil.cli import signals
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.flows import Flow
-from corpusveil.pipelines.pairs import mechanism_parameters, pairs
+from corpusveil.pipelines.pairs import pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, declared
 
-_PARAMETER = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A parameter of the mechanism, such as gamma=18. Repeatable.",
-        metavar="NAME=VALUE",
-        rich_help_panel="How private",
-    ),
-]
-_ENGINE_OPTION = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A field of an engine of another package, by its name there. Repeatable.",
-        metavar="NAME=VALUE",
-        rich_help_panel="Engine",
-    ),
-]
+_PAIRS: Mapping[str, tuple[str, str, Group]] = {
+    "mechanism.name": ("parameter", "A parameter of the mechanism, such as gamma=18. Repeatable.", "How private"),
+    "engine.name": (
+        "engine_option", "A field of an engine of another package, by its name there. Repeatable.", "Engine"),
+}  # fmt: skip
+"""The settings behind which commands have an option for pairs ``NAME=VALUE``."""
 MOST_USED, OTHERS = "Most used", "Options"
 
 
@@ -91,7 +81,10 @@ def derived(
         own = [parameter for name, parameter in signature.parameters.items() if name not in ("settings", "context")]
 
         def called(context: typer.Context, **given: Any) -> None:
-            explicit = {name: value for name, value in given.items() if _is_explicit(context, name)}
+            def is_explicit(name: str) -> bool:
+                return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+            explicit = {name: value for name, value in given.items() if is_explicit(name)}
             settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_names()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
@@ -122,10 +115,6 @@ def of_flow(flow: Flow) -> Callable[..., None]:
     return derived(flow.name)(run)
 
 
-def _is_explicit(context: typer.Context, name: str) -> bool:
-    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-
-
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
     if signals.is_own_process():
@@ -144,7 +133,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
-        sections["mechanism"] |= mechanism_parameters(given.get("parameter") or [])
+        sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
     if fields := pairs("engine_option", given.get("engine_option") or []):
         sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
@@ -160,10 +149,10 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
         if name != BEHIND:
             default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
             yield parameter(name, _annotation(name, setting, command), default)
-        if setting.place == "mechanism.name":
-            yield parameter("parameter", _PARAMETER)
-        if setting.place == "engine.name":
-            yield parameter("engine_option", _ENGINE_OPTION)
+        if setting.place in _PAIRS:
+            own, help, panel = _PAIRS[setting.place]
+            option = typer.Option(help=help, metavar="NAME=VALUE", rich_help_panel=panel)
+            yield parameter(own, Annotated[list[str] | None, option])
 
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.errors import ConflictError, UserError
-from corpusveil.pipelines.pairs import mechanism_parameters
+from corpusveil.pipelines.pairs import pairs
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 
@@ -86,7 +86,7 @@ def mechanisms(
         for field_name, value in profile.parameters.get(name, {}).items():
             print(f"  {field_name} = {value} with --profile {profile.name}")
     if space is not None:
-        made = make(name, load_space(space), **mechanism_parameters(parameter or []))
+        made = make(name, load_space(space), **pairs("parameter", parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
         for value in epsilon or (EPSILON,):
             print(f"\nguarantee at epsilon {value:g}:")

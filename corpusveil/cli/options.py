@@ -16,4 +16,3 @@ SpaceOption = Annotated[
         metavar="URL",
     ),
 ]
-OutputOption = Annotated[str, typer.Option(help="The output: a new folder or URL.", metavar="URL")]

@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.cli.options import OutputOption
 from corpusveil.errors import ConflictError, UnsetError
 
 
 def package(
     kind: Annotated[Literal["spark", "dataflow"], typer.Argument(help="The kind of cluster.")],
-    output: OutputOption,
+    output: Annotated[str, typer.Option(help="The output: a new folder or URL.", metavar="URL")],
     extra: Annotated[
         list[str] | None,
         typer.Option(help="For spark: clients of object stores: s3, gcs, azure. Repeatable.", metavar="NAME"),

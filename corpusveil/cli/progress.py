@@ -168,7 +168,12 @@ def watcher(how: Manner) -> Shards | None:
 
         def look() -> tuple[float, int, str, str]:
             state = progress.read()
-            _log(run, state)
+            left = None if state.left is None else round(state.left)
+            # The log has no shares of words, which are for a terminal.
+            events.tell(
+                "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
+                tokens=state.tokens, tokens_per_second=round(state.rate), seconds_left=left,
+            )  # fmt: skip
             failed = [f"{state.failed} failed"] if state.failed else []
             below = [state.speed, *state.shares(), *failed]
             alone = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token"), state.speed]
@@ -181,15 +186,6 @@ def watcher(how: Manner) -> Shards | None:
             yield
 
     return watch
-
-
-def _log(run: str, state: State) -> None:
-    """Write the displayed figures into the log, as numbers, without the shares of words, which are for a terminal."""
-    left = None if state.left is None else round(state.left)
-    events.tell(
-        "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed, tokens=state.tokens,
-        tokens_per_second=round(state.rate), seconds_left=left,
-    )  # fmt: skip
 
 
 def stage_watcher(how: Manner) -> StageWatch | None:

@@ -21,7 +21,7 @@ from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, MismatchError, no_words
 from corpusveil.storage import files
-from corpusveil.storage.compression import GzipBlocks
+from corpusveil.storage.compression import Blocks
 from corpusveil.storage.durable import StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
@@ -135,7 +135,7 @@ class TokenizeShard(ShardStage[Tokenized]):
             files.open_write(files.join(self.output, "lines", f"{part}.txt.gz")) as text,
             pq.ParquetWriter(sink, schema, compression="zstd") as writer,
         ):
-            lines = GzipBlocks(text)
+            lines = Blocks(text, ".gz")
             for texts in self.texts(task, read):
                 tokens, stops, lengths = self._segmented(texts)
                 made = written(tokens, stops, lengths)

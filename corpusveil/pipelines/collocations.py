@@ -119,16 +119,12 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
         else:
             engine = engine or settings.engine.model_copy(update={"workers": None}).make()
             # In this process alone: a function cannot be sent to another one to report from there.
-            progress = _report if settings.engine.name == "local" else None
+            progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
             with waiting("training"):
                 made = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
     watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made
-
-
-def _report(share: float, _words_per_second: float) -> None:
-    reached("", share)
 
 
 def _of(settings: Settings) -> CollocationsSettings:

@@ -7,11 +7,6 @@ from typing import Any
 from corpusveil.errors import BadValueError
 
 
-def mechanism_parameters(given: list[str]) -> dict[str, Any]:
-    """Return the parameters of a mechanism."""
-    return pairs("parameter", given)
-
-
 def pairs(what: str, given: list[str]) -> dict[str, Any]:
     """Return values by name; they are numbers, true, false, or text."""
     import orjson

@@ -27,7 +27,6 @@ from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
-from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
@@ -90,7 +89,9 @@ def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk |
     settled = settings.settled()
     text = settled.text
     policy = text.policy()
-    _tell_profile(settled, policy, watch)
+    profile = settled.value("budget.profile")
+    for line in () if profile is None else PROFILES[profile].lines(policy):
+        watch.warn(line)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
     asked = settings.value("budget.risk") is not None
@@ -163,13 +164,6 @@ def _spending(settings: Settings) -> Spending | None:
     caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
     namespace = settings.value("corpus.name") or ""
     return Spending(ledger.path, caps, units_of(ledger.unit), namespace, ledger.memory, ledger.spill)
-
-
-def _tell_profile(settled: Settings, policy: TextPolicy, watch: Watch) -> None:
-    """Say what a profile leaves in the clear."""
-    name = settled.value("budget.profile")
-    for line in () if name is None else PROFILES[name].lines(policy):
-        watch.warn(line)
 
 
 def run(

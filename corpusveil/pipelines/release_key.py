@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 from corpusveil.errors import OverlapError
@@ -11,6 +10,7 @@ from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files
+from corpusveil.storage.home import configuration_path
 
 
 def key_of(settings: KeySettings, output: str) -> Key:
@@ -46,6 +46,5 @@ def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bo
 
 def _own(output: str) -> Path:
     """Return the file of an output's own key, in the user's key folder."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
-    return base / "corpusveil" / "keys" / f"{mark}.key"
+    return configuration_path() / "keys" / f"{mark}.key"

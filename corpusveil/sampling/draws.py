@@ -220,13 +220,9 @@ class Draws:
         """
         blocks = np.empty((len(self), pairs, 2), dtype=np.uint64)
         _counter_runs(self.tags, self.documents, self.positions, np.uint64(purpose << 32), blocks)
-        return self._encrypt(blocks.reshape(-1)).reshape(len(self), 2 * pairs)
+        out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
+        self._cipher().update_into(blocks.reshape(-1).view(np.uint8).data, out.data)
+        return out[: blocks.nbytes].view("<u8").reshape(len(self), 2 * pairs)
 
     def _cipher(self) -> Any:
         return Cipher(algorithms.AES(self.key.aes), modes.ECB()).encryptor()  # noqa: S305 - a PRF over counters
-
-    def _encrypt(self, blocks: UInt64) -> UInt64:
-        """Encrypt counters of two words each; uint64 [2 n] -> uint64 [2 n]."""
-        out = np.empty(blocks.nbytes + AES_BYTES, dtype=np.uint8)
-        self._cipher().update_into(blocks.view(np.uint8).data, out.data)
-        return out[: blocks.nbytes].view("<u8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 from isal import igzip, isal_zlib
@@ -77,94 +77,46 @@ def _cut_short(name: str) -> UserError:
     return BadFileError(f"{name}: the file ends in the middle of its compressed data; fetch or make it again.")
 
 
-class Blocks(Protocol):
-    """Writes blocks, each readable by itself.
+class Blocks:
+    """Writes blocks to a file, each readable by itself: a gzip member or a zstd frame each, or the plain bytes.
 
-    What goes into the compressor, and in which pieces, has to depend on the block's rows only.
+    What goes into the compressor, and in which pieces, has to depend on the block's rows only. The file stays open.
     """
 
-    def __init__(self, file: Any) -> None: ...
+    def __init__(self, file: Any, codec: Codec) -> None:
+        self._file, self._codec = file, codec
+        self._block: Any = None
 
-    def write(self, data: bytes) -> Any: ...
+    def write(self, data: Any) -> None:
+        """Write a part of a block."""
+        if self._codec == ".zst":
+            self._block = self._block or pa.CompressedOutputStream(
+                pa.PythonFile(_LeftOpen(self._file), mode="w"), "zstd"
+            )
+            self._block.write(data)
+        elif self._codec == ".gz":
+            self._block = self._block or isal_zlib.compressobj(GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WBITS)
+            self._file.write(self._block.compress(data))
+        else:
+            self._file.write(data)
 
     def end(self) -> None:
         """End the block."""
+        if self._codec == ".zst" and self._block is not None:
+            self._block.close()
+        elif self._block is not None:
+            self._file.write(self._block.flush())
+        self._block = None
 
 
-def blocks(file: Any, codec: Codec) -> Blocks:
-    """Return what writes blocks to ``file``: a gzip member or a zstd frame each, or the plain bytes."""
-    kinds: dict[Codec, type[Blocks]] = {"": PlainBlocks, ".gz": GzipBlocks, ".zst": ZstdBlocks}
-    return kinds[codec](file)
+class _LeftOpen:
+    """A file for Arrow to write to, which closes what it is given."""
 
-
-def nothing(codec: Codec) -> bytes:
-    """Return a file without content: no compressed one has 0 bytes."""
-    made = io.BytesIO()
-    writer = blocks(made, codec)
-    writer.write(b"")
-    writer.end()
-    return made.getvalue()
-
-
-class PlainBlocks:
-    """Blocks without a border."""
+    closed = False
 
     def __init__(self, file: Any) -> None:
         self.write = file.write
 
-    def end(self) -> None:
-        """Nothing marks the end of a block in a plain file."""
+    def flush(self) -> None: ...
 
-
-class GzipBlocks:
-    """A gzip member a block."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._member: Any = None
-
-    def write(self, data: bytes) -> None:
-        if self._member is None:
-            self._member = isal_zlib.compressobj(GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WBITS)
-        self._file.write(self._member.compress(data))
-
-    def end(self) -> None:
-        if self._member is not None:
-            self._file.write(self._member.flush())
-            self._member = None
-
-
-class ZstdBlocks:
-    """A zstd frame a block."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = _LeftOpen(file)
-        self._frame: Any = None
-
-    def write(self, data: bytes) -> None:
-        if self._frame is None:
-            self._frame = pa.CompressedOutputStream(pa.PythonFile(self._file, mode="w"), "zstd")
-        self._frame.write(data)
-
-    def end(self) -> None:
-        if self._frame is not None:
-            self._frame.close()
-            self._frame = None
-
-
-class _LeftOpen(io.RawIOBase):
-    """A file for Arrow to write to, which closes what it is given."""
-
-    def __init__(self, file: Any) -> None:
-        super().__init__()
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        self._file.write(data)
-        return len(data)
-
-    def close(self) -> None:
-        """Leave the file open: another block follows."""
+    def close(self) -> None: ...

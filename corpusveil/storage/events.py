@@ -17,7 +17,7 @@ import uuid
 import orjson
 
 from corpusveil.errors import AddressError
-from corpusveil.storage.files import PRIVATE_MODE
+from corpusveil.storage.files import private_opener
 
 VARIABLE = "CORPUSVEIL_LOG"
 LOGGER = logging.getLogger("corpusveil")
@@ -90,6 +90,4 @@ class _PrivateFile(logging.FileHandler):
         """Drop the line: a full disk under the log does not stop the run, and no traceback is shown."""
 
     def _open(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - what logging opens is its own affair
-        return open(
-            self.baseFilename, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, PRIVATE_MODE)
-        )
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private_opener)

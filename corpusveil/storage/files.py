@@ -302,8 +302,12 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
 def missing_folders(url: str) -> list[str]:
     """Return the local folders, the uppermost first, that would have to be made for one; none at a store."""
     fs, path = resolve(url)
+    return _missing(path) if isinstance(fs, LocalFileSystem) else []
+
+
+def _missing(path: str) -> list[str]:
     missing: list[str] = []
-    while isinstance(fs, LocalFileSystem) and path and not os.path.isdir(path):
+    while path and not os.path.isdir(path):
         missing.insert(0, path)
         path = os.path.dirname(path)
     return missing
@@ -323,14 +327,9 @@ def refuse_links(*urls: str) -> None:
 def make_folder(path: str, *, private: bool = False) -> None:
     """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
     path = path.rstrip("/") or path[:1] or "."
-    missing: list[str] = []
-    at = path
-    while at and not os.path.isdir(at):
-        missing.append(at)
-        at = os.path.dirname(at)
     removed = False
     try:
-        for level in reversed(missing):
+        for level in _missing(path):
             try:
                 os.mkdir(level, 0o700 if private and level == path else 0o755)
             except FileExistsError:  # another process made it just now; or a file, on which more fails

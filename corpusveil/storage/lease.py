@@ -127,7 +127,8 @@ def take(url: str, patience: float | None = None) -> Lease | str:
         last = max(there, default=0)
         if last:
             holder = Holder.of(there[last])  # None if it is damaged: then its heartbeat decides
-            if _lives(holder, url, last, there[last], patience):
+            running = None if holder is None else _is_running(holder)
+            if _beats(url, last, there[last], patience) if running is None else running:
                 return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
             if _there(url) != there:
                 continue
@@ -174,12 +175,6 @@ def _remove_before(lease: Lease) -> None:
     for name in files.listing(lease.url):
         if (named := _NAME.fullmatch(name)) and int(named[1]) < lease.number:
             files.remove(files.join(lease.url, name))
-
-
-def _lives(holder: Holder | None, url: str, number: int, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease lives, from this machine's processes or from the heartbeat."""
-    known = None if holder is None else _is_running(holder)
-    return _beats(url, number, content, patience) if known is None else known
 
 
 def _beats(url: str, number: int, content: bytes, patience: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -197,25 +198,12 @@ def cut(
     Where runs are cut depends only on the rows of their block. ``start`` is the first row of a block.
     """
     pending: list[R] = []
-    weight = 0
-    number = 0
-    for group in groups:
-        if number + len(group) <= start:
-            number += len(group)
-            continue
-        for row in group:
-            if number < start:
-                number += 1
-                continue
-            if stop is not None and number >= stop:
-                break
-            pending.append(row)
-            weight += size(row)
-            number += 1
-            if weight >= BATCH_BYTES or number % BLOCK_ROWS == 0:
-                yield number - len(pending), pending
-                pending, weight = [], 0
-        if stop is not None and number >= stop:
-            break
+    weight, number = 0, start
+    for number, row in enumerate(islice(chain.from_iterable(groups), start, stop), start + 1):
+        pending.append(row)
+        weight += size(row)
+        if weight >= BATCH_BYTES or number % BLOCK_ROWS == 0:
+            yield number - len(pending), pending
+            pending, weight = [], 0
     if pending:
         yield number - len(pending), pending

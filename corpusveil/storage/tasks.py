@@ -211,7 +211,9 @@ class CountingFile:
     def end_shard(self, suffix: str) -> None:
         """Finish a shard of a format that needs it, even if nothing was written."""
         if self._is_empty:
-            self.write(compression.nothing(compression.codec_of(suffix)))
+            blocks = compression.Blocks(self, compression.codec_of(suffix))
+            blocks.write(b"")
+            blocks.end()
 
     @property
     def closed(self) -> bool:

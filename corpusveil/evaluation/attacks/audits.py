@@ -16,7 +16,7 @@ from corpusveil.language.ladder import reader_ladder
 from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
-from corpusveil.pipelines.pairs import mechanism_parameters
+from corpusveil.pipelines.pairs import pairs
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
@@ -76,7 +76,7 @@ def _mechanisms(settings: Settings) -> Sequence[Mechanism]:
     names = asked.mechanisms or ([] if own is None else [own.name])
     if not names:
         raise UnsetError("audit.mechanisms: this setting is missing; add it.")
-    given: dict[str, Any] = mechanism_parameters(asked.parameters)
+    given: dict[str, Any] = pairs("parameter", asked.parameters)
     if not asked.mechanisms and own is not None:
         given = own.parameters | given
     if unknown := sorted(set(given) - {known for name in names for known in parameters(name)}):

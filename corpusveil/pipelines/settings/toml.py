@@ -74,9 +74,9 @@ def read(file: str, *, whole: bool = True) -> Document:
             if not isinstance(given, dict):
                 raise UnknownError(
                     f"{file}, {_shown(section)}: this key has no section; put it below a "
-                    f"section{_ended(elsewhere(section))}"
+                    f"section{elsewhere(section) or '.'}"
                 )
-            near = _ended(nearest(section, Settings.model_fields))
+            near = nearest(section, Settings.model_fields) or "."
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
     for place, sentence in rules.incomplete(written) if whole else ():
@@ -98,10 +98,6 @@ def _parsed(file: str) -> dict[str, Any]:
 def _shown(name: str) -> str:
     """Return the name of a section or key for a sentence."""
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
-
-
-def _ended(hint: str) -> str:
-    return hint or "."
 
 
 def _places() -> Iterator[Setting]:

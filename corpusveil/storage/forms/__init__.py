@@ -18,7 +18,7 @@ import pyarrow as pa
 from corpusveil.choices import Codec, Separator
 from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
 from corpusveil.storage import files
-from corpusveil.storage.compression import Blocks, blocks, chunks
+from corpusveil.storage.compression import Blocks, chunks
 from corpusveil.storage.rows import Batch, Columns, cut
 
 MOST_LINE_BYTES = 256 << 20
@@ -29,6 +29,14 @@ _RAW_BYTES = 4 << 20
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
 NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
+
+
+def is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def too_long(name: str, line: int) -> UserError:
@@ -188,7 +196,7 @@ class ByteForm(Form, abc.ABC):
     def writer(
         self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
     ) -> Writer:
-        return ByteWriter(self, blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
+        return ByteWriter(self, Blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         for piece in filter(files.size, pieces):  # one without rows is an empty file

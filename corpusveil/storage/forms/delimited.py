@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import IO, Any, ClassVar, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
-from corpusveil.storage.csv_text import cells
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
+from corpusveil.storage.json_text import string_bytes
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
 from corpusveil.storage.values import as_strings
@@ -135,31 +136,30 @@ def _picked(record: _Record, width: int, places: dict[str, int], separator: Sepa
     return record._replace(fields=[fields[place] for place in places.values()])
 
 
-class _Lines(list[str]):
-    r"""Takes each row with its ``\r\n``: the csv module quotes a field for the line ends that it writes itself only."""
-
-    def write(self, row: str) -> None:
-        self.append(row[:-2])
-
-
 def _written(row: Sequence[str], separator: str) -> bytes:
-    lines = _Lines()
-    csv.writer(lines, delimiter=separator, lineterminator="\r\n").writerow(row)
-    return "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+    text = io.StringIO(newline="")  # the module quotes a field for the line ends that it writes itself only
+    csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(row)
+    return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
 
 
-def _rows(columns: Sequence[tuple[memoryview, npt.NDArray[np.int64]]], separator: str) -> list[Any]:
-    """Return the cells of several columns row by row, and what stands between them."""
-    pieces: list[Any] = []
-    between = separator.encode()
-    starts: tuple[int, ...] = (0,) * len(columns)
-    whole = [cells for cells, _ in columns]
-    for ends in zip(*(ends.tolist() for _, ends in columns), strict=True):
-        for cells_, first, last in zip(whole, starts, ends, strict=True):
-            pieces += (cells_[first:last], between)
-        pieces[-1] = b"\n"
-        starts = ends
-    return pieces
+def _joined(*pieces: pa.Array | str) -> pa.Array:
+    """Return texts that pieces make one after the other, large_string [N]."""
+    texts = [pa.scalar(piece, pa.large_string()) if isinstance(piece, str) else piece for piece in (*pieces, "")]
+    return pc.binary_join_element_wise(*texts)  # the last is what stands between the others
+
+
+def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
+    """Return texts as cells, large_string [N], nulls as nothing.
+
+    A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice; and where it is empty
+    and ``alone`` in its row, since a blank line is no row. ``escape`` puts an apostrophe before what a spreadsheet
+    takes for a formula (OWASP).
+    """
+    texts = as_strings(texts).fill_null("")
+    in_quotes = pc.match_substring_regex(texts, f'["\r\n{MARKS[columns.separator]}]{"|^$" if alone else ""}')
+    if columns.formulas == "escape":
+        texts = pc.replace_substring_regex(texts, r"^[=+\-@\t\r]", r"'\0")
+    return pc.if_else(in_quotes, _joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
 class Csv(ByteForm):
@@ -215,7 +215,8 @@ class Csv(ByteForm):
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return a row a document."""
-        mark, escapes = MARKS[columns.separator], columns.formulas == "escape"
-        arrays = [*map(as_strings, (texts, *kept))]
-        written = [cells(array, separator=mark, alone=not kept, escapes=escapes) for array in arrays]
-        return b"".join(_rows(written, mark)) if kept else written[0][0]
+        mark, alone = MARKS[columns.separator], not kept
+        first, *others = (_cells(column, columns, alone=alone) for column in (texts, *kept))
+        rows = _joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
+        data, offsets = string_bytes(rows)
+        return data[offsets[0] : offsets[-1]].data

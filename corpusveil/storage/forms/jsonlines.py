@@ -17,7 +17,7 @@ import pyarrow as pa
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError, existing
 from corpusveil.storage.compression import chunks
-from corpusveil.storage.forms import RECODE, ByteForm, split
+from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
 from corpusveil.storage.json_text import quoted
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
@@ -62,14 +62,6 @@ def _dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_unicode(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
     """Return text, id and kept values of one line; a text that is null stays null.
 
@@ -80,7 +72,7 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
             raise MemoryError from None
-        other = "" if _is_unicode(line) else f" {RECODE}"
+        other = "" if is_utf8(line) else f" {RECODE}"
         raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
     texts: _Texts = []
     if columns.path is None:

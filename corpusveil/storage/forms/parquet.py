@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
-from corpusveil.storage.forms import Form, Writer
+from corpusveil.storage.forms import Form, Writer, is_utf8
 from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.nested import Places
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
@@ -29,16 +28,12 @@ _READ_BYTES = 1 << 20
 """So much of each column is read at a time; without it, all that a row group has of it."""
 
 
-def _sound(name: str) -> contextlib.AbstractContextManager[None]:
-    return sound(_not_sound(name))
-
-
 def _not_sound(name: str) -> str:
     return f"{name}: this is not a valid Parquet file; fetch or make it again."
 
 
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
-    with _sound(name):
+    with sound(_not_sound(name)):
         parquet = opened(file, _READ_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
@@ -86,13 +81,8 @@ def _wrong(column: pa.Array) -> list[int]:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        wrong = []
-        for number, value in enumerate(column.cast(pa.large_binary()).to_pylist()):
-            try:
-                (value or b"").decode()
-            except UnicodeDecodeError:
-                wrong.append(number)
-        return wrong
+        values = column.cast(pa.large_binary()).to_pylist()
+        return [number for number, value in enumerate(values) if not is_utf8(value or b"")]
     return []
 
 
@@ -252,7 +242,7 @@ class Parquet(Form):
         runs = _runs(parquet, columns, start, stop)
         at = start
         while True:
-            with _sound(name):
+            with sound(_not_sound(name)):
                 run = next(runs, None)
                 batch = None if run is None else _parse(run[1], columns, run[0])
             if batch is None:

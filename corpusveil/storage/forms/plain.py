@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.storage.forms import NOT_UTF8, ByteForm, split
+from corpusveil.storage.forms import NOT_UTF8, ByteForm, is_utf8, split
 from corpusveil.storage.rows import BadRow, Batch, Columns
 
 
@@ -25,7 +25,8 @@ class PlainText(ByteForm):
     def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
         """Return lines as texts."""
         batch = Batch(first + len(documents))
-        if _is_sound(b"\n".join(documents)):
+        whole = b"\n".join(documents)
+        if b"\r" not in whole and is_utf8(whole):
             batch.numbers.extend(range(first, first + len(documents)))
             batch.texts = pa.array(documents, type=pa.large_binary()).view(pa.large_string())
             return batch
@@ -44,12 +45,3 @@ class PlainText(ByteForm):
         """Return a line a document; line breaks inside a document become blanks, and nulls empty lines."""
         flat = pc.replace_substring_regex(texts.fill_null(""), r"\r\n|\n|\r", " ")
         return "\n".join([*flat.to_pylist(), ""]).encode()
-
-
-def _is_sound(data: bytes) -> bool:
-    """Say whether lines are UTF-8, all of them, and none ends with a carriage return."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\r" not in data
