@@ -31,11 +31,6 @@ def upward(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
-def added(values: Iterable[float]) -> float:
-    """Return the exact sum of float64 values, rounded up; infinite if a value is."""
-    return added_times((value, 1) for value in values)
-
-
 def added_times(values: Iterable[tuple[float, int]]) -> float:
     """Return the exact sum of float64 values, each with its multiplicity, rounded up; infinite if a value is."""
     values = list(values)

@@ -93,7 +93,6 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Return every parameter."""
     made = []
     for option, setting in options_of("privatize").items():
         if setting.place not in LEFT_OUT:
@@ -122,7 +121,6 @@ def _camel(place: str) -> str:
 
 
 def metadata() -> dict[str, Any]:
-    """Return the content of metadata.json."""
     return {
         "name": "corpusveil privatize",
         "description": "Privatizes a text corpus with word-level metric differential privacy: shards in, private "
@@ -162,7 +160,9 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
 def prepared(given: Sequence[str]) -> Settings:
     """Return the settings of a job on Dataflow, whose key this process has in its environment from now on."""
     own, beam, location = parted(given)
-    beam, unknown = split_options(DATAFLOW, job_options(_image(), beam))
+    if not (image := os.environ.get(IMAGE_VARIABLE)):
+        raise UnsetError(f"{IMAGE_VARIABLE} is not set; 'corpusveil package dataflow' writes it into the Dockerfile.")
+    beam, unknown = split_options(DATAFLOW, job_options(image, beam))
     for word in unknown:
         print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)
@@ -177,10 +177,3 @@ def launch(given: Sequence[str]) -> int:
     from corpusveil.pipelines.privatize import run
 
     return ended(lambda: run(prepared(given), Terminal("none")) and None)
-
-
-def _image() -> str:
-    image = os.environ.get(IMAGE_VARIABLE)
-    if not image:
-        raise UnsetError(f"{IMAGE_VARIABLE} is not set; 'corpusveil package dataflow' writes it into the Dockerfile.")
-    return image

@@ -102,7 +102,6 @@ class _Report(Watch):
     warn = say
 
     def save(self, path: Path) -> None:
-        """Write everything that was printed."""
         path.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
 
 

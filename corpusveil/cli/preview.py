@@ -74,7 +74,6 @@ def preview(
 
 
 def lines(made: Preview, settings: Settings) -> list[str]:
-    """Return the printed text."""
     from corpusveil.display import Card
     from corpusveil.language.denoise import NO_FACTS
     from corpusveil.storage.installed import SCHEME

@@ -43,7 +43,6 @@ class Connect:
         return SparkSession.builder.remote(self.master).getOrCreate()
 
     def slots(self) -> int:
-        """Return how many tasks run in parallel."""
         return self.workers
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
@@ -52,7 +51,6 @@ class Connect:
 
 
 def is_connect(session: Any) -> bool:
-    """Say whether a session is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 

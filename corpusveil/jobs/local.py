@@ -71,7 +71,6 @@ class Local:
             raise BadValueError(f"workers = {self.workers}: give at least 1.")
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once."""
         return self.workers
 
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:

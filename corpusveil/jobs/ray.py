@@ -54,7 +54,6 @@ class Ray:
         require_ray("the engine ray")
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once, now."""
         return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
 
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:

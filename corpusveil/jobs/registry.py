@@ -60,7 +60,6 @@ def find(name: str) -> type[Engine]:
 
 
 def settings_of(name: str) -> list[str]:
-    """Return the names of an engine's settings."""
     return [field.name for field in dataclasses.fields(find(name)) if field.init]  # type: ignore[arg-type]
 
 

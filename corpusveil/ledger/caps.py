@@ -175,7 +175,10 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
         )
     ledger.check(spending.units, begin=True)
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
-        held = list(_fetched(notes, folder))
+        held = []
+        for number, url in enumerate(notes):
+            held.append(os.path.join(folder, f"note-{number}.parquet"))
+            snapshot(url, held[-1])
         planned = [
             write_entry(connection, held, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
             for number, unit in enumerate(spending.units)
@@ -203,13 +206,6 @@ def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Tabl
             return ()
         writer.close()
         return reserve(spending, account, [path])
-
-
-def _fetched(notes: Iterable[str], folder: str) -> Iterator[str]:
-    for number, url in enumerate(notes):
-        path = os.path.join(folder, f"note-{number}.parquet")
-        snapshot(url, path)
-        yield path
 
 
 def refuse_over(spending: Spending, books: Books) -> None:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from corpusveil.budget.accounting import added, added_times, as_float
+from corpusveil.budget.accounting import added_times, as_float
 from corpusveil.budget.composition import SMALLEST_DELTA, concentrated, epsilon_at
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss, Pure
 
@@ -39,7 +39,7 @@ def composed_epsilon(spent: Sequence[Spent], delta: float) -> float:
     for noise in spent:
         if noise.total:
             by_metric[noise.metric].append(noise)
-    return added(_in_metric(noises, delta / len(by_metric)) for noises in by_metric.values())
+    return added_times((_in_metric(noises, delta / len(by_metric)), 1) for noises in by_metric.values())
 
 
 def _in_metric(noises: Sequence[Spent], delta: float) -> float:

@@ -154,7 +154,6 @@ class Store:
         return ledger
 
     def address(self, *parts: str) -> str:
-        """Return an address in the ledger."""
         return files.join(self.url, *parts)
 
     @property
@@ -178,7 +177,7 @@ class Store:
         if data is None:
             if not (names := self.names()):
                 return []
-            self.read_about(names[0])  # says so if the ledger is of an earlier version
+            about_of(self.address(ENTRIES, names[0]))  # says so if the ledger is of an earlier version
         header = None if data is None else Header.of(data)
         if header is None or not header.units:
             raise BadRecordError(f"{address}: this file of the ledger is damaged or missing; restore it from a copy.")
@@ -204,14 +203,10 @@ class Store:
         """Return the names of the entries that nobody removes any more."""
         return kept_of(files.listing(self.address(ENTRIES)))
 
-    def read_about(self, name: str) -> tuple[About, int]:
-        """Return what an entry is about, and its number of rows, unchecked. Raises UserError if visibly damaged."""
-        return about_of(self.address(ENTRIES, name))
-
     def _unit_of(self, name: str) -> str:
         """Return the unit of an entry, empty if it is damaged, which only matters to those who read all of it."""
         with contextlib.suppress(BadFileError, BadRecordError):
-            return self.read_about(name)[0].unit
+            return about_of(self.address(ENTRIES, name))[0].unit
         return ""
 
     def fetched(self, name: str, folder: str, secret: bytes) -> Entry | None:

@@ -21,7 +21,6 @@ from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
@@ -42,12 +41,12 @@ def said_when_made(output: str, watch: Watch) -> Iterator[None]:
         watch.warn(f"{output}: already complete; nothing was done.")
 
 
-def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Count the n-grams of the corpus; return the description of the counts."""
     flow, output = _of(settings), _place(settings, "counts")
     began = time.monotonic()
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
-    engine = engine or settings.engine.make()
+    engine = settings.engine.make()
     with said_when_made(output, watch):
         made = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
     least, longest = made["options"]["min_count"], made["options"]["max_n"]
@@ -66,14 +65,14 @@ def count(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     return made
 
 
-def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+def score(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Score the counts; return the description of the collocation table."""
     flow, output = _of(settings), _place(settings, "table")
     began = time.monotonic()
     spoken = read_artifact(files.absolute(_place(settings, "counts")), "counts").get("language")
     connectors = connector_words(flow.connectors, spoken)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
-    engine = engine or settings.engine.make()
+    engine = settings.engine.make()
     with said_when_made(output, watch):
         made = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items())
@@ -84,11 +83,11 @@ def score(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
     return made
 
 
-def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Tokenize the corpus; return the description of the tokens."""
     flow, output = _of(settings), _place(settings, "tokens")
     began = time.monotonic()
-    engine = engine or settings.engine.make()
+    engine = settings.engine.make()
     with said_when_made(output, watch):
         made = tokenize_corpus(
             flow.input, output, engine, flow.tokenizer, flow.table,
@@ -102,7 +101,7 @@ def tokenize(settings: Settings, watch: Watch, engine: Engine | None = None) -> 
     return made
 
 
-def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
     (chosen,) = settings.needed("embeddings")
     tokens, output = _place(settings, "tokens"), chosen.vectors
@@ -117,7 +116,7 @@ def train(settings: Settings, watch: Watch, engine: Engine | None = None) -> dic
 
             made = train_on_spark(tokens, output, training, settings.engine.master)
         else:
-            engine = engine or settings.engine.model_copy(update={"workers": None}).make()
+            engine = settings.engine.model_copy(update={"workers": None}).make()
             # In this process alone: a function cannot be sent to another one to report from there.
             progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
             with waiting("training"):

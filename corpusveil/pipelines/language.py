@@ -15,11 +15,10 @@ from corpusveil.pipelines.collocations import said_when_made
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
-from corpusveil.storage.engine import Engine
 from corpusveil.transforms.release import denoise_corpus
 
 
-def build_model(settings: Settings, watch: Watch, engine: Engine | None = None) -> dict[str, Any]:
+def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Make the language model of the counts; return its description."""
     (chosen,) = settings.needed("model")
     counts, output, began = chosen.counts or settings.value("collocations.counts"), chosen.path, time.monotonic()
@@ -27,15 +26,14 @@ def build_model(settings: Settings, watch: Watch, engine: Engine | None = None) 
         raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
     pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
     with said_when_made(output, watch):
-        made = modelling.build_model(counts, output, engine or settings.engine.make(), pruning, watch=watch.stage)
+        made = modelling.build_model(counts, output, settings.engine.make(), pruning, watch=watch.stage)
     sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
     watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
     return made
 
 
-def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | None = None) -> denoise_corpus.Denoised:
+def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     """Denoise a release; finished work is not repeated."""
-    watch = watch or Watch()
     chosen, space = settings.needed("denoise", "space")
     release = chosen.release or settings.value("output.path")
     model = chosen.model or settings.value("model.path")
@@ -51,7 +49,7 @@ def denoise(settings: Settings, watch: Watch | None = None, engine: Engine | Non
         model=None if model is None else load_model(model),
         collocations=None if table is None else load_collocations(table),
         search=search if chosen.searches else None, candidates=chosen.candidates, chooser=chosen.chooser,
-        engine=engine or settings.engine.make(), watch=watch.shards,
+        engine=settings.engine.make(), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
         documents = several(made.documents, "document is", "documents are")

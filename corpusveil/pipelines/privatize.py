@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,18 +14,19 @@ from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.choices import OF_CONTEXT, CsvFormulas
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
-from corpusveil.errors import MismatchError, listed
+from corpusveil.errors import MismatchError, OverlapError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.pipelines.release_key import keep, key_of
 from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.home import configuration_path
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
@@ -82,6 +85,43 @@ def columns_of(settings: Settings) -> Columns:
     unit = None if scope is None else scope.column
     formulas: CsvFormulas = settings.value("output.csv_formulas") or "keep"
     return Columns.of(corpus.text, corpus.id, corpus.keep, formulas, corpus.separator, unit)
+
+
+def key_of(settings: KeySettings, output: str) -> Key:
+    """Return the key that settings name; otherwise the output's own, or a new one, which ``keep`` keeps."""
+    if settings.test:
+        return Key.for_tests()
+    if settings.environment is not None:
+        return Key.from_environment(settings.environment)
+    if settings.path is None:
+        own = _own(output)
+        return Key.load(own) if own.exists() else Key.generate()
+    path = settings.path
+    if files.is_local(output) and pathlib.Path(path).resolve().is_relative_to(pathlib.Path(output).resolve()):
+        raise OverlapError(f"{path}: the key is in the output folder, which is for the public; move the key elsewhere.")
+    return Key.load(path)
+
+
+def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
+    """Return the key of an output: this one, or if settings name none, that in the user's key folder, and name it.
+
+    There, this key becomes that of the output if there is none yet and ``make`` is set.
+    """
+    if settings.test or settings.environment is not None or settings.path is not None:
+        return key
+    own = _own(output)
+    if not own.exists():
+        if not make:
+            return key
+        files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
+    watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
+    return Key.load(own)
+
+
+def _own(output: str) -> pathlib.Path:
+    """Return the file of an output's own key, in the user's key folder."""
+    mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
+    return configuration_path() / "keys" / f"{mark}.key"
 
 
 def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk | None = None) -> Release:
@@ -227,36 +267,25 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
+    """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
     (output,) = settings.needed("output")
-    records = f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}"
+    counts, shards = outcome.counts, outcome.shards
+    sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
+    sizes += f", {several(counts.tokens_written, 'token')}"
     if outcome.content_sha256 is None:
-        watch.say(
-            f"{output.path}: {several(outcome.shards, 'shard was', 'shards were')} handed over; the job writes the "
-            "manifest when all are done"
-        )
-        watch.say(records)
-        _tell_columns(outcome, settings, watch)
-        return
-    counts = outcome.counts
-    sizes = (
-        f"{several(outcome.shards, 'shard')}, {several(counts.documents, 'document')}, "
-        f"{several(counts.tokens_written, 'token')}"
-    )
-    if outcome.finished_before:
+        handed = several(shards, "shard was", "shards were")
+        watch.say(f"{output.path}: {handed} handed over; the job writes the manifest when all are done")
+    elif outcome.finished_before:
         watch.say(f"{output.path}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
         watch.say(f"{output.path}: {sizes}, {outcome.seconds:.1f} s")
-    if counts.quarantined:
-        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
-        watch.warn(f"warning: {rows} set aside in the private records.")
-    tell_unknown(counts.unknown_share, watch)
-    watch.say(f"content sha256 {outcome.content_sha256}")
-    watch.say(records)
-    _tell_columns(outcome, settings, watch)
-
-
-def _tell_columns(outcome: Outcome, settings: Settings, watch: Watch) -> None:
-    """Say which columns are copied, outside every guarantee, and which are not."""
+    if outcome.content_sha256 is not None:
+        if counts.quarantined:
+            rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
+            watch.warn(f"warning: {rows} set aside in the private records.")
+        tell_unknown(counts.unknown_share, watch)
+        watch.say(f"content sha256 {outcome.content_sha256}")
+    watch.say(f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}")
     columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)

@@ -11,7 +11,7 @@ from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of
+from corpusveil.ledger.units import scope_of
 from corpusveil.spaces import Space, load_space
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
@@ -72,7 +72,7 @@ def privatize_corpus(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
         release, addresses(inputs), files.as_text(output),
-        columns=_columns(text, id, keep, csv_formulas, separator, scope),
+        columns=Columns.of(text, id, keep, csv_formulas, separator, scope and scope.column),
         root=None if root is None else files.as_text(root), corpus=corpus,
         records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page,
@@ -105,7 +105,7 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
-    named, columns = addresses(inputs), _columns(text, id, keep, csv_formulas, separator, scope)
+    named, columns = addresses(inputs), Columns.of(text, id, keep, csv_formulas, separator, scope and scope.column)
     run = Run(
         release, named, "", columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows,
@@ -113,18 +113,6 @@ def plan(
     )  # fmt: skip
     made = forecast(run)
     return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
-
-
-def _columns(
-    text: str,
-    id: str | None,
-    keep: str | Sequence[str],
-    formulas: CsvFormulas,
-    separator: Separator,
-    scope: Unit | None,
-) -> Columns:
-    unit = None if scope is None else scope.column
-    return Columns.of(text, id, [keep] if isinstance(keep, str) else keep, formulas, separator, unit)
 
 
 def _engine(engine: Engine | None) -> Engine:

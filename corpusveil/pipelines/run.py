@@ -22,8 +22,6 @@ from corpusveil.storage.records import Record, Records
 NOTE = "_step.json"
 """The request of a step, in the folder of its artefact, written before it begins."""
 NOTE_VERSION = 2
-_WHERE = ("engine",)
-"""Sections that change nothing of an artefact."""
 
 
 class Note(Record):
@@ -55,11 +53,6 @@ class FlowStep:
     artefact: str | None
     digest: str
 
-    @property
-    def name(self) -> str:
-        """Its command."""
-        return self.flow.name
-
 
 def steps(document: Document) -> Iterator[FlowStep]:
     """Yield the steps of a document, in order.
@@ -79,7 +72,7 @@ def _asked(settings: Settings, command: str) -> dict[str, Any]:
     asked = {}
     for setting in declared(Settings):
         value = settings.value(setting.place)
-        if command in setting.commands and setting.name not in _WHERE and value != setting.default:
+        if command in setting.commands and setting.name != "engine" and value != setting.default:
             asked[setting.place] = value
     return asked
 
@@ -91,18 +84,18 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
     """
     watch = watch or Watch()
     planned = list(steps(document))
-    if only is not None and only not in (names := [step.name for step in planned]):
+    if only is not None and only not in (names := [step.flow.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:
-        if only in (None, step.name):
+        if only in (None, step.flow.name):
             _do(step, document.settings, watch)
 
 
 def _do(step: FlowStep, settings: Settings, watch: Watch) -> None:
     if step.artefact is not None and not _is_to_do(step, step.artefact):
-        watch.warn(f"{step.name}: {step.artefact} already exists")
+        watch.warn(f"{step.flow.name}: {step.artefact} already exists")
         return
-    watch.warn(f"{step.name}:")
+    watch.warn(f"{step.flow.name}:")
     step.flow.do(settings, watch)
     if step.artefact is not None:
         _note(step, step.artefact)
@@ -125,12 +118,15 @@ def _is_to_do(step: FlowStep, artefact: str) -> bool:
     if noted.settings != step.digest:
         raise InUseError(
             f"{artefact}: this was made with other settings or another corpus; choose another output for the step "
-            f"{step.name}, or remove this."
+            f"{step.flow.name}, or remove this."
         )
     return not complete
 
 
 def _note(step: FlowStep, artefact: str) -> None:
-    records, note = Records(artefact, private=False), Note(version=NOTE_VERSION, step=step.name, settings=step.digest)
+    records, note = (
+        Records(artefact, private=False),
+        Note(version=NOTE_VERSION, step=step.flow.name, settings=step.digest),
+    )
     if files.read_if_there(records.address(NOTE)) != note.data():
         records.write(NOTE, note)

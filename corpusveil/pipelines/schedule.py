@@ -60,17 +60,12 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The name of the run's folders."""
         return f"run-{self.number:05d}"
-
-    def count(self, why: str) -> int:
-        """Return the number of shards with one reason."""
-        return sum(reason == why for reason in self.why.values())
 
     def batch(self) -> str:
         """Return how many shards are new, and how many have changed."""
-        counts = ((self.count(why), f"{why} shard") for why in ("new", "changed"))
-        return " and ".join(several(count, what) for count, what in counts if count)
+        counts = Counter(self.why.values())
+        return " and ".join(several(counts[why], f"{why} shard") for why in ("new", "changed") if why in counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +107,9 @@ class Schedule:
     """Whether releases have a public page."""
 
     def output_of(self, plan: Plan) -> str:
-        """Return the address of a run's release."""
         return files.join(self.output, plan.name)
 
     def records_of(self, plan: Plan) -> str:
-        """Return the address of a run's private records."""
         return files.join(self.records, plan.name)
 
     def next(self) -> Plan | None:
@@ -162,7 +155,6 @@ class Schedule:
         return dataclasses.replace(due, abandoned=tuple(abandoned), summary=finished if unfinished else due.summary)
 
     def is_released(self, plan: Plan) -> bool:
-        """Say whether a run's release is finished."""
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
 
     def finish(self, plan: Plan) -> dict[str, Any]:

@@ -188,7 +188,6 @@ class Stage(Work[D]):
         return ""
 
     def address(self, *parts: str) -> str:
-        """Return an address in the stage's folder."""
         return files.join(self.work, self.name, *parts)
 
     def place(self) -> Records:
@@ -227,7 +226,6 @@ class PartTask:
 
     @property
     def record_name(self) -> str:
-        """The name of the task's record."""
         return f"part-{self.part:05d}-of-{self.parts:05d}.json"
 
 

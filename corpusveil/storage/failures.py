@@ -118,7 +118,6 @@ def missing_package(url: str, error: ImportError) -> UserError:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

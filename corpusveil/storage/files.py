@@ -155,12 +155,10 @@ class _LocalReader(io.FileIO):
             super().__init__(path, "rb")
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read into a buffer."""
         with failing(str(self.name), "read"):
             return super().readinto(buffer) or 0
 
     def readall(self) -> bytes:
-        """Read what is left."""
         with failing(str(self.name), "read"):
             return super().readall() or b""
 

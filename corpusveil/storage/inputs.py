@@ -193,7 +193,6 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
 
 
 def _below(fs: Any, folder: str) -> Iterator[Listed]:
-    """Yield every file below a folder."""
     if protocols(fs) & _LISTED_WHOLE:
         entries = fs.find(
             folder, detail=True, withdirs="abfs" in protocols(fs)

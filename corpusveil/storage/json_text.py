@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import pyarrow as pa
 
 from corpusveil.compiled import called, compiled
 from corpusveil.wide import SPAN, copy_span, escaped_bits, ones, zeros_below
 
-_SHORT = np.zeros(256, dtype=np.uint8)
-_SHORT[[ord(mark) for mark in '"\\\b\f\n\r\t']] = [ord(letter) for letter in '"\\bfnrt']
-"""The letter behind the backslash of characters that have one."""
-_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _LONGEST = 6
+_WRITTEN = np.zeros((256, _LONGEST), dtype=np.uint8)
+_WRITTEN[:, 0] = np.arange(256)
+_SIZES = np.ones(256, dtype=np.int64)
+"""What is written for a byte, and how many bytes that is."""
+for _byte in range(128):
+    _text = orjson.dumps(chr(_byte))[1:-1]
+    _WRITTEN[_byte, : len(_text)], _SIZES[_byte] = list(_text), len(_text)
 _NULL = np.frombuffer(b"null", dtype=np.uint8)
 
 
@@ -52,19 +56,9 @@ def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
                 continue
         byte = data[i]
         i += 1
-        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:
-            out[at] = byte
-            at += 1
-            continue
-        out[at] = 0x5C
-        at += 1
-        if _SHORT[byte]:
-            out[at] = _SHORT[byte]
-            at += 1
-            continue
-        out[at], out[at + 1], out[at + 2] = 0x75, 0x30, 0x30
-        out[at + 3], out[at + 4] = _HEXADECIMAL[byte >> 4], _HEXADECIMAL[byte & 15]
-        at += 5
+        for k in range(_SIZES[byte]):
+            out[at + k] = _WRITTEN[byte, k]
+        at += _SIZES[byte]
     out[at] = 0x22
     return at + 1
 

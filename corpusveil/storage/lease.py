@@ -77,7 +77,7 @@ class Lease:
         if self._thread is not None:
             self._thread.join(BEAT_SECONDS)
         with contextlib.suppress(CorpusveilError, OSError):  # then the next one finds that this process has ended
-            files.remove(self._beat_address())
+            files.remove(_beat_address(self.url, self.number, self.content))
             if files.read_if_there(_address(self.url, self.number)) == self.content:  # not those of a later lease
                 files.remove(_address(self.url, self.number))
         for folder in reversed(self.made):
@@ -90,11 +90,8 @@ class Lease:
         return max(there, default=0) == self.number and there[self.number] == self.content
 
     def beat(self) -> None:
-        """Write a heartbeat."""
-        files.write_bytes(self._beat_address(), Pulse(time=time.time(), mark=secrets.token_hex(8)).data(), private=True)
-
-    def _beat_address(self) -> str:
-        return _beat_address(self.url, self.number, self.content)
+        pulse = Pulse(time=time.time(), mark=secrets.token_hex(8))
+        files.write_bytes(_beat_address(self.url, self.number, self.content), pulse.data(), private=True)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):

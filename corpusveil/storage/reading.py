@@ -30,7 +30,6 @@ def skip(_: BadRow, __: str) -> None:
 
 
 def names_of(shard: InputShard, separator: Separator) -> list[str]:
-    """Return the names of a shard's columns."""
     with files.open_read(shard.url) as file:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 

@@ -159,7 +159,6 @@ class Records:
     private: bool = True
 
     def address(self, *parts: str) -> str:
-        """Return the address of a file of the records."""
         return files.join(self.url, *parts)
 
     def close(self) -> None:

@@ -61,19 +61,15 @@ class RemoteReader(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Say whether the file can seek: if its size is known."""
         return self._size is not None
 
     def tell(self) -> int:
-        """Return the position in bytes."""
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to a position in bytes and return it."""
         if self._size is None:
             raise io.UnsupportedOperation(f"{self._url}: the store does not give the size of this file.")
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
@@ -81,21 +77,18 @@ class RemoteReader(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read into a buffer, all of it unless the file ends."""
         view = memoryview(buffer).cast("B")
         data = self._fetch(len(view))
         view[: len(data)] = data
         return len(data)
 
     def readall(self) -> bytes:
-        """Read the rest."""
         pieces = []
         while data := self._fetch(READ_BYTES):
             pieces.append(data)
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Close the client's file."""
         if not self.closed and hasattr(self, "_file"):
             self._file.close()
         super().close()
@@ -119,7 +112,11 @@ class RemoteReader(io.RawIOBase):
                     if type(error).__name__ == _DAMAGED and attempt < ATTEMPTS:
                         continue
                     raise
-            self._refuse_another()
+            if self._version is not None:
+                with failing(self._url, "read"):
+                    now = _version(self._fs.info(self._path))
+                if now != self._version:
+                    raise changed_while_read(self._url)
             if len(data) == wanted:
                 self._position += wanted
                 return bytes(data)
@@ -127,14 +124,6 @@ class RemoteReader(io.RawIOBase):
             f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
             f"{self._position:,} on); run the same command again later."
         )
-
-    def _refuse_another(self) -> None:
-        if self._version is None:
-            return
-        with failing(self._url, "read"):
-            now = _version(self._fs.info(self._path))
-        if now != self._version:
-            raise changed_while_read(self._url)
 
 
 def _version(info: dict[str, Any]) -> tuple[Any, ...]:
@@ -158,15 +147,12 @@ class RemoteWriter(io.RawIOBase):
         self._written = 0
 
     def writable(self) -> bool:
-        """Say that it can be written."""
         return True
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
         return self._written
 
     def write(self, data: Any, /) -> int:
-        """Write all of ``data``."""
         view = memoryview(data).cast("B")
         if len(self._head) + len(view) <= PART_BYTES and self._parts is None and self._spill is None:
             self._head += view
@@ -188,7 +174,9 @@ class RemoteWriter(io.RawIOBase):
             elif shown_whole(self._fs):
                 where = self._send(self._path)
             else:
-                where = self._send_hidden()
+                folder, name = posixpath.split(self._path)
+                self._fs.makedirs(folder, exist_ok=True)
+                where = self._send(posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part"))
             size = int(self._fs.info(where)["size"])
         if size != self._written:
             raise StoreError(
@@ -238,8 +226,3 @@ class RemoteWriter(io.RawIOBase):
             self._spill.flush()
             self._fs.put_file(self._spill.name, path)
         return path
-
-    def _send_hidden(self) -> str:
-        folder, name = posixpath.split(self._path)
-        self._fs.makedirs(folder, exist_ok=True)
-        return self._send(posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part"))

@@ -48,10 +48,11 @@ class Columns:
 
     @classmethod
     def of(
-        cls, text: str, id: str | None, keep: Sequence[str], formulas: CsvFormulas = "keep",
+        cls, text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas = "keep",
         separator: Separator = "comma", unit: str | None = None,
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
+        keep = [keep] if isinstance(keep, str) else keep
         every = not {"all", "*"}.isdisjoint(keep)
         if every and len(keep) > 1:
             raise ColumnError("keep all: this keeps every other column; leave the other names out.")

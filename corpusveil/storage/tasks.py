@@ -41,12 +41,10 @@ class ShardTask:
 
     @property
     def shard_name(self) -> str:
-        """The name of the shard's output file."""
         return f"part-{self.shard:05d}-of-{self.shards:05d}{self.suffix}"
 
     @property
     def record_name(self) -> str:
-        """The name of the task's record."""
         piece = "" if self.piece is None else f".piece-{self.piece:05d}"
         return f"part-{self.shard:05d}-of-{self.shards:05d}{piece}.json"
 
@@ -149,11 +147,9 @@ class KeyedReader(io.RawIOBase):
         self._taken = 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read, and add to the digest."""
         data = self._file.read(size)
         self._state.update(data)
         self._taken += len(data)
@@ -164,7 +160,6 @@ class KeyedReader(io.RawIOBase):
         return 0.0 if self._ended or not size else min(1.0, self._taken / size)
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read into a buffer, and add to the digest."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -203,7 +198,6 @@ class CountingFile:
         self._is_empty = True
 
     def write(self, data: Any) -> int:
-        """Write, and add to the digest."""
         self._state.update(data)
         self._is_empty = self._is_empty and not len(data)
         return self._file.write(data)
@@ -217,15 +211,12 @@ class CountingFile:
 
     @property
     def closed(self) -> bool:
-        """Say that it is open: the opener closes the file."""
         return False
 
-    def flush(self) -> None:
-        """Leave flushing to the file."""
+    def flush(self) -> None: ...
 
     def close(self) -> None:
         """Leave the file open."""
 
     def digest(self) -> str:
-        """Return the digest of what was written, hexadecimal."""
         return self._state.hexdigest()

@@ -37,7 +37,14 @@ class TestNoValueIsAnOption:
         (tmp_path / "public" / "a.jsonl").write_text('{"text": "a"}\n')
         values = whole(tmp_path)
         document = read(save(tmp_path / "run.toml", values))
-        assert [step.name for step in steps(document)] == ["count", "score", "tokenize", "train", "space", "privatize"]
+        assert [step.flow.name for step in steps(document)] == [
+            "count",
+            "score",
+            "tokenize",
+            "train",
+            "space",
+            "privatize",
+        ]
         cv.Key.generate().save(tmp_path / "release.key")
         schedule = schedule_of(document)
         url = f"{tmp_path}/private/--accept-no-guarantee.jsonl"

@@ -21,7 +21,7 @@ from corpusveil.errors import InUseError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
-from corpusveil.pipelines.release_key import keep
+from corpusveil.pipelines.privatize import keep
 from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key

@@ -29,7 +29,6 @@ _BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}
 
 
 def page() -> str:
-    """Return the page."""
     lines = [
         "# Settings",
         "",

@@ -125,8 +125,7 @@ class Form(abc.ABC):
         return [pa.large_string()] * len(columns.whole)
 
     @abc.abstractmethod
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows."""
+    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int: ...
 
     @abc.abstractmethod
     def batches(

@@ -172,7 +172,6 @@ class Csv(ByteForm):
     has_separator: ClassVar[bool] = True
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        """Return the fields of the header."""
         return _header(_records(chunks(file, name, self.codec), name, separator), name, separator)
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
@@ -190,11 +189,9 @@ class Csv(ByteForm):
             yield [_picked(record, len(header), places, columns.separator)]
 
     def size(self, document: _Record) -> int:
-        """Return the characters of all fields."""
         return document.size
 
     def parsed(self, documents: Sequence[_Record], first: int, columns: Columns) -> Batch:
-        """Return the named fields of rows as columns."""
         batch = Batch(first + len(documents))
         sound = []
         for number, record in enumerate(documents, first):
@@ -210,11 +207,9 @@ class Csv(ByteForm):
         return batch
 
     def header(self, columns: Columns) -> bytes:
-        """Return the names of the columns."""
         return _written([columns.column, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
-        """Return a row a document."""
         mark, alone = MARKS[columns.separator], not kept
         first, *others = (_cells(column, columns, alone=alone) for column in (texts, *kept))
         rows = _joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")

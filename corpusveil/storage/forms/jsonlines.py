@@ -57,11 +57,6 @@ def _kept(row: Any, columns: Columns) -> list[Any]:
     return [_value(row, column) for column in columns.keep]
 
 
-def _dumps(value: Any) -> str:
-    """Write JSON with whole numbers of any size, which orjson turns into floats."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
     """Return text, id and kept values of one line; a text that is null stays null.
 
@@ -96,7 +91,9 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
             # as str, because the bytes that orjson returns keep 4 KB each, however short they are
             return texts, identity, around + [orjson.dumps(value).decode() for value in _kept(row, columns)]
         orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        return texts, identity, around + [_dumps(value) for value in _kept(json.loads(line), columns)]
+        # The json module writes whole numbers of any size, which orjson turns into floats.
+        whole = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+        return texts, identity, around + [whole(value) for value in _kept(json.loads(line), columns)]
     except orjson.JSONEncodeError:
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
     except BadRowError as error:
@@ -138,40 +135,6 @@ def _strings(texts: list[str | None]) -> pa.Array:
     data = texts[0].encode()
     bounds = np.array([0, len(data)], dtype=np.int64)
     return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
-
-
-def _parse(rows: Sequence[bytes], columns: Columns, first: int) -> Batch:
-    batch = Batch(first + len(rows))
-    if (sound := _texts(rows, columns)) is not None:
-        batch.numbers = list(range(first, batch.stop))
-        batch.texts = _strings(sound)
-        return batch
-    texts: list[str | None] = []
-    identities: list[Any] = []
-    kept: list[list[str]] = []
-    places: list[tuple[int, ...]] = []
-    for number, line in enumerate(rows, first):
-        try:
-            inside, identity, values = _row(line, columns)
-        except _BadValueError as error:
-            batch.bad.append(BadRow(number, str(error), line, error.kind))
-            continue
-        texts += [text for text, _ in inside]
-        places += [(len(batch.numbers), *at) for _, at in inside]
-        batch.numbers.append(number)
-        identities.append(identity)
-        kept.append(values)
-    batch.texts = _strings(texts)
-    batch.ids = None if columns.id is None else identities
-    whole = [
-        pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
-        for k in range(len(_types(columns)))
-    ]
-    if columns.path is not None:
-        batch.places = Places.of(places, columns.path.steps.count(None))
-        batch.whole = functools.partial(_filled, whole.pop(0))
-    batch.kept = whole
-    return batch
 
 
 def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
@@ -237,7 +200,6 @@ class JsonLines(ByteForm):
     rows_differ: ClassVar[bool] = True
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return JSON text for each."""
         return _types(columns)
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
@@ -252,13 +214,41 @@ class JsonLines(ByteForm):
         return list(fields)
 
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
-        """Yield the lines that are not blank."""
         for group in split(pieces, name):
             yield [line for line in group if line.strip()]
 
     def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
-        """Return what lines say."""
-        return _parse(documents, columns, first)
+        batch = Batch(first + len(documents))
+        if (sound := _texts(documents, columns)) is not None:
+            batch.numbers = list(range(first, batch.stop))
+            batch.texts = _strings(sound)
+            return batch
+        texts: list[str | None] = []
+        identities: list[Any] = []
+        kept: list[list[str]] = []
+        places: list[tuple[int, ...]] = []
+        for number, line in enumerate(documents, first):
+            try:
+                inside, identity, values = _row(line, columns)
+            except _BadValueError as error:
+                batch.bad.append(BadRow(number, str(error), line, error.kind))
+                continue
+            texts += [text for text, _ in inside]
+            places += [(len(batch.numbers), *at) for _, at in inside]
+            batch.numbers.append(number)
+            identities.append(identity)
+            kept.append(values)
+        batch.texts = _strings(texts)
+        batch.ids = None if columns.id is None else identities
+        whole = [
+            pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
+            for k in range(len(_types(columns)))
+        ]
+        if columns.path is not None:
+            batch.places = Places.of(places, columns.path.steps.count(None))
+            batch.whole = functools.partial(_filled, whole.pop(0))
+        batch.kept = whole
+        return batch
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return ``{"text": ..., kept columns}`` a line."""

@@ -214,7 +214,6 @@ class Parquet(Form):
     checksum: ClassVar[str] = "SHA-256 of each shard's rows written as JSON lines"
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        """Return the names of the schema."""
         return list(_open(file, name).schema_arrow.names)
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
@@ -228,13 +227,11 @@ class Parquet(Form):
         return types
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows."""
         return int(_open(file, name).metadata.num_rows)
 
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the rows start to stop. Raises UserError for columns that aren't there or of a wrong type."""
         parquet = _open(file, name)
         _check(parquet.schema_arrow, columns, name)
         size = parquet.metadata.num_rows
@@ -255,11 +252,9 @@ class Parquet(Form):
     def writer(
         self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
     ) -> ParquetWriter:
-        """Return a writer to ``file``; ``digest`` (hashlib's interface) is fed the rows as JSON lines."""
         return ParquetWriter(file, columns, digest, kept_types)
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        """Write the pieces' row groups one behind the other."""
         writer = None
         for piece in pieces:
             with files.open_read(piece) as file:

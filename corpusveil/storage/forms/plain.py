@@ -19,11 +19,9 @@ class PlainText(ByteForm):
     has_columns: ClassVar[bool] = False
 
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
-        """Yield the lines."""
         return split(pieces, name)
 
     def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
-        """Return lines as texts."""
         batch = Batch(first + len(documents))
         whole = b"\n".join(documents)
         if b"\r" not in whole and is_utf8(whole):
