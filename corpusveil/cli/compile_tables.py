@@ -9,7 +9,7 @@ import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
-from corpusveil.pipelines.pairs import pairs
+from corpusveil.pipelines.settings.fields import pairs
 
 
 def compile_tables(

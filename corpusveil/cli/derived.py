@@ -16,10 +16,9 @@ from corpusveil.cli import signals
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.flows import Flow
-from corpusveil.pipelines.pairs import pairs
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, declared
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, declared, pairs
 
 _PAIRS: Mapping[str, tuple[str, str, Group]] = {
     "mechanism.name": ("parameter", "A parameter of the mechanism, such as gamma=18. Repeatable.", "How private"),

@@ -144,19 +144,18 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def perform(arguments: list[str]) -> Any:
-    """Run one command line; return its exit status, None for 0. Errors are raised."""
-    own, passed, debug = split_arguments(arguments)
-    root: Any = typer.main.get_command(app)
-    for parameter in root.params:
-        parameter.default = False if parameter.default is None else parameter.default  # as the option of help
-    return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
-
-
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
+    own, passed, debug = split_arguments(arguments)
+
+    def perform() -> Any:
+        root: Any = typer.main.get_command(app)
+        for parameter in root.params:
+            parameter.default = False if parameter.default is None else parameter.default  # as the option of help
+        return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
+
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    return ended(lambda: perform(arguments), debug=split_arguments(arguments)[2])
+    return ended(perform, debug=debug)
 
 
 def ended(work: Callable[[], Any], *, debug: bool = False) -> int:

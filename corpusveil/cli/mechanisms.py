@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.errors import ConflictError, UserError
-from corpusveil.pipelines.pairs import pairs
+from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 

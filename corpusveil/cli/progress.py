@@ -155,58 +155,6 @@ def _shown(how: Manner, title: str, look: Look) -> Iterator[None]:
             show()
 
 
-def watcher(how: Manner) -> Shards | None:
-    """Return the display of the progress of shards in a settled manner, on standard error and in the log."""
-    if how == "none" and not events.wanted():
-        return None
-
-    @contextlib.contextmanager
-    def watch(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
-        progress = _Progress(records, tasks)
-        with contextlib.suppress(CorpusveilError, OSError):
-            progress.begin()
-
-        def look() -> tuple[float, int, str, str]:
-            state = progress.read()
-            left = None if state.left is None else round(state.left)
-            # The log has no shares of words, which are for a terminal.
-            events.tell(
-                "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
-                tokens=state.tokens, tokens_per_second=round(state.rate), seconds_left=left,
-            )  # fmt: skip
-            failed = [f"{state.failed} failed"] if state.failed else []
-            below = [state.speed, *state.shares(), *failed]
-            alone = [f"{state.done} of {several(state.shards, 'shard')}", several(state.tokens, "token"), state.speed]
-            alone += (state.shares() if sys.stderr.isatty() else []) + failed
-            alone += [] if state.left is None else [f"about {state.left:.0f} s left"]
-            return state.done + state.begun, state.shards, ", ".join(below), ", ".join(alone)
-
-        # A denoised release has no run with a name.
-        with _shown(how, "privatizing shards" if run else "denoising shards", look):
-            yield
-
-    return watch
-
-
-def stage_watcher(how: Manner) -> StageWatch | None:
-    """Return the display of the progress of a flow of stages in a settled manner."""
-    if how == "none":
-        return None
-
-    @contextlib.contextmanager
-    def watch(name: str, folder: str, tasks: int) -> Iterator[None]:
-        began = time.monotonic()
-
-        def look() -> tuple[float, int, str, str]:
-            done = len(files.listing(folder))
-            return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
-
-        with _shown(how, name, look):
-            yield
-
-    return watch
-
-
 class Terminal(Watch):
     """Prints the lines of a flow on standard output and error, and shows its progress in the manner ``how``."""
 
@@ -225,8 +173,54 @@ class Terminal(Watch):
 
     @property
     def stage(self) -> StageWatch | None:
-        return stage_watcher(self.how)
+        if self.how == "none":
+            return None
+
+        @contextlib.contextmanager
+        def watch(name: str, folder: str, tasks: int) -> Iterator[None]:
+            began = time.monotonic()
+
+            def look() -> tuple[float, int, str, str]:
+                done = len(files.listing(folder))
+                return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
+
+            with _shown(self.how, name, look):
+                yield
+
+        return watch
 
     @property
     def shards(self) -> Shards | None:
-        return watcher(self.how)
+        if self.how == "none" and not events.wanted():
+            return None
+
+        @contextlib.contextmanager
+        def watch(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
+            progress = _Progress(records, tasks)
+            with contextlib.suppress(CorpusveilError, OSError):
+                progress.begin()
+
+            def look() -> tuple[float, int, str, str]:
+                state = progress.read()
+                left = None if state.left is None else round(state.left)
+                # The log has no shares of words, which are for a terminal.
+                events.tell(
+                    "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
+                    tokens=state.tokens, tokens_per_second=round(state.rate), seconds_left=left,
+                )  # fmt: skip
+                failed = [f"{state.failed} failed"] if state.failed else []
+                below = [state.speed, *state.shares(), *failed]
+                alone = [
+                    f"{state.done} of {several(state.shards, 'shard')}",
+                    several(state.tokens, "token"),
+                    state.speed,
+                ]
+                alone += (state.shares() if sys.stderr.isatty() else []) + failed
+                alone += [] if state.left is None else [f"about {state.left:.0f} s left"]
+                return state.done + state.begun, state.shards, ", ".join(below), ", ".join(alone)
+
+            # A denoised release has no run with a name.
+            with _shown(self.how, "privatizing shards" if run else "denoising shards", look):
+                yield
+
+        return watch

@@ -73,7 +73,11 @@ def make_engine(name: str, **settings: Any) -> Engine:
     engine, known = find(name), settings_of(name)
     for setting in settings:
         if setting not in known:
-            raise UnknownError(f"{setting}: engine {name} has no such setting; {_hint(setting, known)}")
+            owners = " or ".join(owner for owner in names() if setting in settings_of(owner))
+            hint = f"its settings are: {', '.join(known) or 'none'}."
+            if owners:
+                hint = f"it is for engine {owners}. Choose that engine, or leave the setting out."
+            raise UnknownError(f"{setting}: engine {name} has no such setting; {hint}")
     made = engine(**_typed(engine, settings))
     if isinstance(made, Checking):
         made.check()
@@ -96,10 +100,3 @@ def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
         if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in typed:
             raise UnsetError(f"{field.name}: this engine needs this setting; add it.")
     return typed
-
-
-def _hint(setting: str, known: list[str]) -> str:
-    owners = [name for name in names() if setting in settings_of(name)]
-    if owners:
-        return f"it is for engine {' or '.join(owners)}. Choose that engine, or leave the setting out."
-    return f"its settings are: {', '.join(known) or 'none'}."

@@ -11,7 +11,7 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -97,7 +97,9 @@ class Spending:
                     "for which an edited text is another unit."
                 )
             object.__setattr__(self, "units", (Unit(CONTENT, None),))
-        _check_names({"corpus": (self.namespace,), "unit": [unit.name for unit in self.units]})
+        _check_name("corpus", self.namespace)
+        for unit in self.units:
+            _check_name("unit", unit.name)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -137,7 +139,7 @@ class Spending:
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
         self._refuse_text(column_of(account.column))
-        _check_names({"text column": (account.column,)})
+        _check_name("text column", account.column)
         about = {**account.about, "namespace": self.namespace}
         return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)
 
@@ -154,11 +156,9 @@ class Spending:
             yield folder
 
 
-def _check_names(names: Mapping[str, Iterable[str]]) -> None:
-    for what, given in names.items():
-        for name in given:
-            if not name.isprintable():
-                raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
+def _check_name(what: str, name: str) -> None:
+    if not name.isprintable():
+        raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
 def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:

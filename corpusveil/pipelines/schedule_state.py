@@ -140,41 +140,29 @@ def metrics_of(state: Records) -> list[Metric]:
     return lines
 
 
-FAMILIES = {
-    "last_start_timestamp_seconds": ("gauge", "When the schedule last started."),
-    "last_status": (
-        "gauge",
-        "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 interrupted.",
-    ),
-    "last_duration_seconds": ("gauge", "Duration of the last start in seconds."),
-    "last_success_timestamp_seconds": ("gauge", "Time of the last successful start."),
-    "left_out_shards": ("gauge", "Shards that cannot be used until they change."),
-    "runs_total": ("counter", "Releases made."),
-    "shards_total": ("counter", "Shards released."),
-    "documents_total": ("counter", "Documents released."),
-    "tokens_total": ("counter", "Tokens released."),
-}
-"""The kind and the help of each metric of Prometheus."""
-
-
 def prometheus(state: Records) -> str:
     """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
     totals = state.read(SUMMARY, StartSummary) or StartSummary()
     left_out = state.read(LEFT_OUT, LeftOut) or LeftOut()
-    values: dict[str, float] = {
-        "left_out_shards": len(left_out.shards), "runs_total": totals.runs, "shards_total": totals.released,
-        "documents_total": totals.documents, "tokens_total": totals.tokens,
-    }  # fmt: skip
-    for start in metrics_of(state):
-        values |= {
-            "last_start_timestamp_seconds": start.seconds_since_1970, "last_status": start.status,
-            "last_duration_seconds": start.seconds,
-        }  # fmt: skip
-        if start.status == 0:
-            values["last_success_timestamp_seconds"] = start.seconds_since_1970
+    starts = metrics_of(state)
+    last = starts[-1] if starts else None
+    success = next((start for start in reversed(starts) if start.status == 0), None)
+    status = "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 interrupted."
+    families = (
+        ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", last and last.seconds_since_1970),
+        ("last_status", "gauge", status, last and last.status),
+        ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", last and last.seconds),
+        ("last_success_timestamp_seconds", "gauge", "Time of the last successful start.",
+         success and success.seconds_since_1970),
+        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", len(left_out.shards)),
+        ("runs_total", "counter", "Releases made.", totals.runs),
+        ("shards_total", "counter", "Shards released.", totals.released),
+        ("documents_total", "counter", "Documents released.", totals.documents),
+        ("tokens_total", "counter", "Tokens released.", totals.tokens),
+    )  # fmt: skip
     text = ""
-    for name, (kind, words) in FAMILIES.items():
-        if name in values:
+    for name, kind, words, value in families:
+        if value is not None:
             full = f"corpusveil_schedule_{name}"
-            text += f"# HELP {full} {words}\n# TYPE {full} {kind}\n{full} {values[name]}\n"
+            text += f"# HELP {full} {words}\n# TYPE {full} {kind}\n{full} {value}\n"
     return text

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from corpusveil.storage import files
 from corpusveil.storage.records import WARNING, Records
@@ -21,23 +21,20 @@ def _address(records: Records, record_name: str) -> str:
     return records.address("quarantine", f"{record_name.removesuffix('.json')}.jsonl")
 
 
-class Quarantine:
+class Quarantine(contextlib.ExitStack):
     """A context in which one task sets rows aside. The complete file appears if the context ends without an error."""
 
     def __init__(self, records: Records, record_name: str) -> None:
+        super().__init__()
         self._url = _address(records, record_name)
-        self._stack = contextlib.ExitStack()
         self._file: Any = None
         self.rows = 0
         self.first = ""
 
-    def __enter__(self) -> Self:
-        return self
-
     def add(self, bad: BadRow, sentence: str) -> None:
         """Set one row aside."""
         if self._file is None:
-            self._file = self._stack.enter_context(files.open_write(self._url, private=True))
+            self._file = self.enter_context(files.open_write(self._url, private=True))
             self._file.write(_line({"_": WARNING}))
             self.first = sentence
         self.rows += 1
@@ -45,11 +42,11 @@ class Quarantine:
         self._file.write(_line({"row": bad.number + 1, "why": bad.why, "content": content}))
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool:
         if kind is None and self._file is None:
             files.remove(self._url)  # from an earlier content of the input
+        return bool(super().__exit__(kind, error, trace))
 
     @staticmethod
     def join(records: Records, pieces: Sequence[str], whole: str) -> None:

@@ -64,9 +64,9 @@ def study(
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
-    from corpusveil.cli.progress import stage_watcher
+    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.settings.sections import EngineSettings
-    from corpusveil.waiting import choose, settled
+    from corpusveil.waiting import choose
     from corpusveil_studies.report import lines
     from corpusveil_studies.run_study import lease_of, plan_lines, prepare_study, run_study
     from corpusveil_studies.study import STUDIES, find, grid_as_toml, read_grid
@@ -87,7 +87,7 @@ def study(
         raise UnsetError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = EngineSettings(name=engine, workers=workers, master=master).make()
-    watch = stage_watcher(settled(progress))
+    watch = Terminal(progress).stage
     choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):
         one = prepare_study(chosen, grid, sources, output, made, watch)

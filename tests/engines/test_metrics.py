@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.cli.progress import State, watcher
+from corpusveil.cli.progress import State, Terminal
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -82,7 +82,7 @@ def test_shares_are_for_a_terminal_and_for_no_log(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     records = Records(str(tmp_path))
     task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
-    watch = watcher("lines")
+    watch = Terminal("lines").shards
     assert watch is not None
     with watch(records, [task], "run"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))

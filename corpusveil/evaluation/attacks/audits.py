@@ -16,8 +16,8 @@ from corpusveil.language.ladder import reader_ladder
 from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.registry import parameters
-from corpusveil.pipelines.pairs import pairs
 from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage import files

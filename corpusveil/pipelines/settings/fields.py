@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from corpusveil.errors import UserError
+from corpusveil.errors import BadValueError, UserError
 
 Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
 """The headings of settings in help and reference."""
@@ -152,6 +152,22 @@ class Section(BaseModel):
 def listed(value: Any) -> list[Any]:
     """Return the values of a setting as a list, whether it is a single value, a list or None."""
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def pairs(what: str, given: list[str]) -> dict[str, Any]:
+    """Return values by name; they are numbers, true, false, or text."""
+    import orjson
+
+    values: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise BadValueError(f"{what} {pair}: write it as NAME=VALUE.")
+        try:
+            values[name] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            values[name] = value
+    return values
 
 
 def named(sentence: str, name: Callable[[str], str]) -> str:
