@@ -26,8 +26,6 @@ Which to take:
   --profile NAME   to repeat a published study
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'audit --curve'.
 """
-EPSILON = 1.0
-"""The guarantee is printed at it, unless epsilons are named."""
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 """Those of the studies; profiles have each study's own."""
 
@@ -88,7 +86,7 @@ def mechanisms(
     if space is not None:
         made = make(name, load_space(space), **pairs("parameter", parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)
-        for value in epsilon or (EPSILON,):
+        for value in epsilon or (1.0,):
             print(f"\nguarantee at epsilon {value:g}:")
             try:
                 print(made.guarantee(value))

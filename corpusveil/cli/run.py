@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,14 +50,11 @@ def run(
     if print_config:
         print(toml.written(document), end="")
         return
-    watch = Terminal(progress)
-    run_steps(document, watch, only=only)
+    run_steps(document, Terminal(progress), only=only)
 
 
 def _init(file: str) -> None:
     """Write a template and the schema beside it; neither overwrites an existing file."""
-    from pathlib import Path
-
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.reference import schema_text
 

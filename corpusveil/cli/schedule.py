@@ -64,10 +64,8 @@ def schedule(
     if status:
         for line in scheduled.status(document):
             print(line)
-    else:
-        watch = Terminal(progress)
-        if outcome := scheduled.start(document, watch):
-            raise typer.Exit(outcome)
+    elif outcome := scheduled.start(document, Terminal(progress)):
+        raise typer.Exit(outcome)
 
 
 def _write(document: Document, kind: str, to: str, at: str, image: str | None, claim: str | None) -> None:

@@ -72,7 +72,6 @@ class KeptWorkerHandler(SubprocessSdkWorkerHandler):
             _FELLOWS[self._grpc_server].remove(self)
 
     def end(self) -> None:
-        """Kill the process."""
         self._ended.set()
         self._process.kill()
 

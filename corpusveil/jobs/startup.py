@@ -24,8 +24,6 @@ _LONGEST_FOLDER = 64
 """A socket's name has at most 107 bytes, of which the fork server's own part takes some 35."""
 _began_with: list[tuple[str | None, ...]] = []
 """How the cores were shared when the fork server was started, if it was."""
-
-
 _own: list[bool] = []
 
 

@@ -133,8 +133,7 @@ class Spending:
 
     def accounting(self, account: Account) -> Account:
         """Return an account of the ledger, which is made if it does not exist, from that of a release."""
-        secret = Store.open(self.ledger, self.units).secret
-        return self.with_secret(account, secret)
+        return self.with_secret(account, Store.open(self.ledger, self.units).secret)
 
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""

@@ -186,7 +186,6 @@ class Store:
         return header.units
 
     def names(self) -> list[str]:
-        """Return the names of all entries."""
         return entries_of(self._listing())
 
     def _listing(self) -> list[str]:

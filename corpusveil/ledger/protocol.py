@@ -76,7 +76,6 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
 
 
 def entries_of(names: Collection[str]) -> list[str]:
-    """Return the names of entries."""
     return [name for name in names if _ENTRY.fullmatch(name)]
 
 

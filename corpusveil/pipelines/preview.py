@@ -119,8 +119,7 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
     if model is None:
         return None
     try:
-        search, joined = Search(margin=MARGIN), release.collocations
-        parts = release.mechanism, release.budget, release.policy, model, search, joined
+        parts = release.mechanism, release.budget, release.policy, model, Search(margin=MARGIN), release.collocations
         return Denoiser(*parts, spans=release.spans is not None).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None

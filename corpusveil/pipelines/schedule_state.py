@@ -112,7 +112,6 @@ class Metric(Record):
 
     @property
     def seconds_since_1970(self) -> float:
-        """When it was."""
         return datetime.fromisoformat(self.time).timestamp()
 
 

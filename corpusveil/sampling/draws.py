@@ -37,7 +37,6 @@ _AT_ONCE = 1 << 14
 MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER = 1, 2, 3, 4, 5, 6, 7
 """Purposes of draws. A number is never given a second meaning."""
 
-
 _scratch = Scratch()
 
 

@@ -98,7 +98,6 @@ class Work(abc.ABC, Generic[R]):
         self.place().write(f"{self.folder}/{task.record_name}", record)
 
     def refuse(self, error: CorpusveilError, task: Any) -> None:
-        """Record the fault of a task."""
         self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error)))
 
     def __call__(self, task: Any) -> Measured | None:

@@ -178,9 +178,7 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
 
 def _reason(error: BaseException) -> str:
     """Return a client's message on one line: about addresses and rights, never a file's content or a secret."""
-    if (
-        isinstance(error, RuntimeError) and error.__cause__ is not None
-    ):  # adlfs reports there the operation, not the reason
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs names only the operation
         error = error.__cause__
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     text = text.partition("\n")[2] if text.startswith(_FORBIDDEN) else text

@@ -206,8 +206,15 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     refuse_hub(url)
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        with _local_write(path, PRIVATE_MODE if private else PUBLIC_MODE) as file:
-            yield file
+        try:
+            with _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(hidden, path)
+                _flush_folder(os.path.dirname(path))
+        except OSError as error:
+            raise StoreError(f"{path}: could not be written ({error.strerror}).") from error
         return
     writer = RemoteWriter(fs, path, url)
     try:
@@ -215,19 +222,6 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         writer.commit()
     finally:
         writer.discard()
-
-
-@contextlib.contextmanager
-def _local_write(path: str, mode: int) -> Iterator[IO[bytes]]:
-    try:
-        with _hidden(path, mode) as (file, hidden):
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(hidden, path)
-            _flush_folder(os.path.dirname(path))
-    except OSError as error:
-        raise StoreError(f"{path}: could not be written ({error.strerror}).") from error
 
 
 @contextlib.contextmanager

@@ -194,9 +194,7 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
 
 def _below(fs: Any, folder: str) -> Iterator[Listed]:
     if protocols(fs) & _LISTED_WHOLE:
-        entries = fs.find(
-            folder, detail=True, withdirs="abfs" in protocols(fs)
-        )  # which excludes Azure's marks of folders
+        entries = fs.find(folder, detail=True, withdirs="abfs" in protocols(fs))  # without Azure's marks of folders
         yield from (entry for entry in entries.values() if _is_file(entry))
         return
     waiting = [folder]

@@ -32,7 +32,6 @@ class Quarantine(contextlib.ExitStack):
         self.first = ""
 
     def add(self, bad: BadRow, sentence: str) -> None:
-        """Set one row aside."""
         if self._file is None:
             self._file = self.enter_context(files.open_write(self._url, private=True))
             self._file.write(_line({"_": WARNING}))

@@ -83,10 +83,7 @@ class RemoteReader(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        pieces = []
-        while data := self._fetch(READ_BYTES):
-            pieces.append(data)
-        return b"".join(pieces)
+        return b"".join(iter(lambda: self._fetch(READ_BYTES), b""))
 
     def close(self) -> None:
         if not self.closed and hasattr(self, "_file"):
@@ -191,9 +188,7 @@ class RemoteWriter(io.RawIOBase):
         """Discard what was sent and not committed; does nothing after a commit."""
         parts, self._parts = self._parts, None
         if parts is not None:
-            with contextlib.suppress(
-                Exception
-            ):  # the store may be down; the reason of the failed write is already being raised
+            with contextlib.suppress(Exception):  # a store that is down; why the write failed is being raised
                 parts.discard()
             parts.closed = True  # closing it, as its finalizer does, would send the rest
         if self._spill is not None:

@@ -208,7 +208,7 @@ def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:
         pytest.skip("no /dev/full")
 
     def fill() -> None:
-        with files._local_write("/dev/shm/part-0", 0o644) as file, open("/dev/full", "wb") as full:
+        with files.open_write("/dev/shm/part-0") as file, open("/dev/full", "wb") as full:
             file.flush()
             full.write(b"x")
             full.flush()

@@ -76,7 +76,6 @@ class Setting:
         return "" in self.commands.values()
 
     def is_needed(self, command: str) -> bool:
-        """Say whether a command requires it."""
         return bool({command, "*"} & set(self.needed))
 
     @property

@@ -25,7 +25,6 @@ OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger",
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
 
-
 NEEDS = {
     "budget.risk_of": "budget.risk",
     "budget.model": "budget.risk",

@@ -271,7 +271,6 @@ class MechanismSettings(Section):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are given."""
         return dict(self.model_extra or {})
 
     @model_validator(mode="after")

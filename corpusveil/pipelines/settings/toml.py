@@ -42,8 +42,9 @@ class Document:
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield every path as in the file, with its key."""
-        for setting in _places():
-            yield from ((setting.place, path) for path in listed(self.written.value(setting.place)))
+        for setting in declared(Settings):
+            paths = listed(self.written.value(setting.place)) if setting.path else ()
+            yield from ((setting.place, path) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,6 @@ def _shown(name: str) -> str:
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
-def _places() -> Iterator[Setting]:
-    return (setting for setting in declared(Settings) if setting.path)
-
-
 def is_here(path: str) -> bool:
     """Say whether a path is relative: not a URL, and not from the root, a home folder or an open file."""
     return "://" not in path and path != "-" and not path.startswith(("/", "~"))
@@ -119,9 +116,8 @@ def located(settings: Settings, folder: str) -> Settings:
 
     settings = settings.with_names(folder)
     changes: dict[str, dict[str, Any]] = {}
-    for setting in _places():
-        value = settings.value(setting.place)
-        if value:
+    for setting in declared(Settings):
+        if setting.path and (value := settings.value(setting.place)):
             paths = [whole(path) for path in value] if isinstance(value, list) else whole(value)
             changes.setdefault(setting.name, {})[setting.key] = paths
     return settings.changed(**changes)

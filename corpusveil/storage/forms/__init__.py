@@ -26,7 +26,6 @@ MOST_LINE_BYTES = 256 << 20
 hundred kilobytes of gzip can hold a line that fills any memory."""
 _RAW_BYTES = 4 << 20
 
-
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
 NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
 

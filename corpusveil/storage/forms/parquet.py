@@ -42,8 +42,7 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = _plain_type(kind)
     known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
     return any(is_one(kind) for is_one in known)
 
