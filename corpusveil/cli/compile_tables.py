@@ -9,7 +9,6 @@ import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
-from corpusveil.pipelines.settings.fields import pairs
 
 
 def compile_tables(
@@ -28,6 +27,7 @@ def compile_tables(
     """
     from corpusveil.mechanisms import make
     from corpusveil.mechanisms.on_distances import OnDistances
+    from corpusveil.pipelines.settings.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files, home, lease
 

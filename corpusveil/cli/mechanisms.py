@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.errors import ConflictError, UserError
-from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 
@@ -54,6 +53,7 @@ def mechanisms(
     from rich.table import Table
 
     from corpusveil.mechanisms import find, make, names
+    from corpusveil.pipelines.settings.fields import pairs
     from corpusveil.spaces import load_space
 
     if space is None and (epsilon or parameter):

@@ -72,7 +72,7 @@ def privatize_corpus(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
         release, addresses(inputs), files.as_text(output),
-        columns=Columns.of(text, id, keep, csv_formulas, separator, scope and scope.column),
+        columns=Columns.of(text, id, keep, csv_formulas, separator, None if scope is None else scope.column),
         root=None if root is None else files.as_text(root), corpus=corpus,
         records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page,
@@ -105,7 +105,8 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
-    named, columns = addresses(inputs), Columns.of(text, id, keep, csv_formulas, separator, scope and scope.column)
+    columns = Columns.of(text, id, keep, csv_formulas, separator, None if scope is None else scope.column)
+    named = addresses(inputs)
     run = Run(
         release, named, "", columns=columns, root=None if root is None else files.as_text(root),
         corpus=corpus, format=format, on_bad_rows=on_bad_rows,
