@@ -24,7 +24,7 @@ from corpusveil.text.tokens import Tokens
 MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
-"""UInt64 collected before sorting: 64 MiB."""
+"""Keys collected before sorting: 64 MiB."""
 MOST_KEYS = 24 << 20
 """Different keys in memory before they are written: 384 MiB of keys and counts, twice that during merging."""
 
@@ -175,7 +175,7 @@ class Runs:
 
 @dataclass(slots=True)
 class NgramCounter:
-    """Int64 the n-grams of batches over a vocabulary of ``words`` words.
+    """Counts the n-grams of batches over a vocabulary of ``words`` words.
 
     ``unigrams`` int64 [V] are complete; longer ones come out as sorted runs of (mixed key, count), in parts.
     """

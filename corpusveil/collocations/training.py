@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.choices import Hyphens
+from corpusveil.choices import SPOOL_BYTES, Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, of_language, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.collocations.word2vec import OnProgress as Progress
 from corpusveil.collocations.word2vec import Training, train
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
@@ -70,11 +69,10 @@ def find_tokens(url: str) -> TokenFiles:
 
 def read_token_counts(url: str) -> dict[str, int]:
     """Return the counts of tokens, most frequent first."""
-    with files.open_read(url) as file:
-        try:
-            table = read_table(file, ["token", "count"])
-        except (pa.ArrowException, KeyError):
-            raise ArtefactError(f"{url}: these counts are damaged; tokenize again.") from None
+    try:
+        table = read_table(url, ["token", "count"])
+    except (pa.ArrowException, KeyError):
+        raise ArtefactError(f"{url}: these counts are damaged; tokenize again.") from None
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 

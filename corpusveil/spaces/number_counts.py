@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.arrays import Int64, UInt8, UInt64
 from corpusveil.errors import ArtefactError
 from corpusveil.sampling.weights import integer_weights
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.parquet import read_whole, sound, write_table
 from corpusveil.text.word_table import WordTable
 
 NUMBERS = "numbers.parquet"
@@ -165,8 +164,7 @@ def write_numbers(public: Numbers, url: str) -> None:
             "count": pa.array(np.concatenate([public.others, public.counts]).astype(np.int64)),
         }
     ).cast(_SCHEMA)
-    with files.open_write(url) as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(table, url)
 
 
 def read_numbers(url: str) -> Numbers | None:

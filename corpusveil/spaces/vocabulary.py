@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.arrays import Int64, UInt8
 from corpusveil.errors import (
@@ -24,7 +23,7 @@ from corpusveil.errors import (
     UnknownError,
 )
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.parquet import read_whole, sound, write_table
 
 BLANKS = frozenset(" \t\n\r\v\f\0")
 """What no word contains."""
@@ -150,8 +149,7 @@ def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
             "count": pa.array(counts),
         }
     )
-    with files.open_write(url) as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(table, url)
 
 
 def read_vocabulary(url: str) -> Vocabulary:
@@ -167,14 +165,14 @@ def read_vocabulary(url: str) -> Vocabulary:
         raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artefact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
         raise ArtefactError(f"{url}: a word occurs twice; build the artefact again.")
-    offsets, text = _buffers(tokens)
+    offsets, text = buffers(tokens)
     counted = counts.to_numpy()
     if counted.min(initial=0) < 0:
         raise ArtefactError(f"{url}: a count is negative; build the artefact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 
-def _buffers(strings: Any) -> tuple[Int64, UInt8]:
+def buffers(strings: Any) -> tuple[Int64, UInt8]:
     """Return the offsets, from 0, and the bytes of an Arrow array of large strings."""
     _, offsets, text = strings.buffers()
     ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]

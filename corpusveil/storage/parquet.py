@@ -41,9 +41,16 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
 
 
-def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
+def read_table(url: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a file of our own making, or columns of it, read on this thread alone."""
-    return opened(file).read(columns, use_threads=False)
+    with files.open_read(url) as file:
+        return opened(file).read(columns, use_threads=False)
+
+
+def write_table(table: pa.Table, url: str) -> None:
+    """Write a file of our own making."""
+    with files.open_write(url) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def read_batches(
