@@ -78,21 +78,17 @@ class NearestSearch:
 
     def nearest(self, points: Float64) -> Int32:
         """Return the id of the vector nearest to each point; float64 [T, d], finite -> int32 [T]. Ties: the least."""
-        return self.search(points)[0]
-
-    def search(self, points: Float64) -> tuple[Int32, Int64]:
-        """Return the nearest ids, int32 [T], and how many words were compared in float64 for each, int64 [T]."""
-        ids, compared = self._search(points, 1)
-        return ids[:, 0], compared
+        return self.search(points, 1)[0][:, 0]
 
     def several(self, points: Float64, k: int) -> Int32:
         """Return the ids of the k nearest vectors, the nearest first; float64 [T, d], finite -> int32 [T, k].
 
         k is at most the number of vectors. Ties: the lesser id first.
         """
-        return self._search(points, k)[0]
+        return self.search(points, k)[0]
 
-    def _search(self, points: Float64, k: int) -> tuple[Int32, Int64]:
+    def search(self, points: Float64, k: int) -> tuple[Int32, Int64]:
+        """Return what ``several`` does, and how many words were compared in float64 for each point, int64 [T]."""
         out = np.empty((len(points), k), np.int32)
         compared = np.empty(len(points), np.int64)
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
