@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from corpusveil.cli.derived import options_of, settings_of
-from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options
+from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
 from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
@@ -162,7 +162,11 @@ def parted(given: Sequence[str]) -> tuple[dict[str, Any], list[str], str]:
 def prepared(given: Sequence[str]) -> Settings:
     """Return the settings of a job on Dataflow, whose key this process has in its environment from now on."""
     own, beam, location = parted(given)
-    beam, unknown = split_options(DATAFLOW, job_options(_image(), beam))
+    unchanged = [
+        f"--sdk_container_image={_image()}",
+        "--sdk_location=container",
+    ]  # as it is
+    beam, unknown = split_options(DATAFLOW, [*beam, *unchanged])
     for word in unknown:
         print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)

@@ -266,7 +266,8 @@ def _count(
     mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     numbers = files.join(state, "numbers") if has_numbers else None
     adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
-    adder = _adder(tasks, engine, add_to)
+    small = add_to is None and sum(task.size for task in tasks if not task.piece) <= SMALL_BYTES
+    adder = _Here() if small else engine
     added = run(adding_words, part_tasks, adder, watch)
     if has_numbers:
         write_numbers(
@@ -283,7 +284,10 @@ def _count(
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
     ended = run(adding, part_tasks, adder, watch)
-    kept = _write_unigrams(vocabulary, output, options, number)
+    table = read_vocabulary(vocabulary)
+    table = table.filter(pc.greater_equal(table["count"], options.min_count))
+    unigrams = table_of(table["word"].chunks, np.ones(table.num_rows, dtype=np.int8), table["count"].to_numpy())
+    write_part(output, 0, number + 1, unigrams)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     for name in ("words", "numbers", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
@@ -299,7 +303,7 @@ def _count(
         **ReadingOptions.by(*how).fields(),
         **totals,
         "different_words": sum(record.different for record in added),
-        "ngrams": kept + sum(record.kept for record in ended),
+        "ngrams": unigrams.num_rows + sum(record.kept for record in ended),
         "words_left_out": left_out,
         "parts": number,
         "digest": mark_kept,
@@ -310,12 +314,6 @@ def _count(
 
 def _of_numbers(url: str) -> bool:
     return f"-{NUMBERS_MADE}" in url.rsplit("/", 1)[-1]
-
-
-def _adder(tasks: Sequence[ShardTask], engine: Engine, add_to: str | None) -> Engine:
-    """Return the engine that adds up: this process if the corpus, and any earlier counts, are small."""
-    size = sum(task.size for task in tasks if not task.piece)
-    return engine if add_to is not None or size > SMALL_BYTES else _Here()
 
 
 class _Here:
@@ -351,11 +349,3 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     if len(addresses) != before["parts"]:
         raise ArtefactError(f"{url}: the state that shards are added to is incomplete; count everything again.")
     return addresses
-
-
-def _write_unigrams(vocabulary: str, output: str, options: CountOptions, number: int) -> int:
-    table = read_vocabulary(vocabulary)
-    table = table.filter(pc.greater_equal(table["count"], options.min_count))
-    lengths = np.ones(table.num_rows, dtype=np.int8)
-    write_part(output, 0, number + 1, table_of(table["word"].chunks, lengths, table["count"].to_numpy()))
-    return int(table.num_rows)

@@ -198,18 +198,13 @@ class NgramCounter:
         self.unigrams = np.zeros(self.words, dtype=np.int64)
         self._buffer = np.empty(self.buffer_keys, dtype=np.uint64)
 
-    @property
-    def bits(self) -> int:
-        """Bits of one word in a key."""
-        return KEY_BITS // self.max_n
-
     def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[UInt64, Int64]]:
         """Count a batch with ids of the vocabulary; yield runs that have to be written."""
         document, token = 0, 0
         while True:
             document, token, self._used = _gather(
-                tokens.ids, tokens.classes, ends, tokens.offsets, document, token, self.max_n, self.bits,
-                self.unigrams, self._buffer, self._used,
+                tokens.ids, tokens.classes, ends, tokens.offsets, document, token, self.max_n,
+                KEY_BITS // self.max_n, self.unigrams, self._buffer, self._used,
             )  # fmt: skip
             if document >= tokens.offsets.size - 1:
                 return

@@ -16,7 +16,7 @@ from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_p
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.parquet import opened, read_table, write_table
+from corpusveil.storage.parquet import opened, read_table, sound, write_table
 
 VERSION = 1
 TABLE = "collocations.parquet"
@@ -31,15 +31,10 @@ def _unigrams(counts: str, total: int, digest: str) -> Unigrams:  # noqa: ARG001
 
 def _tables(url: str) -> Iterator[pa.Table]:
     """Yield the row groups of one part of the counts."""
-    with files.open_read(url) as file:
-        try:
-            parquet = opened(file)
-            for group in range(parquet.num_row_groups):
-                yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise ArtefactError(f"{url}: these counts are damaged; count again.") from None
+    with files.open_read(url) as file, sound(f"{url}: these counts are damaged; count again.", ArtefactError):
+        parquet = opened(file)
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
 
 
 class Scored(Done):

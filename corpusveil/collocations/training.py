@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import SPOOL_BYTES, Hyphens
@@ -27,7 +25,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.parquet import read_table
+from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
@@ -69,10 +67,8 @@ def find_tokens(url: str) -> TokenFiles:
 
 def read_token_counts(url: str) -> dict[str, int]:
     """Return the counts of tokens, most frequent first."""
-    try:
+    with sound(f"{url}: these counts are damaged; tokenize again.", ArtefactError):
         table = read_table(url, ["token", "count"])
-    except (pa.ArrowException, KeyError):
-        raise ArtefactError(f"{url}: these counts are damaged; tokenize again.") from None
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
@@ -116,9 +112,8 @@ class Train(Stage[Trained]):
 
 def write_vectors(output: str, vectors: Vectors) -> None:
     """Write ``vectors.npy`` float32 [V, d] and ``vocabulary.parquet``."""
-    data = io.BytesIO()
-    np.save(data, vectors.vectors, allow_pickle=False)
-    files.write_bytes(files.join(output, "vectors.npy"), data.getvalue())
+    with files.open_write(files.join(output, "vectors.npy")) as file:
+        np.save(file, vectors.vectors, allow_pickle=False)
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 

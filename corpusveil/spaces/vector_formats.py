@@ -257,14 +257,14 @@ def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
 def read_binary(url: str) -> VectorTable:
     """Read word2vec's binary format: a line ``V d``, then a word, a blank, d little-endian float32, often a newline."""
     with open_plain(url) as file:
-        fields = file.readline(100).split()
-        if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):
+        header = _header(file.readline(100))
+        if header is None:
             raise FormatError(
                 f"{url}: this does not start with two integers (words and dimensions), as word2vec's binary format "
                 "does; check the format of the file."
             )
         body = file.read()
-    size, width = int(fields[0]), int(fields[1])
+    size, width = header
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
         raise BadFileError(

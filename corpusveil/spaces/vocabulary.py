@@ -24,6 +24,7 @@ from corpusveil.errors import (
 )
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound, write_table
+from corpusveil.text.output_words import concatenate
 
 BLANKS = frozenset(" \t\n\r\v\f\0")
 """What no word contains."""
@@ -60,10 +61,7 @@ class Vocabulary:
 
     @classmethod
     def from_words(cls, words: Sequence[str], counts: Int64 | None = None) -> Vocabulary:
-        encoded = [word.encode("utf-8") for word in words]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(word) for word in encoded], out=offsets[1:])
-        vocabulary = cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, counts)
+        vocabulary = cls(*concatenate([word.encode() for word in words]), counts)
         if len(vocabulary._index()) != len(words):
             raise BadValueError("A vocabulary contains each word once; remove the duplicates.")
         return vocabulary

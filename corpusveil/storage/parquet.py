@@ -9,7 +9,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError
+from corpusveil.errors import BadFileError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -21,14 +21,14 @@ _MOST_PACKED = 1000
 
 
 @contextlib.contextmanager
-def sound(sentence: str) -> Iterator[None]:
+def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]:
     """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise BadFileError(sentence) from None
+        raise kind(sentence) from None
 
 
 def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
