@@ -174,7 +174,7 @@ def measure(space: str, epsilon: float, tokens: int) -> dict[str, Any]:
     part = Draws(KEY, draws.tags, draws.documents[:BLOCK], draws.positions[:BLOCK])
     fill = (ids[:BLOCK], np.full(BLOCK, epsilon), part, points)
     noise = clocked(lambda: slices.in_slices(BLOCK, mechanism._fill, *fill))  # noqa: SLF001
-    _, compared = nearest_words.search_of(mechanism.space).search(points)
+    _, compared = nearest_words.search_of(mechanism.space).search(points, 1)
     left, tile = points.astype(np.float32), np.empty((BLOCK, nearest_words.TILE_COLUMNS), np.float32)
     starts = range(0, size, nearest_words.TILE_COLUMNS)
     vectors = mechanism.space.vectors

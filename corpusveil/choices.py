@@ -1,4 +1,4 @@
-"""The allowed words of options, configuration keys and fields.
+"""The allowed words of options, configuration keys and fields, and a default.
 
 They are in a separate module that imports nothing, because the help of the command line needs them and has to start at
 once.
@@ -71,3 +71,6 @@ RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
 
 OF_CONTEXT: tuple[RiskOf, ...] = ("context", "content-context")
 """The readers with a language model."""
+
+SPOOL_BYTES = 32 << 30
+"""The most disk space for tokens during training."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from corpusveil.cli.derived import options_of, settings_of
-from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE, job_options
+from corpusveil.deployment.template import IMAGE_VARIABLE, KEY_VARIABLE
 from corpusveil.errors import BadValueError, ConflictError, UnsetError
 from corpusveil.jobs.beam import DATAFLOW, split_options
 from corpusveil.pipelines.settings import Settings
@@ -162,7 +162,8 @@ def prepared(given: Sequence[str]) -> Settings:
     own, beam, location = parted(given)
     if not (image := os.environ.get(IMAGE_VARIABLE)):
         raise UnsetError(f"{IMAGE_VARIABLE} is not set; 'corpusveil package dataflow' writes it into the Dockerfile.")
-    beam, unknown = split_options(DATAFLOW, job_options(image, beam))
+    of_image = [f"--sdk_container_image={image}", "--sdk_location=container"]
+    beam, unknown = split_options(DATAFLOW, [*beam, *of_image])
     for word in unknown:
         print(f"corpusveil: {word.partition('=')[0]}: Beam has no such option; it is ignored.", file=sys.stderr)
     os.environ[KEY_VARIABLE] = read_key(location)

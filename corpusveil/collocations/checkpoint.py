@@ -55,9 +55,8 @@ class Checkpoint:
         name = f"epoch-{epoch:04d}-segment-{segment:06d}"
         digests = {}
         for part, array in _arrays(model).items():
-            data = io.BytesIO()
-            np.save(data, array, allow_pickle=False)
-            files.write_bytes(files.join(self.url, f"{name}.{part}.npy"), data.getvalue())
+            with files.open_write(files.join(self.url, f"{name}.{part}.npy")) as file:
+                np.save(file, array, allow_pickle=False)
             digests[part] = hashlib.sha256(array.tobytes()).hexdigest()
         kind, keys, position, has_gauss, cached = model.random.get_state()
         random = (kind, keys.tolist(), position, has_gauss, cached)

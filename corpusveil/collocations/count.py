@@ -10,7 +10,7 @@ small corpus, in less time than a job takes to start.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,23 +30,32 @@ from corpusveil.collocations.artifact import (
 )
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
-from corpusveil.collocations.counted_words import Earlier, choose_vocabulary, read_vocabulary
 from corpusveil.collocations.counting_stages import (
     NUMBERS_MADE,
     AddNgrams,
     AddWords,
     CountNgrams,
     CountWords,
+    read_vocabulary,
     table_of,
     write_part,
 )
-from corpusveil.errors import ArtefactError, ConflictError, VersionError, below_least, not_a_choice
+from corpusveil.errors import (
+    ArtefactError,
+    ConflictError,
+    DataError,
+    SizeError,
+    VersionError,
+    below_least,
+    no_words,
+    not_a_choice,
+)
 from corpusveil.spaces.number_counts import ALLOWED, LONGEST, NUMBERS, Numbers, shapes_of, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine, Measured, total
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.parquet import read_table
+from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import version_of
@@ -63,13 +72,12 @@ Letters that stay are disclosed. Letters of only one or two numbers (*50cent*) m
 
 def choose_numbers(made: Sequence[str]) -> Numbers:
     """Return the most frequent numbers of ``made``, parts of the counts of numbers. Memory is that of one part."""
-    top = pa.table({"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
-    for url in made:
-        words = _read(url)
+    top = _EMPTY
+    for words in _numbers(made):
         top = pa.concat_tables([top, words.filter(pc.greater_equal(words["count"], LEAST))])
         if top.num_rows > 2 * MOST:
-            top = _most_frequent(top)
-    kept = dict(zip(*(_most_frequent(top)[name].to_pylist() for name in ("word", "count")), strict=True))
+            top = _most_frequent(top, MOST)
+    kept = dict(zip(*(_most_frequent(top, MOST)[name].to_pylist() for name in ("word", "count")), strict=True))
     numbers = pa.array(list(kept), pa.large_string())
     shapes, forms = shapes_of(numbers), pc.replace_substring_regex(numbers, "[0-9][0-9.,/:-]*", "0")
     common = Counter(forms.to_pylist())
@@ -80,11 +88,10 @@ def choose_numbers(made: Sequence[str]) -> Numbers:
     }
     own = pa.array(sorted(set(by_number.values())), pa.large_string())
     totals: Counter[str] = Counter()
-    for url in made:
-        words = _read(url)
-        words = pa.table({"shape": shapes_of(words["word"]), "count": words["count"]})
-        words = words.filter(pc.is_in(words["shape"], value_set=own))
-        sums = words.group_by("shape").aggregate([("count", "sum")])
+    for words in _numbers(made):
+        shaped = pa.table({"shape": shapes_of(words["word"]), "count": words["count"]})
+        shaped = shaped.filter(pc.is_in(shaped["shape"], value_set=own))
+        sums = shaped.group_by("shape").aggregate([("count", "sum")])
         totals.update(dict(zip(sums["shape"].to_pylist(), sums["count_sum"].to_pylist(), strict=True)))
     for number, shape in by_number.items():
         totals[shape] -= kept[number]
@@ -92,16 +99,66 @@ def choose_numbers(made: Sequence[str]) -> Numbers:
     return Numbers.of([*((shape, "", count) for shape, count in totals.items()), *rows])
 
 
-def _most_frequent(words: pa.Table) -> pa.Table:
-    return words.take(pc.sort_indices(words, [("count", "descending"), ("word", "ascending")])).slice(0, MOST)
+def _numbers(made: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the numbers of allowed characters of each part."""
+    for url in made:
+        words = read_table(url, _EMPTY.column_names)
+        yield words.filter(pc.match_substring_regex(words["word"], f"^[0-9]{ALLOWED}{{0,{LONGEST - 1}}}$"))
 
 
-def _read(url: str) -> pa.Table:
-    with files.open_read(url) as file:
-        table = read_table(file, ["word", "count"])
-    words = table["word"].cast(pa.large_string())
-    table = table.set_column(0, "word", words)
-    return table.filter(pc.match_substring_regex(words, f"^[0-9]{ALLOWED}{{0,{LONGEST - 1}}}$"))
+def choose_vocabulary(
+    made: Sequence[str], url: str, max_n: int, min_count: int, before: str | None, words_before: Sequence[str]
+) -> int:
+    """Write the words of ``made``, parts of the word counts, most frequent first; return how many are left out.
+
+    All words are used if keys can hold them, so that later shards can be added. Those of earlier counts, which have the
+    vocabulary ``before`` and all words in the parts ``words_before``, keep their ids; a word that earlier shards have
+    but their vocabulary lacks is left out, since its n-grams there are not known. Words left out are counted when they
+    occur ``min_count`` times. Memory is that of one part and of the vocabulary.
+    """
+    most = most_words(max_n)
+    top = _EMPTY
+    old = _EMPTY["word"] if before is None else read_vocabulary(before)["word"].combine_chunks()
+    old_counts = np.zeros(len(old), dtype=np.int64)
+    often = left_out = 0
+    for part, counted in enumerate(made):
+        words = read_table(counted, _EMPTY.column_names)
+        if before is not None:
+            at = pc.index_in(words["word"], value_set=old)
+            kept = pc.is_valid(at)
+            old_counts[at.filter(kept).to_numpy()] = words["count"].filter(kept).to_numpy()
+            words = words.filter(pc.invert(kept))
+            seen = pc.is_in(words["word"], value_set=read_table(words_before[part], ["word"])["word"].combine_chunks())
+            left_out += _often(words.filter(seen), min_count)
+            words = words.filter(pc.invert(seen))
+        often += _often(words, min_count)
+        top = pa.concat_tables([top, words])
+        if top.num_rows > 2 * most:
+            top = _most_frequent(top, most)
+    often += int(np.count_nonzero(old_counts >= min_count))
+    chosen = pa.concat_tables([pa.table({"word": old, "count": old_counts}), _most_frequent(top, most)]).slice(0, most)
+    if not chosen.num_rows:
+        raise no_words()
+    if often > most:
+        raise SizeError(
+            f"{often:,} words occur at least {min_count} times, and n-grams of up to {max_n} words can have {most:,} "
+            "different words; raise min_count or lower max_n."
+        )
+    if not often:
+        raise DataError(f"No word occurs {min_count} times; lower min_count or count more text.")
+    write_table(chosen, url)
+    return left_out
+
+
+_EMPTY = pa.table({"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
+
+
+def _often(words: pa.Table, min_count: int) -> int:
+    return int(np.count_nonzero(words["count"].to_numpy() >= min_count))
+
+
+def _most_frequent(words: pa.Table, most: int) -> pa.Table:
+    return words.take(pc.sort_indices(words, [("count", "descending"), ("word", "ascending")])).slice(0, most)
 
 
 VERSION = 3
@@ -209,19 +266,17 @@ def _count(
     mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     numbers = files.join(state, "numbers") if has_numbers else None
     adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
-    adder = _adder(tasks, engine, add_to)
+    small = add_to is None and sum(task.size for task in tasks if not task.piece) <= SMALL_BYTES
+    adder = _Here() if small else engine
     added = run(adding_words, part_tasks, adder, watch)
     if has_numbers:
         write_numbers(
             choose_numbers([adding_words.numbers_of(task) for task in part_tasks]), files.join(output, NUMBERS)
         )
     vocabulary = files.join(state, "vocabulary.parquet")
-    earlier = None
-    if add_to is not None:
-        earlier = Earlier(files.join(add_to, "state", "vocabulary.parquet"), _state(add_to, "words", before))
-    left_out = choose_vocabulary(
-        [record.made for record in added], vocabulary, options.max_n, options.min_count, earlier
-    )
+    earlier = None if add_to is None else files.join(add_to, "state", "vocabulary.parquet")
+    words_made, words_before = [record.made for record in added], _state(add_to, "words", before)
+    left_out = choose_vocabulary(words_made, vocabulary, options.max_n, options.min_count, earlier, words_before)
     ngrams = CountNgrams(work, mark, options.text, number, vocabulary, options.max_n, *how)
     gathered = run(ngrams, tasks, engine, watch)
     made = [url for record in gathered for url in record.made] + _state(add_to, "ngrams", before)
@@ -229,7 +284,10 @@ def _count(
     added_state = files.join(state, "ngrams")
     adding = AddNgrams(work, mark_kept, tuple(made), added_state, vocabulary, options.max_n, options.min_count, output)
     ended = run(adding, part_tasks, adder, watch)
-    kept = _write_unigrams(vocabulary, output, options, number)
+    table = read_vocabulary(vocabulary)
+    table = table.filter(pc.greater_equal(table["count"], options.min_count))
+    unigrams = table_of(table["word"].chunks, np.ones(table.num_rows, dtype=np.int8), table["count"].to_numpy())
+    write_part(output, 0, number + 1, unigrams)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     for name in ("words", "numbers", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
@@ -245,7 +303,7 @@ def _count(
         **ReadingOptions.by(*how).fields(),
         **totals,
         "different_words": sum(record.different for record in added),
-        "ngrams": kept + sum(record.kept for record in ended),
+        "ngrams": unigrams.num_rows + sum(record.kept for record in ended),
         "words_left_out": left_out,
         "parts": number,
         "digest": mark_kept,
@@ -256,12 +314,6 @@ def _count(
 
 def _of_numbers(url: str) -> bool:
     return f"-{NUMBERS_MADE}" in url.rsplit("/", 1)[-1]
-
-
-def _adder(tasks: Sequence[ShardTask], engine: Engine, add_to: str | None) -> Engine:
-    """Return the engine that adds up: this process if the corpus, and any earlier counts, are small."""
-    size = sum(task.size for task in tasks if not task.piece)
-    return engine if add_to is not None or size > SMALL_BYTES else _Here()
 
 
 class _Here:
@@ -297,11 +349,3 @@ def _state(url: str | None, folder: str, before: dict[str, Any] | None) -> list[
     if len(addresses) != before["parts"]:
         raise ArtefactError(f"{url}: the state that shards are added to is incomplete; count everything again.")
     return addresses
-
-
-def _write_unigrams(vocabulary: str, output: str, options: CountOptions, number: int) -> int:
-    table = read_vocabulary(vocabulary)
-    table = table.filter(pc.greater_equal(table["count"], options.min_count))
-    lengths = np.ones(table.num_rows, dtype=np.int8)
-    write_part(output, 0, number + 1, table_of(table["word"].chunks, lengths, table["count"].to_numpy()))
-    return int(table.num_rows)

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
 from corpusveil.collocations import parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
-from corpusveil.collocations.counted_words import read_vocabulary
 from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
 from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.errors import ArtefactError
+from corpusveil.spaces.vocabulary import buffers
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
+from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.classes import UNKNOWN, WORD
 from corpusveil.text.number_shapes import units
@@ -31,6 +31,7 @@ from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 
 _BLANK = pa.scalar(" ", pa.large_string())
+_WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64()), ("hash", pa.uint64())])
 NUMBERS_MADE = "numbers-"
 """The name that distinguishes the files of numbers among those of a shard."""
 
@@ -118,18 +119,11 @@ class AddWords(Stage[Added]):
         return files.join(str(self.numbers), f"{stem(task)}.parquet")
 
     def _add(self, made: tuple[str, ...], url: str, task: PartTask) -> int:
-        tables = list(parts.read(made, task.part, task.parts))
-        table = pa.concat_tables(tables) if tables else _no_words()
+        table = pa.concat_tables([_WORDS.empty_table(), *parts.read(made, task.part, task.parts)])
         added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
         added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
         parts.write(url, added, added["hash"].to_numpy(), task.parts)
         return int(added.num_rows)
-
-
-def _no_words() -> pa.Table:
-    return pa.table(
-        {"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64()), "hash": pa.array([], pa.uint64())}
-    )
 
 
 class NgramsCounted(Read):
@@ -174,16 +168,17 @@ class CountNgrams(ShardStage[NgramsCounted]):
 @functools.lru_cache(maxsize=1)
 def _vocabulary_tokenizer(url: str, mark: str, *how: Any) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
     words = read_vocabulary(url)["word"].combine_chunks()
-    offsets, data = _buffers(words)
+    offsets, data = buffers(words)
     return Tokenizer(WordTable.build(data, offsets), *how), len(words)
 
 
-def _buffers(strings: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    whole = strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
-    _, offsets, text = whole.buffers()
-    ends = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
-    data = np.frombuffer(text, np.uint8) if text is not None and text.size else np.empty(0, np.uint8)
-    return ends - ends[0], data[ends[0] : ends[-1]]
+def read_vocabulary(url: str) -> pa.Table:
+    """Return ``word: large_string, count: int64`` by id."""
+    try:
+        table = read_table(url)
+        return table.set_column(0, "word", table["word"].cast(pa.large_string()))
+    except (pa.ArrowException, KeyError) as error:
+        raise ArtefactError(f"{url}: this vocabulary is damaged ({type(error).__name__}); count again.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,5 +233,4 @@ def table_of(ngrams: list[Any], lengths: Any, counts: Any) -> pa.Table:
 
 def write_part(output: str, part: int, of: int, table: pa.Table) -> None:
     schema = pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64())])
-    with files.open_write(files.join(output, "ngrams", f"part-{part:05d}-of-{of:05d}.parquet")) as file:
-        pq.write_table(table.cast(schema), file, compression="zstd")
+    write_table(table.cast(schema), files.join(output, "ngrams", f"part-{part:05d}-of-{of:05d}.parquet"))

@@ -24,7 +24,7 @@ from corpusveil.text.tokens import Tokens
 MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 BUFFER_KEYS = 8 << 20
-"""UInt64 collected before sorting: 64 MiB."""
+"""Keys collected before sorting: 64 MiB."""
 MOST_KEYS = 24 << 20
 """Different keys in memory before they are written: 384 MiB of keys and counts, twice that during merging."""
 
@@ -175,7 +175,7 @@ class Runs:
 
 @dataclass(slots=True)
 class NgramCounter:
-    """Int64 the n-grams of batches over a vocabulary of ``words`` words.
+    """Counts the n-grams of batches over a vocabulary of ``words`` words.
 
     ``unigrams`` int64 [V] are complete; longer ones come out as sorted runs of (mixed key, count), in parts.
     """
@@ -198,18 +198,13 @@ class NgramCounter:
         self.unigrams = np.zeros(self.words, dtype=np.int64)
         self._buffer = np.empty(self.buffer_keys, dtype=np.uint64)
 
-    @property
-    def bits(self) -> int:
-        """Bits of one word in a key."""
-        return KEY_BITS // self.max_n
-
     def add(self, tokens: Tokens, ends: npt.NDArray[np.bool_]) -> Iterator[tuple[UInt64, Int64]]:
         """Count a batch with ids of the vocabulary; yield runs that have to be written."""
         document, token = 0, 0
         while True:
             document, token, self._used = _gather(
-                tokens.ids, tokens.classes, ends, tokens.offsets, document, token, self.max_n, self.bits,
-                self.unigrams, self._buffer, self._used,
+                tokens.ids, tokens.classes, ends, tokens.offsets, document, token, self.max_n,
+                KEY_BITS // self.max_n, self.unigrams, self._buffer, self._used,
             )  # fmt: skip
             if document >= tokens.offsets.size - 1:
                 return

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.errors import ArtefactError, MismatchError
 from corpusveil.storage import files
-from corpusveil.storage.parquet import opened
+from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Record
 
 _STARTS = b"corpusveil.parts"
@@ -24,15 +24,14 @@ class Starts(Record):
     groups: list[int]
 
 
-def part_of(keys: npt.NDArray[np.uint64], parts: int) -> npt.NDArray[np.int64]:
-    """Return the part of each key: equal ranges of the key space; ``parts`` is a power of two."""
-    bits = parts.bit_length() - 1
-    return (keys >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(keys.size, dtype=np.int64)
-
-
 def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -> None:
-    """Write a table whose rows are sorted by ``keys`` uint64 [rows], with a row group for each non-empty part."""
-    starts = np.searchsorted(part_of(keys, parts), np.arange(parts + 1))
+    """Write a table whose rows are sorted by ``keys`` uint64 [rows], with a row group for each non-empty part.
+
+    Parts are equal ranges of the key space; their number is a power of two.
+    """
+    bits = parts.bit_length() - 1
+    part_of_key = keys >> np.uint64(64 - bits) if bits else np.zeros_like(keys)
+    starts = np.searchsorted(part_of_key.astype(np.int64), np.arange(parts + 1))
     full = [part for part in range(parts) if starts[part] < starts[part + 1]]
     schema = table.schema.with_metadata({_STARTS: Starts(parts=parts, groups=full).data()})
     plain = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}  # keys are as good as random
@@ -45,18 +44,14 @@ def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -
 def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
     """Yield one part from each file that has rows of it. Raises UserError for a damaged file."""
     for url in urls:
-        with files.open_read(url) as file:
-            try:
-                parquet = opened(file)
-                starts = Starts.model_validate_json(parquet.schema_arrow.metadata[_STARTS])
-                groups = starts.groups if starts.parts == parts else None
-                table = None
-                if groups and part in groups:
-                    table = parquet.read_row_group(groups.index(part), use_threads=False)
-            except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise
-                raise ArtefactError(f"{url}: these counts are damaged; remove them and count again.") from None
+        damaged = f"{url}: these counts are damaged; remove them and count again."
+        with files.open_read(url) as file, sound(damaged, ArtefactError):
+            parquet = opened(file)
+            starts = Starts.model_validate_json(parquet.schema_arrow.metadata[_STARTS])
+            groups = starts.groups if starts.parts == parts else None
+            table = None
+            if groups and part in groups:
+                table = parquet.read_row_group(groups.index(part), use_threads=False)
         if groups is None:
             raise MismatchError(
                 f"{url}: these counts are in {starts.parts} parts, and {parts} are needed; count again."

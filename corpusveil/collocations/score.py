@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
@@ -17,7 +16,7 @@ from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_p
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.parquet import opened, read_table
+from corpusveil.storage.parquet import opened, read_table, sound, write_table
 
 VERSION = 1
 TABLE = "collocations.parquet"
@@ -32,15 +31,10 @@ def _unigrams(counts: str, total: int, digest: str) -> Unigrams:  # noqa: ARG001
 
 def _tables(url: str) -> Iterator[pa.Table]:
     """Yield the row groups of one part of the counts."""
-    with files.open_read(url) as file:
-        try:
-            parquet = opened(file)
-            for group in range(parquet.num_row_groups):
-                yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise ArtefactError(f"{url}: these counts are damaged; count again.") from None
+    with files.open_read(url) as file, sound(f"{url}: these counts are damaged; count again.", ArtefactError):
+        parquet = opened(file)
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
 
 
 class Scored(Done):
@@ -65,8 +59,7 @@ class ScorePart(Stage[Scored]):
         tables = _tables(files.join(folder, files.listing(folder)[task.part]))
         kept = [SCHEMA.empty_table(), *scored(tables, unigrams, self.scoring)]
         url = self.address("made", f"{stem(task)}.parquet")
-        with files.open_write(url) as file:
-            pq.write_table(pa.concat_tables(kept), file, compression="zstd")
+        write_table(pa.concat_tables(kept), url)
         return {"made": url}
 
 
@@ -97,38 +90,26 @@ def score_counts(
         scoring,
     )
     with claimed(output, "collocations", stage.mark) as made:
-        return _score(stage, parts, description, output, engine, watch) if made is None else made
-
-
-def _score(
-    stage: ScorePart, parts: int, counted: dict[str, Any], output: str, engine: Engine, watch: StageWatch | None
-) -> dict[str, Any]:
-    """Score all parts of the counts of this description, and write the table and its description."""
-    scoring = stage.scoring
-    reading = reading_of(stage.counts, counted)
-    records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
-    table = ordered(pa.concat_tables([_read(record.made) for record in records]))
-    if not table.num_rows:
-        raise DataError(
-            f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and occurs {scoring.min_count} times; "
-            "lower the threshold or the least count."
-        )
-    with files.open_write(files.join(output, TABLE)) as file:
-        pq.write_table(table, file, compression="zstd")
-    lengths = np.bincount(table["n"].to_numpy(), minlength=3)
-    description = {
-        "counts": counted["digest"],
-        **reading.fields(),
-        "measure": scoring.measure,
-        "threshold": scoring.threshold,
-        "min_count": scoring.min_count,
-        "connectors": len(scoring.connectors),
-        "connectors_rule": scoring.rule,
-        "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
-    }
-    return write_artifact(output, "collocations", stage.mark, description)
-
-
-def _read(url: str) -> pa.Table:
-    with files.open_read(url) as file:
-        return read_table(file)
+        if made is not None:
+            return made
+        reading = reading_of(counts, description)
+        records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
+        table = ordered(pa.concat_tables([read_table(record.made) for record in records]))
+        if not table.num_rows:
+            raise DataError(
+                f"No n-gram has {scoring.measure} {scoring.threshold:g} or more and occurs {scoring.min_count} times; "
+                "lower the threshold or the least count."
+            )
+        write_table(table, files.join(output, TABLE))
+        lengths = np.bincount(table["n"].to_numpy(), minlength=3)
+        fields = {
+            "counts": description["digest"],
+            **reading.fields(),
+            "measure": scoring.measure,
+            "threshold": scoring.threshold,
+            "min_count": scoring.min_count,
+            "connectors": len(scoring.connectors),
+            "connectors_rule": scoring.rule,
+            "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
+        }
+        return write_artifact(output, "collocations", stage.mark, fields)

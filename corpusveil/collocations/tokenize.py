@@ -25,7 +25,7 @@ from corpusveil.storage.compression import Blocks
 from corpusveil.storage.durable import StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.parquet import read_table
+from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.languages import version_of
@@ -78,17 +78,13 @@ def _write(
     return at, unit
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Units of a batch: ``lines`` as LineSentence text, ``tokens`` as list<string> per document, ``flat``."""
+def written(
+    tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]
+) -> tuple[bytes, pa.Array, pa.Array]:
+    """Return the word units of a batch, lower-cased, the words of a collocation joined by ``_``.
 
-    lines: bytes
-    tokens: pa.Array
-    flat: pa.Array
-
-
-def written(tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]) -> Written:
-    """Return the word units of a batch, lower-cased, the words of a collocation joined by ``_``."""
+    As LineSentence text, as list<string> per document, and flat.
+    """
     out = np.empty(tokens.data.size * 3 // 2 + 2 * len(tokens) + 8, dtype=np.uint8)
     token_ends = np.empty(len(tokens), dtype=np.int64)
     rows = np.zeros(tokens.offsets.size, dtype=np.int64)
@@ -101,7 +97,7 @@ def written(tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[n
     padded = pa.LargeStringArray.from_buffers(units, pa.py_buffer(offsets), pa.py_buffer(out[:size].copy()))
     flat = pc.utf8_rtrim(padded, " \n")
     lists = pa.LargeListArray.from_arrays(pa.array(rows), flat)
-    return Written(out[:size].tobytes(), lists, flat)
+    return out[:size].tobytes(), lists, flat
 
 
 class Tokenized(Read):
@@ -138,19 +134,19 @@ class TokenizeShard(ShardStage[Tokenized]):
             lines = Blocks(text, ".gz")
             for texts in self.texts(task, read):
                 tokens, stops, lengths = self._segmented(texts)
-                made = written(tokens, stops, lengths)
-                lines.write(made.lines)
-                writer.write_table(pa.table([made.tokens.cast(schema.field(0).type)], schema=schema))
-                counts.append(_counted(made.flat))
-                read["sentences"] += made.lines.count(b"\n")
+                text_lines, lists, flat = written(tokens, stops, lengths)
+                lines.write(text_lines)
+                writer.write_table(pa.table([lists.cast(schema.field(0).type)], schema=schema))
+                values, occurring = flat.value_counts().flatten()
+                counts.append(pa.table({"token": values, "count": occurring}))
+                read["sentences"] += text_lines.count(b"\n")
                 read["words"] += int(np.count_nonzero(tokens.classes == WORD))
-                read["tokens"] += len(made.flat)
+                read["tokens"] += len(flat)
             if not read["documents"]:
                 lines.write(b"")  # a gzip file is never empty
             lines.end()
         url = self.address("made", f"{part}.parquet")
-        with files.open_write(url) as sink:
-            pq.write_table(_added(counts), sink, compression="zstd")
+        write_table(_added(counts), url)
         return {**read, "made": url}
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
@@ -167,11 +163,6 @@ class TokenizeShard(ShardStage[Tokenized]):
 def _opened(url: str) -> tuple[Collocations, Tokenizer]:
     table = load_collocations(url)
     return table, Tokenizer.of_words(table.words, table.hyphens, table.reading.language)
-
-
-def _counted(flat: pa.Array) -> pa.Table:
-    values, counts = flat.value_counts().flatten()
-    return pa.table({"token": values, "count": counts})
 
 
 def _added(tables: Sequence[pa.Table]) -> pa.Table:
@@ -230,42 +221,26 @@ def tokenize_corpus(
     mark = mark_of(VERSION, TOKENIZER_VERSION + version_of(language), method, digest, text, sizes, *read)
     stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens, language)
     with claimed(output, "tokens", mark) as earlier:
-        if earlier is None:
-            return _tokenize(stage, tasks, digest, engine, watch)
-        refuse_changed(output, shards, earlier["inputs"])
-        return earlier
-
-
-def _tokenize(
-    stage: TokenizeShard, tasks: Sequence[ShardTask], collocations: str | None, engine: Engine, watch: StageWatch | None
-) -> dict[str, Any]:
-    """Tokenize all shards with the collocation table of this digest, and describe them."""
-    output = stage.output
-    records = run(stage, tasks, engine, watch)
-    for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
-        remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
-    totals = {
-        name: sum(getattr(record, name) for record in records) for name in ("documents", "sentences", "words", "tokens")
-    }
-    if not totals["tokens"]:
-        raise no_words()
-    counts = _added([_read(record.made) for record in records])
-    with files.open_write(files.join(output, "counts.parquet")) as file:
-        pq.write_table(counts, file, compression="zstd")
-    fields = {
-        "method": stage.method,
-        "collocations": collocations,
-        "hyphens": stage.hyphens,
-        **of_language(stage.language),
-        **totals,
-        "different_tokens": counts.num_rows,
-        "shards": len(tasks),
-        "inputs": inputs_of(tasks, records),
-    }
-    return write_artifact(output, "tokens", stage.mark, fields)
-
-
-def _read(url: str) -> pa.Table:
-    with files.open_read(url) as file:
-        table = read_table(file)
-    return table.set_column(0, "token", table["token"].cast(pa.large_string()))
+        if earlier is not None:
+            refuse_changed(output, shards, earlier["inputs"])
+            return earlier
+        records = run(stage, tasks, engine, watch)
+        for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
+            remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
+        names = ("documents", "sentences", "words", "tokens")
+        totals = {name: sum(getattr(record, name) for record in records) for name in names}
+        if not totals["tokens"]:
+            raise no_words()
+        counts = _added([read_table(record.made) for record in records])
+        write_table(counts, files.join(output, "counts.parquet"))
+        fields = {
+            "method": method,
+            "collocations": digest,
+            "hyphens": hyphens,
+            **of_language(language),
+            **totals,
+            "different_tokens": counts.num_rows,
+            "shards": len(tasks),
+            "inputs": inputs_of(tasks, records),
+        }
+        return write_artifact(output, "tokens", mark, fields)

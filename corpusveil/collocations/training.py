@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.choices import Hyphens
+from corpusveil.choices import SPOOL_BYTES, Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, of_language, read_artifact, reading_of, write_artifact
 from corpusveil.collocations.checkpoint import Checkpoint
-from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.collocations.word2vec import OnProgress as Progress
 from corpusveil.collocations.word2vec import Training, train
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
@@ -28,7 +25,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.parquet import read_table
+from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
@@ -70,11 +67,8 @@ def find_tokens(url: str) -> TokenFiles:
 
 def read_token_counts(url: str) -> dict[str, int]:
     """Return the counts of tokens, most frequent first."""
-    with files.open_read(url) as file:
-        try:
-            table = read_table(file, ["token", "count"])
-        except (pa.ArrowException, KeyError):
-            raise ArtefactError(f"{url}: these counts are damaged; tokenize again.") from None
+    with sound(f"{url}: these counts are damaged; tokenize again.", ArtefactError):
+        table = read_table(url, ["token", "count"])
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
@@ -118,9 +112,8 @@ class Train(Stage[Trained]):
 
 def write_vectors(output: str, vectors: Vectors) -> None:
     """Write ``vectors.npy`` float32 [V, d] and ``vocabulary.parquet``."""
-    data = io.BytesIO()
-    np.save(data, vectors.vectors, allow_pickle=False)
-    files.write_bytes(files.join(output, "vectors.npy"), data.getvalue())
+    with files.open_write(files.join(output, "vectors.npy")) as file:
+        np.save(file, vectors.vectors, allow_pickle=False)
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 

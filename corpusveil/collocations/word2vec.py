@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.choices import CODECS, Codec
+from corpusveil.choices import SPOOL_BYTES
 from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import ArtefactError, BadValueError, DataError
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.compression import chunks
+from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.forms import split
 
 CHUNK_BYTES = 4 << 20
@@ -83,11 +82,6 @@ class Segment:
     path: str
     lines: int
     words: int
-
-
-def codec_of(name: str) -> Codec:
-    """Return the compression of a file of lines by its name."""
-    return next((codec for codec in CODECS if codec and name.endswith(codec)), "")
 
 
 def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:

@@ -37,23 +37,13 @@ def _same(keys: Any, first: int, last: int, word: Any, size: int) -> bool:
 
 
 @called
-def _hash_step(state: Any, byte: Any) -> Any:
-    return (state ^ np.uint64(byte)) * _MULTIPLIER
-
-
-@called
-def _mixed(state: Any) -> Any:
-    return (state ^ (state >> np.uint64(32))) * _MULTIPLIER
-
-
-@called
 def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any) -> bool:
     """Count a lower-cased word; return False if there is no room for another word."""
     mask = slots.size - 1
     hashed = SEED
     for k in range(size):
-        hashed = _hash_step(hashed, word[k])
-    hashed = _mixed(hashed)
+        hashed = (hashed ^ np.uint64(word[k])) * _MULTIPLIER
+    hashed = (hashed ^ (hashed >> _SHIFT)) * _MULTIPLIER
     tag = hashed & _LOW
     at = np.int64(hashed >> _SHIFT) & mask
     while True:

@@ -20,7 +20,7 @@ import numpy as np
 from corpusveil import mechanisms
 from corpusveil.budget import Budget
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.counted_words import read_vocabulary
+from corpusveil.collocations.counting_stages import read_vocabulary
 from corpusveil.collocations.public_texts import news
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus

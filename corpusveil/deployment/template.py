@@ -6,7 +6,7 @@ import json
 import re
 import string
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from corpusveil.errors import BadValueError
 EXTRAS = ("dataflow",)
 KEY_VARIABLE = "CORPUSVEIL_KEY"
 IMAGE_VARIABLE = "CORPUSVEIL_IMAGE"
-FILES = ("Dockerfile", "main.py", "metadata.json", "requirements.txt")
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
@@ -47,9 +46,9 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
         "metadata.json": json.dumps(described, indent=2, ensure_ascii=False) + "\n",
         "requirements.txt": "".join(f"{line}\n" for line in requirements),
     }
-    for name in FILES:
-        (folder / name).write_text(texts[name], encoding="utf-8")
-    return [*(folder / name for name in FILES), wheel]
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [*(folder / name for name in texts), wheel]
 
 
 def _template(name: str) -> str:
@@ -69,8 +68,3 @@ def commands(folder: str, image: str) -> dict[str, str]:
         "--temp-location gs://PRIVATE/temp --service-account-email ACCOUNT "
         + " ".join(f"--parameters '{parameter}'" for parameter in required),
     }
-
-
-def job_options(image: str, given: Sequence[str]) -> list[str]:
-    """Return the options of a job whose workers start from the unchanged image."""
-    return [*given, f"--sdk_container_image={image}", "--sdk_location=container"]

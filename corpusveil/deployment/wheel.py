@@ -50,17 +50,14 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
     contents[f"{name}.dist-info/WHEEL"] = _WHEEL.format(version=distribution.version).encode()
     record = f"{name}.dist-info/RECORD"
     contents = dict(sorted(contents.items()))
-    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in contents.items()]
+    hashes = {path: base64.urlsafe_b64encode(hashlib.sha256(data).digest()) for path, data in contents.items()}
+    lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(contents[path])}\n" for path, digest in hashes.items()]
     contents[record] = "".join([*lines, f"{record},,\n"]).encode()
     wheel = folder / f"{name}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in contents.items():
             archive.writestr(zipfile.ZipInfo(path, _TIME), data, zipfile.ZIP_DEFLATED)
     return wheel
-
-
-def _digest(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
 def _compiled(package: dict[str, bytes]) -> dict[str, bytes]:

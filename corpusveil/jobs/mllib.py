@@ -10,12 +10,12 @@ import numpy as np
 
 from corpusveil.collocations.artifact import claimed
 from corpusveil.collocations.training import TokenFiles, describe, find_tokens, refuse_changed, write_vectors
-from corpusveil.collocations.word2vec import Training, codec_of
+from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.compression import chunks
+from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.durable import mark_of
 from corpusveil.transforms.handshake import python_fault, refuse_other_python
 

@@ -390,13 +390,13 @@ def _ids(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tupl
 
 
 def _table(url: str) -> pa.Table:
-    with files.open_read(url) as file, sound(f"{url}: these counts could not be read; count again."):
-        return read_table(file, ["ngram", "n", "count"])
+    with sound(f"{url}: these counts could not be read; count again."):
+        return read_table(url, ["ngram", "n", "count"])
 
 
 def _read(url: str) -> pa.Table:
-    with files.open_read(url) as file, sound(f"{url}: this unfinished work is damaged; remove its folder."):
-        return read_table(file)
+    with sound(f"{url}: this unfinished work is damaged; remove its folder."):
+        return read_table(url)
 
 
 def _joined(tables: Sequence[pa.Table], column: str, dtype: Any) -> npt.NDArray[Any]:

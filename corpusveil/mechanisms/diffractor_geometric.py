@@ -119,14 +119,8 @@ class DiffractorGeometric(OnLists):
         law = np.full(n, weights.FLOOR, dtype=np.uint64)
         law[position:] += steps[: n - position]
         law[:position] += steps[1 : position + 1][::-1]
-        if position < n - 1:
-            law[n - 1] += tails[n - position]
-        else:
-            law[n - 1] += tails[1]
-        if position > 0:
-            law[0] += tails[position + 1]
-        else:
-            law[0] += tails[1]
+        law[n - 1] += tails[n - position]
+        law[0] += tails[position + 1]
         return law
 
     def reach(self, epsilon: float) -> int:

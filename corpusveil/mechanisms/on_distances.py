@@ -49,13 +49,6 @@ _LOWEST = -46.0
 _FLOOR = weights.FLOOR / weights.TOTAL
 
 
-def sample_words(n: int) -> Int64:
-    """Return the words that shares are taken over: all, or a sample from a fixed public seed, the same in every run."""
-    if n <= RETENTION_WORDS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).permutation(n)[:RETENTION_WORDS])
-
-
 @dataclass(frozen=True, slots=True)
 class OnDistances(OverVectors):
     """A mechanism whose law is an exponential kernel of distances."""
@@ -104,8 +97,8 @@ class OnDistances(OverVectors):
 
         In a larger vocabulary it is the mean over 2,048 words, drawn from a fixed public seed.
         """
-        shares = self.rows(check_epsilon(epsilon)).own_shares(sample_words(len(self.space)))
-        return float(shares.mean())
+        words = np.sort(np.random.default_rng(0).permutation(len(self.space))[:RETENTION_WORDS])
+        return float(self.rows(check_epsilon(epsilon)).own_shares(words).mean())
 
     @property
     def assumptions(self) -> tuple[str, ...]:

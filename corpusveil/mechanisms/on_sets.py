@@ -24,7 +24,7 @@ from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import by_epsilon, check_whole
 from corpusveil.mechanisms.distances import OverVectors, discrete
 from corpusveil.mechanisms.exponential_rows import TOGETHER
-from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
+from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -69,10 +69,7 @@ def partition(space: Space, size: int) -> Int32:
     The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
     size words remain, they are the last group. This depends on the public vectors only.
     """
-    return _partition_of(blocks_of(space), size)
-
-
-def _partition_of(blocks: VectorBlocks, size: int) -> Int32:
+    blocks = blocks_of(space)
     groups = np.full(blocks.words, -1, dtype=np.int32)
     _divide(blocks.vectors, blocks.chunks, size, groups)
     return groups
@@ -115,8 +112,7 @@ def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: A
     """Write the words nearest to a word, itself left out, among those whose group is -1."""
     n = vectors.shape[0]
     point = np.zeros(chunks.shape[1])
-    for j in range(vectors.shape[1]):
-        point[j] = vectors[word, j]
+    point[: vectors.shape[1]] = vectors[word]
     squares = np.empty(LANES)
     count = 0
     for k in range(chunks.shape[0]):
@@ -262,13 +258,6 @@ class OnSets(OverVectors):
         size = int(self.sets.sizes[word])
         ends = [*map(int, table.bounds[word, : size - 1]), weights.TOTAL - table.added * len(self.space)]
         return [end - before for before, end in itertools.pairwise([0, *ends])]
-
-    def row(self, word: int, epsilon: float) -> list[int]:
-        """Return the integer weights of a word's row, total 2^64."""
-        cells = [self.table(check_epsilon(epsilon)).added] * len(self.space)
-        for u, weight in zip(self.sets.members[word].tolist(), self.added_to(word, epsilon), strict=False):
-            cells[u] += weight
-        return cells
 
     def distribution(self, word: int, epsilon: float) -> Float64:
         word, added = self.check_id(word), self.table(check_epsilon(epsilon)).added

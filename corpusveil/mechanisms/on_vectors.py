@@ -46,13 +46,6 @@ NEAR = 2.0**-10
 """As a share of the sum of two squared norms: smaller squared distances are computed in float64, not from products."""
 
 
-def floor_note(words: int) -> str:
-    return (
-        f"With probability {words:,} times 2^-44, the output is a uniformly drawn word, whatever the input is. Every "
-        "word is therefore possible, and no log-ratio exceeds 30.5 nats."
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class OnVectors(OverVectors):
     """A mechanism whose output is a function of a noisy vector. Raises UserError for vectors out of range."""
@@ -141,7 +134,11 @@ class OnVectors(OverVectors):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (FLOAT_NOISE, floor_note(len(self.space)))
+        floor = (
+            f"With probability {len(self.space):,} times 2^-44, the output is a uniformly drawn word, whatever the "
+            "input is. Every word is therefore possible, and no log-ratio exceeds 30.5 nats."
+        )
+        return (FLOAT_NOISE, floor)
 
     def distribution(self, word: int, epsilon: float) -> Float64:
         self.check_id(word)
@@ -194,39 +191,25 @@ def walk(space: Space, words: Int64, directions: Float64) -> Float64:
         ends = space.vectors[first : first + TILE_COLUMNS] * np.float32(scale)
         norms = np.einsum("vd,vd->v", ends, ends)
         own = np.einsum("rd,rd->r", starts, starts)
-        in_slices(
-            len(words), _rates, rays @ ends.T, starts @ ends.T, along, own, norms, words, first, starts, ends,
-            directions, rates,
-        )  # fmt: skip
+        products = rays @ ends.T, starts @ ends.T, along, own, norms
+        in_slices(len(words), _rates, products, words, first, (starts, ends, directions), rates)
     out = np.full(len(words), np.inf)
     np.divide(1, rates * scale, out=out, where=rates > 0)
     return out
 
 
 @njit(nogil=True, cache=True)
-def _rates(
-    ahead: Any,
-    products: Any,
-    along: Any,
-    own: Any,
-    norms: Any,
-    words: Any,
-    first: int,
-    starts: Any,
-    ends: Any,
-    directions: Any,
-    rates: Any,
-    low: int,
-    high: int,
-) -> None:
+def _rates(products: Any, words: Any, first: int, vectors: Any, rates: Any, low: int, high: int) -> None:
     """Raise each row's rate, the largest ``2 <v, u - w> / |u - w|^2``, by one tile of words u."""
+    ahead, both_products, along, own, norms = products
+    starts, ends, directions = vectors
     for r in range(low, high):
         for u in range(norms.size):
             if first + u == words[r]:
                 continue
             gain: Any = np.float64(ahead[r, u] - along[r])
             both = np.float64(own[r] + norms[u])
-            squared: Any = both - 2.0 * products[r, u]
+            squared: Any = both - 2.0 * both_products[r, u]
             if squared < NEAR * both:
                 gain = 0.0
                 squared = 0.0

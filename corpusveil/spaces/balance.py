@@ -61,20 +61,15 @@ def settled(balance: float | None, order: str | None, obstacle: str | None) -> B
     """Resolve a balance and an order; None for a value that is not given.
 
     ``obstacle`` says why this space cannot have balanced lists, None if it can. Balanced lists are improved by default,
-    others greedy. Raises UserError for a balance out of range.
+    others greedy. Raises UserError unless a balance is from 0 to ``LARGEST``.
     """
     if balance is not None:
-        check_balance(balance)
+        if isinstance(balance, bool) or not isinstance(balance, (int, float)) or not 0 <= balance <= LARGEST:
+            raise BadValueError(f"balance = {balance}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
         return Balance(float(balance), False, order or ("improved" if balance else "greedy"), "as asked")
     if obstacle is not None:
         return Balance(0.0, False, order or "greedy", obstacle)
     return Balance(OF_LISTS, True, order or "improved", "the default where there are public counts")
-
-
-def check_balance(balance: float) -> None:
-    """Raise UserError unless a balance is a number from 0 to ``LARGEST``."""
-    if isinstance(balance, bool) or not isinstance(balance, (int, float)) or not 0 <= balance <= LARGEST:
-        raise BadValueError(f"balance = {balance}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
 
 
 def balanced(vectors: Vectors, counts: Int64 | None, balance: float) -> tuple[Vectors, float]:
@@ -83,7 +78,6 @@ def balanced(vectors: Vectors, counts: Int64 | None, balance: float) -> tuple[Ve
     Raises UserError if there are no counts, if all words are equally frequent, or if the median distance is 0 because
     most words share their vector.
     """
-    check_balance(balance)
     if counts is None or not counts.any():
         raise UnsetError(
             f"{vectors.source}: balance {balance:g} needs public counts of the words; give counts, such as the "

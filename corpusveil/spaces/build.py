@@ -192,7 +192,7 @@ def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order:
     """Return the description of how a space was made; ``starts`` are the first words of each embedding's lists."""
     pairs = zip(embeddings, starts, strict=True)
     return {
-        "by": f"corpusveil {_package_version()}",
+        "by": f"corpusveil {metadata.version('corpusveil')}",
         "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
         "order": order,
         "seed": seed,
@@ -278,7 +278,7 @@ def _united(
         raise BadValueError(
             f"lists={lists}: give 1 to {smallest}, since each list starts from another word of its embedding."
         )
-    words = _united_words(embeddings)
+    words = list(dict.fromkeys(word for embedding in embeddings for word in embedding.words))
     rows = [_rows_of(words, embedding) for embedding in embeddings]
     bits = np.random.PCG64(seed)
     starts = [_starts(bits, lists, len(e)) for e in embeddings]
@@ -290,7 +290,9 @@ def _united(
         ids[rows[number][own]] = own
         orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen, cell)]
         standing += [_stand_ins(embeddings, rows, number)] * lists
-    table = _padded(orders, len(words))
+    table = np.full((len(orders), len(words)), -1, np.int32)  # shorter lists end in -1
+    for row, listed_ids in zip(table, orders, strict=True):
+        row[: len(listed_ids)] = listed_ids
     places = _places(table, standing)
     vectors = np.zeros((len(words), embeddings[0].vectors.shape[1]), np.float32)
     vectors[: len(embeddings[0])] = embeddings[0].vectors
@@ -302,11 +304,6 @@ def _united(
     names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
     made = _made(embeddings, names, order, seed) | note
     return _space(vocabulary, vectors, table, places, made, call, numbers)
-
-
-def _united_words(embeddings: Sequence[Vectors]) -> list[str]:
-    """Return every word of any embedding: those of the first in its order, then new words of the second, and so on."""
-    return list(dict.fromkeys(word for embedding in embeddings for word in embedding.words))
 
 
 def _rows_of(words: Sequence[str], embedding: Vectors) -> Int64:
@@ -337,14 +334,6 @@ def _stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int
         points = embedding.vectors[rows[other][missing]].astype(np.float64)
         chosen[missing] = shared[search.nearest(points)]
     return chosen
-
-
-def _padded(lists: Sequence[Int32], size: int) -> Int32:
-    """Return lists of different lengths as int32 [L, V], padded by -1."""
-    table = np.full((len(lists), size), -1, np.int32)
-    for row, words in zip(table, lists, strict=True):
-        row[: len(words)] = words
-    return table
 
 
 def _places(lists: Int32, standing: Sequence[Int64]) -> Int32:
@@ -406,10 +395,3 @@ def _starts(bits: Any, lists: int, size: int) -> list[int]:
     while len(starts) < lists:
         starts[int(bits.random_raw()) % size] = None
     return list(starts)
-
-
-def _package_version() -> str:
-    try:
-        return metadata.version("corpusveil")
-    except metadata.PackageNotFoundError:
-        return "unknown"

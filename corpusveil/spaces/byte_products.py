@@ -155,18 +155,14 @@ def padded(n: int, dimensions: int) -> Int8:
     return np.zeros((n, -(-dimensions // TOGETHER) * TOGETHER), np.int8)
 
 
+@njit(nogil=True, cache=True)
 def packed(words: Int8) -> UInt8:
     """Lay words out as columns of tiles; int8 [V, d'] -> uint8 [V / 64 rounded up, d' / 4, 64, 4]."""
     n, d = words.shape
     panels = np.empty((-(-n // COLUMNS), d // TOGETHER, COLUMNS, TOGETHER), np.uint8)
-    _pack_all(words, panels)
-    return panels
-
-
-@njit(nogil=True, cache=True)
-def _pack_all(values: Int8, panels: UInt8) -> None:
     for number in range(len(panels)):
-        _pack(values, COLUMNS * number, len(values), panels[number])
+        _pack(words, COLUMNS * number, n, panels[number])
+    return panels
 
 
 @njit(nogil=True, cache=True)

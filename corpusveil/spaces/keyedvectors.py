@@ -13,7 +13,7 @@ import functools
 import math
 import pickle
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -71,10 +71,16 @@ class _Whole:
         return line
 
 
-def _plain(keys: Iterable[Any]) -> None:
-    """Raise UnpicklingError for keys that are not plain: the hash of a tuple goes as deep as the tuple."""
-    if not all(type(key) is str or type(key) is int for key in keys):
-        raise pickle.UnpicklingError
+def _with_plain(code: bytes, keys: slice) -> Callable[[Any], None]:
+    """Return a step that refuses keys that are not plain: the hash of a tuple goes as deep as the tuple."""
+    step = _InPython.dispatch[code[0]]
+
+    def checked(unpickler: Any) -> None:
+        if not all(type(key) is str or type(key) is int for key in unpickler.stack[keys]):
+            raise pickle.UnpicklingError
+        step(unpickler)
+
+    return checked
 
 
 class _Unpickler(_InPython):
@@ -94,35 +100,15 @@ class _Unpickler(_InPython):
         """Refuse persistent objects, which only this process could have registered."""
         raise pickle.UnpicklingError(code)
 
-    def _set_item(self) -> None:
-        _plain(self.stack[-2:-1])
-        super().load_setitem()
-
-    def _set_items(self) -> None:
-        _plain(self.stack[::2])
-        super().load_setitems()
-
-    def _dict(self) -> None:
-        _plain(self.stack[::2])
-        super().load_dict()
-
-    def _add_items(self) -> None:
-        _plain(self.stack)
-        super().load_additems()
-
-    def _frozenset(self) -> None:
-        _plain(self.stack)
-        super().load_frozenset()
-
     def _bytearray(self) -> None:
         self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
 
     dispatch |= {
-        pickle.SETITEM[0]: _set_item,
-        pickle.SETITEMS[0]: _set_items,
-        pickle.DICT[0]: _dict,
-        pickle.ADDITEMS[0]: _add_items,
-        pickle.FROZENSET[0]: _frozenset,
+        pickle.SETITEM[0]: _with_plain(pickle.SETITEM, slice(-2, -1)),
+        pickle.SETITEMS[0]: _with_plain(pickle.SETITEMS, slice(None, None, 2)),
+        pickle.DICT[0]: _with_plain(pickle.DICT, slice(None, None, 2)),
+        pickle.ADDITEMS[0]: _with_plain(pickle.ADDITEMS, slice(None)),
+        pickle.FROZENSET[0]: _with_plain(pickle.FROZENSET, slice(None)),
         pickle.BYTEARRAY8[0]: _bytearray,
     }
 

@@ -39,25 +39,14 @@ LOOKED_AT, TIMES = 4096, 32
 SMALLEST_CELL = 16
 
 
-def greedy_order(vectors: Float32, start: int) -> Int32:
-    """Return the greedy tour from word ``start``: int32 [V], position -> id.
-
-    Args:
-        vectors: float32 [V, d], finite, V >= 1.
-        start: id of the first word.
-
-    Example:
-        >>> greedy_order(np.float32([[0], [5], [1], [2]]), start=0).tolist()
-        [0, 2, 3, 1]
-    """
-    order: Int32 = greedy_orders(vectors, [start])[0]
-    return order
-
-
 def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
     """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations.
 
-    More than ``cell`` different vectors are ordered in cells.
+    ``vectors`` float32 [V, d] are finite; more than ``cell`` different ones are ordered in cells.
+
+    Example:
+        >>> greedy_orders(np.float32([[0], [5], [1], [2]]), starts=[0]).tolist()
+        [[0, 2, 3, 1]]
     """
     return _orders(vectors, starts, cell, improved=False)
 
@@ -119,7 +108,7 @@ class Cells:
 
     @classmethod
     def of(cls, vectors: Float32, ids: Int64, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
-        cells = [ids] if cell is None else cells_of(vectors, ids, cell)
+        cells = [ids] if cell is None else cells_of(vectors, ids, -(-len(ids) // cell))
         neighbors = min(NEIGHBORS, min(map(len, cells)) - 1) if neighbored else 0
         near = np.empty((len(ids), neighbors), np.int32)
         return cls(vectors, ids, [np.searchsorted(ids, some) for some in cells], near, {}, kept, neighbored)
@@ -267,18 +256,8 @@ def _nearest(vectors: Float32, ids: Int32, bounds: Float32, scale: float, used: 
     return nearest
 
 
-def cells_of(vectors: Float32, ids: Int64, cell: int) -> list[Int64]:
-    """Cut words into ``ceil(n / cell)`` cells of about one size, none above ``cell``; neighbors in this list are near.
-
-    Args:
-        vectors: float32 [V, d], finite.
-        ids: int64 [n], ascending.
-        cell: words of a cell at most.
-    """
-    return _cut(vectors, ids, -(-len(ids) // cell))
-
-
-def _cut(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
+def cells_of(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
+    """Cut words, ``ids`` int64 [n], ascending, into cells of about one size; neighbors in this list are near."""
     if parts == 1:
         return [ids]
     some = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), LOOKED_AT)).astype(np.int64))
@@ -290,7 +269,7 @@ def _cut(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
     first = parts // 2
     middle = len(ids) * first // parts
     lower, upper = np.sort(ids[ranked[:middle]]), np.sort(ids[ranked[middle:]])
-    return [*_cut(vectors, lower, first), *_cut(vectors, upper, parts - first)]
+    return [*cells_of(vectors, lower, first), *cells_of(vectors, upper, parts - first)]
 
 
 @njit(nogil=True, cache=True)

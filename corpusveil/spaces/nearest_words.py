@@ -78,21 +78,17 @@ class NearestSearch:
 
     def nearest(self, points: Float64) -> Int32:
         """Return the id of the vector nearest to each point; float64 [T, d], finite -> int32 [T]. Ties: the least."""
-        return self.search(points)[0]
-
-    def search(self, points: Float64) -> tuple[Int32, Int64]:
-        """Return the nearest ids, int32 [T], and how many words were compared in float64 for each, int64 [T]."""
-        ids, compared = self._search(points, 1)
-        return ids[:, 0], compared
+        return self.search(points, 1)[0][:, 0]
 
     def several(self, points: Float64, k: int) -> Int32:
         """Return the ids of the k nearest vectors, the nearest first; float64 [T, d], finite -> int32 [T, k].
 
         k is at most the number of vectors. Ties: the lesser id first.
         """
-        return self._search(points, k)[0]
+        return self.search(points, k)[0]
 
-    def _search(self, points: Float64, k: int) -> tuple[Int32, Int64]:
+    def search(self, points: Float64, k: int) -> tuple[Int32, Int64]:
+        """Return what ``several`` does, and how many words were compared in float64 for each point, int64 [T]."""
         out = np.empty((len(points), k), np.int32)
         compared = np.empty(len(points), np.int64)
         products = np.empty(min(len(points), TILE_ROWS) * min(len(self.vectors), TILE_COLUMNS), np.float32)
@@ -110,31 +106,54 @@ class NearestSearch:
         return out, compared
 
     def _by_floats(self, points: Float64, products: Float32, out: Int32, compared: Int64) -> None:
-        strip = Strip.of(self, points, out.shape[1], NOMINEES)
-        left = strip.points.astype(np.float32)
+        scaled, factors, doubts = self._scaled(points)
+        left = scaled.astype(np.float32)
         # 2 eta, and 1 % for its own rounding in float32.
-        strip.slack[:] = 2.02 * error_bound(points.shape[1])
+        slack = np.full(len(points), 2.02 * error_bound(points.shape[1]))
+        candidates = _candidates(slack, out.shape[1], NOMINEES)
         for first in range(0, len(self.vectors), TILE_COLUMNS):
             right = self.vectors[first : first + TILE_COLUMNS]
             tile = products[: len(left) * len(right)].reshape(len(left), len(right))
             np.matmul(left, right.T, out=tile)
             norms = self.norms[first : first + TILE_COLUMNS]
-            in_slices(len(left), _offer, tile, norms, strip.factors, first, strip.candidates)
-        in_slices(len(left), _decide, self.vectors, points, strip.doubts, strip.candidates, True, out, compared)
+            in_slices(len(left), _offer, tile, norms, factors, first, candidates)
+        in_slices(len(left), _decide, self.vectors, points, doubts, candidates, True, out, compared)
 
     def _by_integers(self, words: IntegerWords, points: Float64, out: Int32, compared: Int64) -> None:
         """Set ``compared`` to ``UNDECIDED`` if too many words are within the error."""
-        strip = Strip.of(self, points, out.shape[1], INTEGER_NOMINEES)
-        left = Quantized.of(strip.points, np.zeros(points.shape[1]))
-        lengths = np.sqrt(np.einsum("td,td->t", strip.points, strip.points)) * (1 + 2.0**-40)
+        scaled, factors, doubts = self._scaled(points)
+        left = Quantized.of(scaled, np.zeros(points.shape[1]))
+        lengths = np.sqrt(np.einsum("td,td->t", scaled, scaled)) * (1 + 2.0**-40)
         error = left.lost * words.largest + (lengths + left.lost) * words.lost
         # Twice each error: the word's key may be too large, and the k-th least too small.
-        strip.slack[:] = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
+        slack = (2.0 * error + 4.04 * error_bound(points.shape[1])) * (1 + 2.0**-20)
+        candidates = _candidates(slack, out.shape[1], INTEGER_NOMINEES)
         sums = left.values.sum(axis=1, dtype=np.int32)
         there = words.panels, self.norms, words.scales
-        here = strip.factors, left.scales, strip.candidates
-        in_slices(len(points), _offer_packed, left.values, sums, *there, *here)
-        in_slices(len(points), _decide, self.vectors, points, strip.doubts, strip.candidates, False, out, compared)
+        in_slices(len(points), _offer_packed, left.values, sums, *there, factors, left.scales, candidates)
+        in_slices(len(points), _decide, self.vectors, points, doubts, candidates, False, out, compared)
+
+    def _scaled(self, points: Float64) -> tuple[Float64, Float32, Float64]:
+        """Return points times ``2 f``, float64 [T, d], f as the norms want it, float32 [T], and doubts, float64 [T].
+
+        A doubt is twice what two sums of a rank in float64 differ by at most.
+        """
+        reach = self.largest * (self.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
+        scales = -np.frexp(reach)[1]
+        factors = np.ldexp(1.0, scales + 2 * self.exponent).astype(np.float32)
+        return np.ldexp(points, scales[:, None] + 1), factors, reach * (4.04 * 2.0**-29 * error_bound(points.shape[1]))
+
+
+def _candidates(slack: Float64, k: int, room: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return the slack, float32 [T], by which a key may be above the k-th least, and room for the candidates.
+
+    The least keys so far, float32 [T, k]; the candidates' keys, float32 [T, K], and ids, int32 [T, K]; and how many
+    there are, int64 [T]: above K where there were too many.
+    """
+    size = len(slack)
+    least = np.full((size, k), np.inf, np.float32)
+    keys, rows = np.empty((size, room), np.float32), np.empty((size, room), np.int32)
+    return slack.astype(np.float32), least, keys, rows, np.zeros(size, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,51 +196,6 @@ class IntegerWords:
         lengths = np.sqrt(np.square(words.values, dtype=np.float64).sum(axis=1)) * words.scales + words.lost
         largest = float(lengths.max()) * (1 + 2.0**-20)
         return cls(packed(words.values), words.scales, largest, float(words.lost.max()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Strip:
-    """Points that are searched together, and the candidates of each.
-
-    Attributes:
-        points: float64 [T, d], times ``2 f``.
-        factors: float32 [T], f as the norms want it.
-        doubts: float64 [T], twice what two sums of a rank in float64 differ by at most.
-        slack: float32 [T], by which a key may be above the k-th least.
-        least: float32 [T, k], the least keys so far.
-        keys: float32 [T, K], of the candidates.
-        rows: int32 [T, K], their ids.
-        counts: int64 [T], how many there are; above K where there were too many.
-    """
-
-    points: Float64
-    factors: Float32
-    doubts: Float64
-    slack: Float32
-    least: Float32
-    keys: Float32
-    rows: Int32
-    counts: Int64
-
-    @classmethod
-    def of(cls, search: NearestSearch, points: Float64, k: int, room: int) -> Strip:
-        size = len(points)
-        reach = search.largest * (search.largest + 2 * np.sqrt(np.einsum("td,td->t", points, points)))
-        scales = -np.frexp(reach)[1]
-        return cls(
-            np.ldexp(points, scales[:, None] + 1),
-            np.ldexp(1.0, scales + 2 * search.exponent).astype(np.float32),
-            reach * (4.04 * 2.0**-29 * error_bound(points.shape[1])),
-            np.empty(size, np.float32),
-            np.full((size, k), np.inf, np.float32),
-            np.empty((size, room), np.float32),
-            np.empty((size, room), np.int32),
-            np.zeros(size, np.int64),
-        )
-
-    @property
-    def candidates(self) -> tuple[npt.NDArray[Any], ...]:
-        return self.slack, self.least, self.keys, self.rows, self.counts
 
 
 def error_bound(dimensions: int) -> float:

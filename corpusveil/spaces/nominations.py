@@ -30,7 +30,7 @@ Products too small for float32 add less than ``TINY`` a dimension.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,30 +57,8 @@ LOOKED_AT, UNSURE = 1024, 1 / 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounded:
-    """Points in bytes.
-
-    Attributes:
-        values: int8 [n, d'], q; d' is d made up to a multiple of 4 by zeros.
-        scales: float32 [n], s.
-        weights: float32 [n], lower bounds of W.
-        sums: int32 [n], of the values.
-        share: at most ``1 - t``.
-    """
-
-    values: Int8
-    scales: Float32
-    weights: Float32
-    sums: Int32
-    share: float
-
-    def take(self, rows: Int32) -> Rounded:
-        return Rounded(self.values[rows], self.scales[rows], self.weights[rows], self.sums[rows], self.share)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Some of the vectors, in the form of their products.
+    """Some of the vectors, in the form of their products, and in bytes.
 
     Attributes:
         vectors: float32 [V, d], all of them, as given.
@@ -88,7 +66,9 @@ class Points:
         mean: float64 [d], of all.
         exponent: of the power of two that they are multiplied by.
         weights: float32 [n], lower bounds of ``(1 - eta) N``.
-        rounded: the same points in bytes.
+        rounded: of the same points in bytes: values int8 [n, d'], q, d' being d made up to a multiple of 4 by zeros;
+            scales float32 [n], s; lower bounds of W, float32 [n]; and the sums of the values, int32 [n].
+        share: at most ``1 - t``.
     """
 
     vectors: Float32
@@ -96,7 +76,8 @@ class Points:
     mean: Float64
     exponent: int
     weights: Float32
-    rounded: Rounded
+    rounded: tuple[Int8, Float32, Float32, Int32]
+    share: float
 
     @property
     def scale(self) -> float:
@@ -105,9 +86,9 @@ class Points:
 
     def take(self, rows: Int32) -> Points:
         """Return some of all vectors."""
-        return Points(
-            self.vectors, self.ids[rows], self.mean, self.exponent, self.weights[rows], self.rounded.take(rows)
-        )  # fmt: skip
+        values, scales, bounds, sums = self.rounded
+        rounded = values[rows], scales[rows], bounds[rows], sums[rows]
+        return replace(self, ids=self.ids[rows], weights=self.weights[rows], rounded=rounded)
 
     def floats(self) -> Float32:
         """Return the points, float32 [n, d]."""
@@ -153,13 +134,13 @@ def points_of(vectors: Float32) -> Points:
     t = float(np.clip(2 * np.median(lost / np.maximum(lengths, TINY)), SLACK, 0.5))
     bounds = (1 - SLACK) * squares - (1 + SLACK) * (2 / t) * np.square(lost) - d * TINY
     sums = values.sum(axis=1, dtype=np.int32)
-    rounded = Rounded(values, scales, bounds.astype(np.float32), sums, (1 - t) * (1 - SLACK))
-    return Points(vectors, np.arange(n, dtype=np.int32), mean, exponent, weights, rounded)
+    rounded = values, scales, bounds.astype(np.float32), sums
+    return Points(vectors, np.arange(n, dtype=np.int32), mean, exponent, weights, rounded, (1 - t) * (1 - SLACK))
 
 
 def nominate(points: Points, k: int) -> Nominations:
     """Nominate, for each of the n points, the ``min(k, n)`` points of the least lower bounds."""
-    if BYTES and points.rounded.values.shape[1] <= byte_products.WIDEST:
+    if BYTES and points.rounded[0].shape[1] <= byte_products.WIDEST:
         nominations = nominate_by_bytes(points, k)
         if unsure(points, nominations) <= UNSURE:
             return nominations
@@ -168,13 +149,11 @@ def nominate(points: Points, k: int) -> Nominations:
 
 def nominate_by_bytes(points: Points, k: int) -> Nominations:
     """Nominate by byte products."""
-    rounded = points.rounded
-    words = rounded.values, rounded.scales, rounded.weights, rounded.sums
 
     def offer(left: int, right: int, kept: Any) -> None:
-        offer_pair(*words, left, right, PAIRED, kept)
+        offer_pair(*points.rounded, left, right, PAIRED, kept)
 
-    return _nominated(points, k, PAIRED, offer).nominations(rounded.weights, rounded.share)
+    return _nominated(points, k, PAIRED, offer, points.rounded[2], points.share)
 
 
 def nominate_by_floats(points: Points, k: int) -> Nominations:
@@ -184,23 +163,28 @@ def nominate_by_floats(points: Points, k: int) -> Nominations:
     def offer(left: int, right: int, kept: Any) -> None:
         offer_tile(whole[left : left + TILE] @ whole[right : right + TILE].T, points.weights, left, right, kept)
 
-    return _nominated(points, k, TILE, offer).nominations(points.weights, 1.0)
+    return _nominated(points, k, TILE, offer, points.weights, 1.0)
 
 
-def _nominated(points: Points, k: int, size: int, offer: Callable[[int, int, Any], None]) -> Buffers:
-    """Offer the points of each two blocks to each other: a product serves both, so that each is computed once."""
-    buffers, blocks = Buffers.of(len(points.ids), k), range(0, len(points.ids), size)
+def _nominated(
+    points: Points, k: int, size: int, offer: Callable[[int, int, Any], None], weights: Float32, share: float
+) -> Nominations:
+    """Offer the points of each two blocks to each other: a product serves both, so that each is computed once.
+
+    ``offer`` enters keys, which are bounds less a point's own of the ``weights``, times ``share`` (``enter``).
+    """
+    n = len(points.ids)
+    k, blocks = min(k, n), range(0, n, size)
+    keys, rows = np.empty((n, 2 * k), np.float32), np.empty((n, 2 * k), np.int32)
+    counts, limits = np.zeros(n, np.int64), np.full(n, np.inf, np.float32)
+    kept = keys, rows, counts, limits
     for number, pairs in enumerate(rounds(len(blocks))):
-        _compared(points, number / len(blocks))
-        together(offer, [(blocks[left], blocks[right], buffers.arrays) for left, right in pairs])
-    in_slices(len(points.ids), settle, *buffers.arrays, buffers.k)
-    return buffers
-
-
-def _compared(points: Points, share: float) -> None:
-    """Say how many of all products are done; nothing of those of the points that a tour has left."""
-    if len(points.ids) == len(points.vectors):
-        reached("comparing words", share)
+        if n == len(points.vectors):  # not of the points that a tour has left
+            reached("comparing words", number / len(blocks))
+        together(offer, [(blocks[left], blocks[right], kept) for left, right in pairs])
+    in_slices(n, settle, *kept, k)
+    floors = np.full(n, np.inf, np.float32) if k == n else np.float32(share) * (limits + weights)
+    return Nominations(rows[:, :k].copy(), floors)
 
 
 def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
@@ -214,34 +198,6 @@ def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
         pairs = zip(circle[: len(circle) // 2], reversed(circle), strict=False)
         yield [(left, right) for left, right in pairs if left >= 0 and right >= 0]
         circle[1:] = [circle[-1], *circle[1:-1]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffers:
-    """The least keys of n points so far, and their points.
-
-    Attributes:
-        k: how many are kept.
-        arrays: keys float32 [n, 2 k], rows int32 [n, 2 k], counts int64 [n], limits float32 [n]: a key from there on
-            isn't among the least k.
-    """
-
-    k: int
-    arrays: tuple[Float32, Int32, Int64, Float32]
-
-    @classmethod
-    def of(cls, n: int, k: int) -> Buffers:
-        k = min(k, n)
-        shape = n, 2 * k
-        arrays = np.empty(shape, np.float32), np.empty(shape, np.int32), np.zeros(n, np.int64), np.full(n, np.inf)
-        return cls(k, (*arrays[:3], arrays[3].astype(np.float32)))
-
-    def nominations(self, weights: Float32, share: float) -> Nominations:
-        """Return the kept nominations, after ``settle``."""
-        _, rows, _, limits = self.arrays
-        n = len(rows)
-        floors = np.full(n, np.inf, np.float32) if self.k == n else np.float32(share) * (limits + weights)
-        return Nominations(rows[:, : self.k].copy(), floors)
 
 
 def unsure(points: Points, nominations: Nominations) -> float:
@@ -271,12 +227,9 @@ def bounds(points: Points, of: Points, word: int) -> Float32:
         of: some of them.
         word: id.
     """
-    whole, some = points.rounded, of.rounded
+    row, scale, weight, _ = (part[word] for part in points.rounded)
     out = np.empty(len(of.ids), np.float32)
-    byte_bounds(
-        some.values, some.scales, some.weights, whole.values[word], whole.scales[word], whole.weights[word],
-        some.share, out,
-    )  # fmt: skip
+    byte_bounds(*of.rounded[:3], row, scale, weight, of.share, out)
     return out
 
 

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.arrays import Int64, UInt8, UInt64
 from corpusveil.errors import ArtefactError
 from corpusveil.sampling.weights import integer_weights
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.parquet import read_whole, sound, write_table
+from corpusveil.text.output_words import concatenate
 from corpusveil.text.word_table import WordTable
 
 NUMBERS = "numbers.parquet"
@@ -142,17 +142,11 @@ def tables_of(public: Numbers) -> NumberTables:
         words += [b"", *(number.encode() for number in public.numbers[first:last])]
     shapes = [shape.encode() for shape in public.shapes]
     return NumberTables(
-        WordTable.build(*_concatenated(shapes)),
+        WordTable.build(*concatenate(shapes)),
         public.firsts + np.arange(len(public.shapes) + 1),
         np.concatenate(bounds),
-        *_concatenated(words),
+        *concatenate(words),
     )
-
-
-def _concatenated(words: list[bytes]) -> tuple[UInt8, Int64]:
-    offsets = np.zeros(len(words) + 1, np.int64)
-    np.cumsum([len(word) for word in words], out=offsets[1:])
-    return np.frombuffer(b"".join(words), np.uint8), offsets
 
 
 def write_numbers(public: Numbers, url: str) -> None:
@@ -165,8 +159,7 @@ def write_numbers(public: Numbers, url: str) -> None:
             "count": pa.array(np.concatenate([public.others, public.counts]).astype(np.int64)),
         }
     ).cast(_SCHEMA)
-    with files.open_write(url) as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(table, url)
 
 
 def read_numbers(url: str) -> Numbers | None:

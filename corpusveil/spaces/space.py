@@ -356,21 +356,17 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
         raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     arrays = space.vectors, space.lists, space.places, space.arcs
-    if verify and content_digest(vocabulary, *arrays) != info["digest"]:
+    if not verify:
+        return space
+    if content_digest(vocabulary, *arrays) != info["digest"]:
         raise _damaged(where, "its contents do not have the digest that they were saved with.")
-    if verify:
-        _refuse_unusable(space, where)
-    return space
-
-
-def _refuse_unusable(space: Space, where: str) -> None:
-    """Raise UserError for values that ``build_space`` never writes, but a modified space could contain."""
-    text, ends = space.vocabulary.text, space.vocabulary.offsets
-    if np.isin(text, _BLANK_BYTES).any() or (np.diff(ends) == 0).any():
+    # Values that ``build_space`` never writes, but a modified space could contain.
+    if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():
         raise _damaged(where, "a word is empty or contains a blank.")
     for row in range(0, len(space), BLOCK):
         if not np.isfinite(space.vectors[row : row + BLOCK]).all():
             raise _damaged(where, "a vector contains a number that is not finite.")
+    return space
 
 
 def reopen(url: str, digest: str) -> Space:

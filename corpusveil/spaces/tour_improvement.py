@@ -19,9 +19,9 @@ from corpusveil.compiled import called, njit
 from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 
 NEIGHBORS = 10
+NOMINEES = 64
 SMALLEST = 5
 """Lists with fewer words are not changed."""
-NOMINEES = 64
 FARTHEST = 50_000
 SEGMENT = 3
 TOLERANCE = 1e-9
@@ -42,11 +42,6 @@ def improve(vectors: Float32, order: Int32, near: Int32) -> Int32:
     _improve(vectors, near.astype(np.int64), tour, FARTHEST)
     edges: Float64 = _edges(vectors, tour)
     return np.roll(tour, -1 - int(edges.argmax())).astype(np.int32)
-
-
-def length(vectors: Float32, order: Int32) -> float:
-    """Return the length of a list that is closed into a ring."""
-    return float(_edges(vectors, order.astype(np.int64)).sum())
 
 
 def neighbors(vectors: Float32, k: int) -> Int32:

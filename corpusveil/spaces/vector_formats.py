@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, Any, cast
 
 import numpy as np
@@ -92,7 +92,9 @@ def read_npz(url: str) -> VectorTable:
         vectors = _member(archive, "vectors", url)
     if words.ndim != 1 or words.dtype.kind not in "US":
         raise FormatError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
-    return VectorTable(_strings(words, url), vectors)
+    if words.dtype.kind == "U":
+        return VectorTable(words.tolist(), vectors)
+    return VectorTable([decode(word, url, row) for row, word in enumerate(words.tolist(), 1)], vectors)
 
 
 def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
@@ -111,13 +113,6 @@ def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise FormatError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
     return array
-
-
-def _strings(words: npt.NDArray[Any], url: str) -> list[str]:
-    if words.dtype.kind == "U":
-        strings: list[str] = words.tolist()
-        return strings
-    return [decode(word, url, row) for row, word in enumerate(words.tolist(), 1)]
 
 
 def read_parquet(url: str) -> VectorTable:
@@ -191,7 +186,7 @@ def read_text(url: str) -> VectorTable:
         words: list[str] = []
         blocks: list[Float32] = []
         width = None if header is None else header[1]
-        for block in _blocks(lines if header else _again(first, lines)):
+        for block in _blocks(lines if header else chain([first] if first else [], lines)):
             numbers = []
             for line in block:
                 row = first_row + len(words)
@@ -216,12 +211,6 @@ def _header(line: bytes) -> tuple[int, int] | None:
     if len(fields) == 2 and all(field.isdigit() and len(field) <= 18 for field in fields):
         return int(fields[0]), int(fields[1])
     return None
-
-
-def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from rest
 
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -268,14 +257,14 @@ def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
 def read_binary(url: str) -> VectorTable:
     """Read word2vec's binary format: a line ``V d``, then a word, a blank, d little-endian float32, often a newline."""
     with open_plain(url) as file:
-        fields = file.readline(100).split()
-        if len(fields) != 2 or not all(field.isdigit() and len(field) <= 18 for field in fields):
+        header = _header(file.readline(100))
+        if header is None:
             raise FormatError(
                 f"{url}: this does not start with two integers (words and dimensions), as word2vec's binary format "
                 "does; check the format of the file."
             )
         body = file.read()
-    size, width = int(fields[0]), int(fields[1])
+    size, width = header
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
         raise BadFileError(

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.arrays import Int64, UInt8
 from corpusveil.errors import (
@@ -24,7 +23,8 @@ from corpusveil.errors import (
     UnknownError,
 )
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole, sound
+from corpusveil.storage.parquet import read_whole, sound, write_table
+from corpusveil.text.output_words import concatenate
 
 BLANKS = frozenset(" \t\n\r\v\f\0")
 """What no word contains."""
@@ -61,10 +61,7 @@ class Vocabulary:
 
     @classmethod
     def from_words(cls, words: Sequence[str], counts: Int64 | None = None) -> Vocabulary:
-        encoded = [word.encode("utf-8") for word in words]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(word) for word in encoded], out=offsets[1:])
-        vocabulary = cls(np.frombuffer(b"".join(encoded), np.uint8), offsets, counts)
+        vocabulary = cls(*concatenate([word.encode() for word in words]), counts)
         if len(vocabulary._index()) != len(words):
             raise BadValueError("A vocabulary contains each word once; remove the duplicates.")
         return vocabulary
@@ -150,8 +147,7 @@ def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
             "count": pa.array(counts),
         }
     )
-    with files.open_write(url) as file:
-        pq.write_table(table, file, compression="zstd")
+    write_table(table, url)
 
 
 def read_vocabulary(url: str) -> Vocabulary:
@@ -167,14 +163,14 @@ def read_vocabulary(url: str) -> Vocabulary:
         raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artefact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
         raise ArtefactError(f"{url}: a word occurs twice; build the artefact again.")
-    offsets, text = _buffers(tokens)
+    offsets, text = buffers(tokens)
     counted = counts.to_numpy()
     if counted.min(initial=0) < 0:
         raise ArtefactError(f"{url}: a count is negative; build the artefact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 
-def _buffers(strings: Any) -> tuple[Int64, UInt8]:
+def buffers(strings: Any) -> tuple[Int64, UInt8]:
     """Return the offsets, from 0, and the bytes of an Arrow array of large strings."""
     _, offsets, text = strings.buffers()
     ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]

@@ -9,7 +9,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError
+from corpusveil.errors import BadFileError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -21,14 +21,14 @@ _MOST_PACKED = 1000
 
 
 @contextlib.contextmanager
-def sound(sentence: str) -> Iterator[None]:
+def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]:
     """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise BadFileError(sentence) from None
+        raise kind(sentence) from None
 
 
 def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
@@ -41,9 +41,16 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
 
 
-def read_table(file: IO[bytes], columns: Sequence[str] | None = None) -> pa.Table:
+def read_table(url: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a file of our own making, or columns of it, read on this thread alone."""
-    return opened(file).read(columns, use_threads=False)
+    with files.open_read(url) as file:
+        return opened(file).read(columns, use_threads=False)
+
+
+def write_table(table: pa.Table, url: str) -> None:
+    """Write a file of our own making."""
+    with files.open_write(url) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def read_batches(

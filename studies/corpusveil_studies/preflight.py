@@ -17,7 +17,7 @@ from corpusveil.errors import (
     OverlapError,
     PackageError,
 )
-from corpusveil.evaluation.utility.text_classifiers import require_sklearn
+from corpusveil.evaluation.utility.text_classifiers import sklearn
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards, lies_in_input
 from corpusveil_studies.cells import Cell
@@ -92,7 +92,7 @@ def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
 
 def _check_model(name: str) -> None:
     if name in ("tfidf", "vectors"):
-        require_sklearn()
+        sklearn()
         return
     if name != "lstm" and not os.path.isfile(os.path.join(name, "config.json")):
         raise BadValueError(

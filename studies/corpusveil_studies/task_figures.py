@@ -9,7 +9,7 @@ import numpy as np
 
 from corpusveil.evaluation.statistics.encoders import Encoder
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.evaluation.statistics.statistic import Evidence, by_key
+from corpusveil.evaluation.statistics.statistic import Evidence, statistics
 from corpusveil.evaluation.terms import WordList
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.evaluation.utility.text_classifiers import Model
@@ -56,7 +56,9 @@ def text_statistics(
 ) -> dict[str, float]:
     """Return the statistics of private texts by key, except those whose encoder, model or list is missing."""
     perplexity = None if language is None else lambda some: language.perplexity(some).value
-    return dict(by_key(Evidence(originals, privates, None, encoder, words, perplexity)))
+    evidence = Evidence(originals, privates, None, encoder, words, perplexity)
+    readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
+    return {key: reading.value for key, reading in readings.items() if reading is not None}
 
 
 def drawn_words(size: int, count: int, seed: int = 0) -> Any:

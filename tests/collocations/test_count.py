@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.collocations import count, counted_words, counting_stages, ngrams
+from corpusveil.collocations import count, counting_stages, ngrams
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
@@ -230,7 +230,7 @@ class TestAdding:
 
     def test_words_that_cannot_be_added_are_counted(self, tmp_path: Path, monkeypatch: Any) -> None:
         """Where keys hold fewer words than there are, a word that earlier shards had but left out is reported."""
-        monkeypatch.setattr(counted_words, "most_words", lambda _: 30)
+        monkeypatch.setattr(count, "most_words", lambda _: 30)
         first = make(40, 6, vocabulary=WORDS[:40], sentences=3)
         options = CountOptions(3, min_count=sorted(first.counts.values())[-8])
         count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), Local(), options)

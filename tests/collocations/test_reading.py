@@ -85,7 +85,7 @@ class TestAbbreviations:
         for model in (KneserNey.of_texts([TEXT]), KneserNey.of_counts(str(tmp_path / "out"))):
             alone = model.model.log_probability([], "kennedy")
             assert model.model.log_probability(["mr"], "kennedy") > alone + 1
-            scored, apart = model.sentence_log_probabilities(["Mr. Kennedy", "Mr! Kennedy"])
+            scored, apart = model._scores(["Mr. Kennedy", "Mr! Kennedy"])[0]
             assert scored > apart
 
     @pytest.mark.parametrize("field", ["over_stops", "over_hyphens"])
@@ -147,10 +147,10 @@ class TestHyphens:
     def test_a_language_model_goes_on_over_them_where_its_counts_do(self, tmp_path: Path) -> None:
         counted(tmp_path)
         model = KneserNey.of_counts(str(tmp_path / "out"))
-        hyphen, comma = model.sentence_log_probabilities(["long-term", "long, term"])
+        hyphen, comma = model._scores(["long-term", "long, term"])[0]
         assert hyphen > comma
         before = KneserNey(dataclasses.replace(model.model, reading=EARLIER), model._tokenizer)
-        hyphen, comma = before.sentence_log_probabilities(["long-term", "long, term"])
+        hyphen, comma = before._scores(["long-term", "long, term"])[0]
         assert hyphen == comma
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from numba import njit
 
 from corpusveil.spaces import byte_products, nominations, slices
 from corpusveil.spaces.byte_products import COLUMNS, ROWS, TOGETHER, multiply
-from corpusveil.spaces.list_orders import greedy_order
+from corpusveil.spaces.list_orders import greedy_orders
 from corpusveil.spaces.nominations import bounds, nominate, nominate_by_bytes, nominate_by_floats, points_of, rounds
 
 from .test_list_orders import brute_force, cases
@@ -70,10 +70,9 @@ def test_bounds_without_what_rounding_takes_away_would_be_wrong() -> None:
     """Control: the floors then exceed distances of words that were left out."""
     vectors = cases()["gaussian"].astype(np.float32)
     prepared = points_of(vectors)
-    rounded = prepared.rounded
-    squares = np.square(rounded.values.astype(np.float64)).sum(axis=1) * np.float64(rounded.scales) ** 2
-    rounded.weights[:] = squares
-    object.__setattr__(rounded, "share", 1.0)
+    values, scales, weights, _ = prepared.rounded
+    weights[:] = np.square(values.astype(np.float64)).sum(axis=1) * np.float64(scales) ** 2
+    object.__setattr__(prepared, "share", 1.0)
     squared = ((vectors[:, None] - vectors[None].astype(np.float64)) ** 2).sum(axis=2) * prepared.scale
     above = [(bounds(prepared, prepared, i) > squared[i] * (1 + 1e-6)).mean() for i in range(0, len(vectors), 50)]
     assert np.mean(above) > 0.1
@@ -87,7 +86,7 @@ def test_either_product_gives_the_tour(name: str, by_bytes: bool, monkeypatch: p
     monkeypatch.setattr(nominations, "BYTES", by_bytes)
     monkeypatch.setattr(nominations, "PAIRED", 130)
     monkeypatch.setattr(slices, "_threads", lambda: 3)
-    assert np.array_equal(greedy_order(vectors, 3), brute_force(vectors, 3))
+    assert np.array_equal(greedy_orders(vectors, [3])[0], brute_force(vectors, 3))
 
 
 def test_points_too_close_for_bytes_go_through_float32(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.list_orders import cells_of, greedy_orders, improved_orders
-from corpusveil.spaces.tour_improvement import length
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
 
 from .test_list_orders import brute_force
+from .test_tour_improvement import length
 
 CELL = 60
 
@@ -22,7 +22,7 @@ def points(count: int, dimensions: int = 6) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [61, 200, 421])
 def test_cells_hold_every_word_once_and_none_too_many(count: int) -> None:
-    cells = cells_of(points(count), np.arange(count), CELL)
+    cells = cells_of(points(count), np.arange(count), -(-count // CELL))
     assert np.array_equal(np.sort(np.concatenate(cells)), np.arange(count))
     sizes = [len(ids) for ids in cells]
     assert max(sizes) <= CELL
@@ -33,18 +33,18 @@ def test_cells_hold_every_word_once_and_none_too_many(count: int) -> None:
 def test_cells_cut_across_the_longest_direction() -> None:
     """So near words are parted seldom; equal vectors, which have no direction, are cut all the same."""
     vectors = points(200, 3) * np.float32([1, 9, 1])
-    lower, upper = cells_of(vectors, np.arange(200), 100)
+    lower, upper = cells_of(vectors, np.arange(200), 2)
     side = {round(float(np.median(vectors[ids, 1])), 1) > 0 for ids in (lower, upper)}
     assert side == {True, False}
     assert min(np.abs(np.median(vectors[ids, 1])) for ids in (lower, upper)) > 4
-    assert [len(ids) for ids in cells_of(np.ones((200, 3), np.float32), np.arange(200), 100)] == [100, 100]
+    assert [len(ids) for ids in cells_of(np.ones((200, 3), np.float32), np.arange(200), 2)] == [100, 100]
 
 
 @pytest.mark.parametrize("start", [0, 233])
 def test_each_cell_has_its_exact_order_and_the_nearest_cell_follows(start: int) -> None:
     """Against a search word by word: greedy in the cell, then the nearest word of all cells that are left."""
     vectors = points(300)
-    cells = [set(ids.tolist()) for ids in cells_of(vectors, np.arange(300), CELL)]
+    cells = [set(ids.tolist()) for ids in cells_of(vectors, np.arange(300), 300 // CELL)]
     expected, word = [], start
     while True:
         (number,) = (n for n, ids in enumerate(cells) if word in ids)

@@ -27,7 +27,7 @@ from corpusveil.errors import (
 from corpusveil.spaces import Space, Vocabulary, load_space
 from corpusveil.spaces import space as space_module
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.list_orders import greedy_order
+from corpusveil.spaces.list_orders import greedy_orders
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
 
@@ -71,7 +71,7 @@ def test_every_list_is_a_greedy_tour_from_its_own_start(space: Space) -> None:
     assert space.lists.shape == (2, SIZE)
     assert len(set(space.lists[:, 0].tolist())) == 2
     for row in space.lists:
-        np.testing.assert_array_equal(row, greedy_order(space.vectors, int(row[0])))
+        np.testing.assert_array_equal(row, greedy_orders(space.vectors, [int(row[0])])[0])
     assert [made["start"] for made in space.info["made"]["lists"]] == [space.word(i) for i in space.lists[:, 0]]
 
 
@@ -304,7 +304,7 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
     np.testing.assert_array_equal(space.counts, counts[10:])
     of_second = second.vectors[::-1][:30]
     for row, vectors in zip(space.lists, [first.vectors[10:]] * 2 + [of_second] * 2, strict=True):
-        np.testing.assert_array_equal(row, greedy_order(vectors, int(row[0])))
+        np.testing.assert_array_equal(row, greedy_orders(vectors, [int(row[0])])[0])
     assert [made["source"] for made in space.info["made"]["lists"]] == ["a.txt", "a.txt", "b.txt", "b.txt"]
 
 

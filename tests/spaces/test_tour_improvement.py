@@ -13,7 +13,7 @@ import corpusveil as cv
 from corpusveil.spaces import tour_improvement
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.nominations import nominate, points_of
-from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, length, neighbors, neighbors_among
+from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, neighbors, neighbors_among
 from corpusveil.spaces.vectors import Vectors
 
 Points = npt.NDArray[np.float32]
@@ -25,6 +25,12 @@ def points(size: int, dimensions: int, seed: int = 0) -> Points:
 
 def apart(vectors: Points, a: int, b: int) -> float:
     return float(np.sqrt(((vectors[a].astype(np.float64) - vectors[b]) ** 2).sum()))
+
+
+def length(vectors: Points, tour: npt.NDArray[Any]) -> float:
+    """Return the length of a list that is closed into a ring."""
+    ring = vectors[np.append(tour, tour[0])].astype(np.float64)
+    return float(np.linalg.norm(np.diff(ring, axis=0), axis=1).sum())
 
 
 @pytest.mark.parametrize(("size", "dimensions"), [(n, d) for n in (1, 2, 3, 4, 5, 6, 7, 50, 700) for d in (1, 2, 30)])

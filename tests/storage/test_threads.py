@@ -15,7 +15,7 @@ import corpusveil
 
 PACKAGE = Path(corpusveil.__file__).parent
 READS = {
-    "read_table": "parquet.read_table(open(path, 'rb'), ['id'])",
+    "read_table": "parquet.read_table(path, ['id'])",
     "read_whole": "parquet.read_whole(path, 'no', lambda _: ['id', 'text'])",
     "batches": "list(formats.find('.parquet').batches(open(path, 'rb'), path, Columns('text', 'id')))",
     "rows": "formats.find('.parquet').rows(open(path, 'rb'), path)",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from corpusveil.arrays import Float64
 from corpusveil.display import Card, Shown
 from corpusveil.errors import BadValueError, DataError, NoClosedForm
 from corpusveil.mechanisms import Mechanism
@@ -47,6 +48,8 @@ ROUNDING = 1e-9
 FITTED = 4
 """The number of words whose samples are compared with their law."""
 LEAST = 5.0
+Apart = Callable[[int], Float64]
+"""The distances of all words from a word by which a law is checked."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,7 +149,16 @@ def audit(
     key = key or Key.generate()
     guarantee = mechanism.guarantee(epsilon)
     checked = "claim" if claim or guarantee.epsilon is None else "guarantee"
-    at = _Metric(mechanism, epsilon, claim=checked == "claim")
+
+    def at(word: int) -> Float64:
+        law = (mechanism.claimed_distances if checked == "claim" else mechanism.distances)(word, epsilon)
+        if law is None:
+            raise DataError(
+                f"{mechanism.name}: neither its guarantee nor its claim names a distance to check it by; choose "
+                "another mechanism."
+            )
+        return law
+
     reasons = list(_depends_on_key(mechanism, epsilon, key, draws))
     plain = guarantee.plain_ldp if checked == "guarantee" else None
     chosen = _words(mechanism, at, words)
@@ -170,24 +182,7 @@ def audit(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Metric:
-    mechanism: Mechanism
-    epsilon: float
-    claim: bool
-
-    def __call__(self, word: int) -> npt.NDArray[np.float64]:
-        of = self.mechanism.claimed_distances if self.claim else self.mechanism.distances
-        law = of(word, self.epsilon)
-        if law is None:
-            raise DataError(
-                f"{self.mechanism.name}: neither its guarantee nor its claim names a distance to check it by; choose "
-                "another mechanism."
-            )
-        return law
-
-
-def _words(mechanism: Mechanism, at: _Metric, words: int) -> npt.NDArray[np.int64]:
+def _words(mechanism: Mechanism, at: Apart, words: int) -> npt.NDArray[np.int64]:
     """Return the words to compare: all, or some from a fixed public seed and the nearest words of each."""
     size = len(mechanism.space)
     if size <= words:
@@ -201,7 +196,7 @@ def _nearest(apart: npt.NDArray[np.float64]) -> int:
 
 
 def _exact(
-    mechanism: Mechanism, epsilon: float, at: _Metric, words: npt.NDArray[np.int64]
+    mechanism: Mechanism, epsilon: float, at: Apart, words: npt.NDArray[np.int64]
 ) -> tuple[float, float, tuple[int, int, int] | None, float, int]:
     """Return realised share, largest log-ratio, worst pair and output, largest excess, and the number of pairs."""
     with np.errstate(divide="ignore"):
@@ -225,7 +220,7 @@ def _exact(
 
 
 def _sampled(
-    mechanism: Mechanism, epsilon: float, at: _Metric, words: npt.NDArray[np.int64], key: Key, draws: int, pairs: int,
+    mechanism: Mechanism, epsilon: float, at: Apart, words: npt.NDArray[np.int64], key: Key, draws: int, pairs: int,
     level: float,
 ) -> tuple[float, float, tuple[int, int, int] | None, float, int]:  # fmt: skip
     """Return the same from samples, exceeded at confidence ``1 - level``, for some pairs in both directions."""

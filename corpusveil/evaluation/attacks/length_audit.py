@@ -53,7 +53,8 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
         raise ConflictError(
             "length: this space has collocations, which are written as several words; audit one of single words."
         )
-    first, second = _two_words(release)
+    weights = filler_weights(space, release.policy)
+    first, second = int(weights.argmax()), int(weights.argmin())  # so that fillers copied from the text show
     if isinstance(length, LengthGrid):
         fewest, longest = _cell(length, words)
         shortest = min(max(fewest, 1), longest)  # an empty text has no words for fillers to repeat
@@ -76,12 +77,6 @@ def _cell(length: LengthGrid, words: int) -> tuple[int, int]:
         middle = (low + high) // 2
         low, high = (low, middle) if length.released(np.array([middle]))[0] == point else (middle + 1, high)
     return low, point
-
-
-def _two_words(release: Release) -> tuple[int, int]:
-    """Return the most and the least frequent word of the public counts, so that fillers copied from the text show."""
-    weights = filler_weights(release.mechanism.space, release.policy)
-    return int(weights.argmax()), int(weights.argmin())
 
 
 def _sampled(release: Release, word: int, own: int) -> _Sample:
@@ -138,7 +133,12 @@ def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float)
         reasons.append("the fillers depend on the words of the text")
     share = _share(release, first)
     fillers = np.concatenate([first.fillers, second.fillers])
-    if share is not None and _apart(fillers, _public(release, fillers.size, share), size, level / 2):
+    if share is None:
+        return reasons
+    draws = Draws.of_tokens(release.kernel().draw_key, fillers.size, document="public words")
+    drawn = WeightTable(filler_weights(release.mechanism.space, release.policy)).cells(draws.uint64(FILLER))
+    public = release.mechanism.privatize(drawn, share, draws).astype(np.int64)
+    if _apart(fillers, public, size, level / 2):
         reasons.append("the fillers are not words drawn from the public counts and replaced at the stated epsilon")
     return reasons
 
@@ -152,13 +152,6 @@ def _share(release: Release, sample: _Sample) -> float | None:
         return None
     shares = release.budget.of_words(int(sample.lengths[0]))
     return next(iter(shares)) if len(shares) == 1 else None
-
-
-def _public(release: Release, count: int, epsilon: float) -> Ints:
-    """Return this many words drawn from the public counts and replaced at an epsilon; int64 [K]."""
-    draws = Draws.of_tokens(release.kernel().draw_key, count, document="public words")
-    words = WeightTable(filler_weights(release.mechanism.space, release.policy)).cells(draws.uint64(FILLER))
-    return release.mechanism.privatize(words, epsilon, draws).astype(np.int64)
 
 
 def _apart(first: Ints, second: Ints, size: int, level: float) -> bool:

@@ -69,10 +69,6 @@ class Point:
     on_grid: bool = False
     chosen_for: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return dataclasses.asdict(self)
-
 
 def curve(
     mechanisms: Iterable[Mechanism], epsilons: Sequence[float] = EPSILONS, inputs: int | None = None,
@@ -252,7 +248,7 @@ class RiskCurve(Shown):
         folder = files.as_text(folder)
         fields = {
             "note": self.note,
-            "points": [point.as_dict() for point in self.points],
+            "points": [dataclasses.asdict(point) for point in self.points],
             "at_equal_risk": [dataclasses.asdict(kept) for kept in self.at_equal_risk],
         }
         files.write_bytes(files.join(folder, "curve.json"), (json.dumps(fields, indent=1) + "\n").encode())

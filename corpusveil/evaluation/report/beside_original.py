@@ -121,23 +121,18 @@ def evaluate_release(
     if release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations
     question = Question.of(space=space, collocations=collocations, encoder=encoder, vectors=vectors, keys=keys, **asked)
-    if _in_files(original, private):
+    in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
+    if any(in_files) and not all(in_files):
+        raise BadTypeError(
+            "original and private: only one of them is an address; give two addresses, or two collections of texts."
+        )
+    if all(in_files):
         return _of_files([files.as_text(original)], files.as_text(private), question)
     if question.asked.second_private is not None:
         raise BadValueError("second_private: private second texts are read from files; give all texts in files.")
     text, id = question.asked.text or "text", question.asked.id
     promised = None if release is None else json.loads(json.dumps(draft(release, Columns(text, id))))
     return evaluate_matched(_matched(original, private, text, question), promised, question)
-
-
-def _in_files(original: Any, private: Any) -> bool:
-    """Say whether both are addresses. Raises UserError if only one is."""
-    places = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
-    if any(places) and not all(places):
-        raise BadTypeError(
-            "original and private: only one of them is an address; give two addresses, or two collections of texts."
-        )
-    return all(places)
 
 
 def _of_files(originals: Sequence[str], private: str, question: Question) -> Findings:

@@ -86,14 +86,31 @@ def evaluate_release(
     report.notes += unread if asked.attribute is not None else []
     report.notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
     if manifest is not None and own is not None and question.space is not None:
-        _attack(report, question, matched, manifest, given, own, language)
+        reached("attacks on words")
+        report.measures += attack_words(
+            mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
+            language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
+            model_public=asked.counts is not None,
+        )  # fmt: skip
+        release, untried = _replayable(given, own, question)
+        report.notes += untried
+        if release is not None:
+            reached("leaked keys")
+            report.measures += replay_keys(given, own, release, question.keys, language)
     if manifest is not None and question.epsilons:
         reached("other epsilons")
-        before = Version([matched.originals[row] for row in rows], _seconds(matched, question, rows))
+        seconds = None
+        if asked.second is not None and matched.seconds is not None:  # private ones; a missing text is an empty text
+            column = matched.columns[asked.second]
+            seconds = ["" if column[row] is None else str(column[row]) for row in rows]
+        before = Version([matched.originals[row] for row in rows], seconds)
         few = {name: documents.among(rows) for name, documents in tasks.items()}
         sweep_epsilons(report, before, manifest, question, few, language)
     report.measures += [*of_measures(report.measures)]
-    (report.notes if asked.counts is not None else report.counted).append(_about(language, question))
+    source = "every second original, and measured on the rest" if asked.counts is None else "public counts"
+    (report.counted if asked.counts is None else report.notes).append(
+        f"Language model: interpolated Kneser-Ney of three words, {language.model.unknown:,} words, made of {source}."
+    )
     return Findings(
         "A release beside its original",
         matched.documents,
@@ -108,30 +125,6 @@ def evaluate_release(
         {} if own is None else dict(own["configuration"]),
         picture=None if manifest is None or question.space is None else picture_of(manifest, question, language.model),
     )
-
-
-def _attack(
-    report: Gathered,
-    question: Question,
-    matched: Matched,
-    manifest: Mapping[str, Any],
-    given: Matched,
-    own: Mapping[str, Any],
-    language: KneserNey,
-) -> None:
-    """Attack the words of the documents, and replay keys on the documents and the manifest as they were ``given``."""
-    assert question.space is not None  # noqa: S101 - asked only with one
-    reached("attacks on words")
-    report.measures += attack_words(
-        mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals, language,
-        epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
-        model_public=question.asked.counts is not None,
-    )  # fmt: skip
-    release, untried = _replayable(given, own, question)
-    report.notes += untried
-    if release is not None:
-        reached("leaked keys")
-        report.measures += replay_keys(given, own, release, question.keys, language)
 
 
 def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
@@ -208,14 +201,6 @@ def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, q
     )
 
 
-def _seconds(matched: Matched, question: Question, rows: Sequence[int]) -> list[str] | None:
-    """Return original second texts if they are private in the release; a missing text is an empty text."""
-    if question.asked.second is None or matched.seconds is None:
-        return None
-    column = matched.columns[question.asked.second]
-    return ["" if column[row] is None else str(column[row]) for row in rows]
-
-
 def _tasks(matched: Matched, question: Question, *, published: bool) -> dict[str, LabelledDocuments]:
     """Return the documents with a label and those with the attribute; an attacker has published second texts only."""
     label, attribute, second = question.asked.label, question.asked.attribute, question.asked.second
@@ -241,13 +226,6 @@ def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:
     if len(matched.originals) < 2:
         raise DataError("A single document is too few to evaluate; give at least two.")
     return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
-
-
-def _about(language: KneserNey, question: Question) -> str:
-    source = "public counts" if question.asked.counts else "every second original, and measured on the rest"
-    return (
-        f"Language model: interpolated Kneser-Ney of three words, {language.model.unknown:,} words, made of {source}."
-    )
 
 
 def _how(

@@ -91,9 +91,10 @@ def without_markup(
     ``second`` is the manifest of the release of second texts.
     """
     own, other = _markup(manifest), _markup(second)
-    if other != "words":
+    if second is not None and other != "words":
+        column = second["configuration"]["columns"].get("text")
         columns = {
-            name: [plain(text) if isinstance(text, str) and name == _column(second) else text for text in values]
+            name: [plain(text) if isinstance(text, str) and name == column else text for text in values]
             for name, values in matched.columns.items()
         }
         seconds = matched.seconds
@@ -114,10 +115,6 @@ def without_markup(
 
 def _markup(manifest: Mapping[str, Any] | None) -> str:
     return "words" if manifest is None else str(manifest["configuration"]["text"].get("markup", "words"))
-
-
-def _column(manifest: Mapping[str, Any] | None) -> str | None:
-    return None if manifest is None else manifest["configuration"]["columns"].get("text")
 
 
 def guarantee_lines(manifest: Mapping[str, Any] | None) -> tuple[str, ...]:

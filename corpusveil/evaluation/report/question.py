@@ -13,7 +13,7 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError, no_causal_model
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
 from corpusveil.evaluation.terms import WordList
-from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, model_of, require_sklearn
+from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, model_of, sklearn
 from corpusveil.mechanisms import find
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import validated
@@ -91,7 +91,7 @@ class Question:
         if asked.counts is not None:
             read_artifact(asked.counts, "counts")
         if (asked.label is not None or asked.attribute is not None) and set(self.models) & set(BUILT_IN):
-            require_sklearn()
+            sklearn()
         for folder in asked.causal:
             if not os.path.isdir(folder):
                 raise no_causal_model(folder)

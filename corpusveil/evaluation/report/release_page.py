@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.evaluation.attacks.attribute_inference import Readable
@@ -34,22 +34,6 @@ SIDES = ("released", "denoised")
 UNCHANGED = "words unchanged"
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """The release itself: its figures by name, and the epsilon of its budget; None if it is not a release of ours."""
-
-    figures: Mapping[str, Figure]
-    epsilon: float | None
-
-    def mark(self, names: Sequence[str], *, at_risk: bool) -> Mark | None:
-        """Return its place in a chart of these figures over epsilon, or over the best attacker's risk."""
-        risk = self.figures.get(CONTENT_OPTIMAL.name)
-        x = self.epsilon if not at_risk else None if risk is None else risk.value
-        if self.epsilon is None or x is None:
-            return None
-        return Mark("this release", x, tuple(self.figures[name].value for name in names if name in self.figures))
-
-
 def write_report(findings: Findings, folder: str, *, publishable: bool = False) -> str:
     """Write ``report.html``, ``report.json`` and ``report.csv`` into a folder; return the address of the page.
 
@@ -70,7 +54,7 @@ def render(findings: Findings) -> str:
     first_of_models = reversed(findings.measures)
     released = {figure.name: figure for figure in first_of_models if figure.epsilon is None}
     budget = findings.configuration.get("budget")
-    own = _Own(released, None if budget is None else float(budget["epsilon"]))
+    epsilon = None if budget is None else float(budget["epsilon"])
     examples = [
         {
             "original": example.original,
@@ -92,7 +76,8 @@ def render(findings: Findings) -> str:
             for statistic in statistics()
             if statistic.tile and statistic.group == group and statistic.name in released
         ],
-        charts=[*_charts(findings.measures, own)], tables=[*_figures(findings.measures), *_swept(findings.measures)],
+        charts=[*_charts(findings.measures, released, epsilon)],
+        tables=[*_figures(findings.measures), *_swept(findings.measures)],
         no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
         guess=None if guess is None else Guess(guess.value, guess.floor or 0.0, "content", beside),
     )  # fmt: skip
@@ -109,11 +94,12 @@ def _tile(statistic: Statistic, released: Mapping[str, Figure]) -> dict[str, Any
     }  # fmt: skip
 
 
-def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
+def _charts(measures: Sequence[Figure], released: Mapping[str, Figure], epsilon: float | None) -> Iterator[Block]:
     """Yield the charts with points: one of the release's mechanism, others of several mechanisms.
 
-    Each marks the release itself.
+    Each marks the release itself, with its own figures, at the ``epsilon`` of its budget; None if it is not ours.
     """
+    chart = functools.partial(_chart, released, epsilon)
     swept = [figure for figure in measures if figure.epsilon and figure.group != EQUAL]
     swept.sort(key=lambda figure: figure.epsilon or 0)
     mechanisms = list(dict.fromkeys(figure.mechanism for figure in measures if figure.epsilon))
@@ -122,7 +108,7 @@ def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
         for figure in swept
         if figure.mechanism in mechanisms[:1] and figure.group != "curve" and find(figure.name).swept
     ]
-    yield from _chart("Privacy and utility by epsilon", BARS, points, own, list(dict(points)))
+    yield from chart("Privacy and utility by epsilon", BARS, points, list(dict(points)))
     tried = {figure.name for figure in swept}
     useful = next(
         (statistic.name for statistic in compared() if statistic.group == "utility" and statistic.name in tried), None
@@ -130,7 +116,7 @@ def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
     attacks = [statistic.name for statistic in compared() if statistic.group == "attack"]
     for name in (*([useful] if useful else []), *attacks) if len(mechanisms) > 1 else ():
         points = [(figure.mechanism, figure) for figure in swept if figure.name == name]
-        yield from _chart(f"{name.capitalize()}, by mechanism", f"{BARS} {EPSILONS_MEAN}", points, own, [name])
+        yield from chart(f"{name.capitalize()}, by mechanism", f"{BARS} {EPSILONS_MEAN}", points, [name])
     risks = {
         (figure.mechanism, figure.epsilon): figure.value
         for figure in swept
@@ -142,14 +128,15 @@ def _charts(measures: Sequence[Figure], own: _Own) -> Iterator[Block]:
         if figure.name == useful and (figure.mechanism, figure.epsilon) in risks
     ]
     title = f"{str(useful).capitalize()}, by what can be guessed"
-    yield from _chart(title, RISKS_MEAN, points, own, [str(useful)], risks)
+    yield from chart(title, RISKS_MEAN, points, [str(useful)], risks)
 
 
 def _chart(
+    released: Mapping[str, Figure],
+    epsilon: float | None,
     title: str,
     text: str,
     points: Sequence[tuple[str, Figure]],
-    own: _Own,
     names: Sequence[str],
     risks: Mapping[tuple[str, float | None], float] | None = None,
 ) -> Iterator[Block]:
@@ -170,7 +157,10 @@ def _chart(
     if drawn:
         at_risk = risks is not None
         label = "share of content words that the best attacker guesses" if at_risk else "epsilon"
-        mark = own.mark(names, at_risk=at_risk)
+        risk = released.get(CONTENT_OPTIMAL.name)
+        own_x = epsilon if not at_risk or epsilon is None else None if risk is None else risk.value
+        ys = tuple(released[name].value for name in names if name in released)
+        mark = None if own_x is None else Mark("this release", own_x, ys)
         svg = line_chart(drawn, label, "share", top=1.0, spread=spread, shares=at_risk, mark=mark)
         yield Block(title, text, svg, legend(list(drawn)))
 

@@ -6,6 +6,7 @@ paraphrase-distilroberta-base-v1, which are used from a folder on this machine, 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from collections.abc import Sequence
@@ -94,9 +95,10 @@ class SentenceEncoder:
 
     def __post_init__(self) -> None:
         folder = _folder(self.path_or_package)
-        transformers = _sentence_transformers()
         try:
-            model = transformers.SentenceTransformer(folder, device="cpu", local_files_only=True)
+            model = offline("sentence_transformers").SentenceTransformer(folder, device="cpu", local_files_only=True)
+        except ImportError:
+            raise PackageError(f"A sentence encoder {NEEDS_EXTRA}") from None
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise FormatError(
                 f"{self.path_or_package}: no sentence-transformers model could be read here "
@@ -148,12 +150,9 @@ def _folder(path_or_package: str) -> str:
     )
 
 
-def _sentence_transformers() -> Any:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a compared text never causes a request
-    try:
-        import sentence_transformers
-        import transformers
-    except ImportError:
-        raise PackageError(f"A sentence encoder {NEEDS_EXTRA}") from None
-    transformers.utils.logging.disable_progress_bar()
-    return sentence_transformers
+def offline(module: str) -> Any:
+    """Import a package that reads models from folders: a compared text never causes a request, nor progress bars."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    wanted = importlib.import_module(module)
+    importlib.import_module("transformers").utils.logging.disable_progress_bar()
+    return wanted

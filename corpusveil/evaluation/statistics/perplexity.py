@@ -22,7 +22,7 @@ from corpusveil.collocations import artifact
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
 from corpusveil.errors import DataError, FormatError, PackageError, below_least, no_causal_model
 from corpusveil.evaluation.matching import spread
-from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA
+from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA, offline
 from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.language.fixed import ONE
@@ -88,10 +88,6 @@ class KneserNey:
     def vocabulary(self) -> Vocabulary:
         return self.model.vocabulary
 
-    def sentence_log_probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return the log-probability of each text, the sum over its words, float64 [D], nats; 0 for one without."""
-        return self._scores(texts)[0]
-
     def perplexity(self, texts: Sequence[str]) -> Perplexity:
         """Return the perplexity of all texts together, a word. Raises UserError where they have no words."""
         sums, words, unknown = self._scores(texts)
@@ -100,6 +96,7 @@ class KneserNey:
         return Perplexity(float(np.exp(-sums.sum() / words)), words, unknown)
 
     def _scores(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], int, int]:
+        """Return the log-probability of each text, float64 [D], nats, and the number of words and of unknown ones."""
         sums: list[npt.NDArray[np.float64]] = [np.empty(0)]
         words = unknown = 0
         for some in batches(check_texts(texts), self._tokenizer):
@@ -173,16 +170,10 @@ def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity
 def _load(model_path: str) -> tuple[Any, Any]:
     if not os.path.isdir(model_path):
         raise no_causal_model(model_path)
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
-        import transformers
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError:
-        raise PackageError(f"Perplexity under a causal model {NEEDS_EXTRA}") from None
-    transformers.utils.logging.disable_progress_bar()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model_path, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(model_path, local_files_only=True)
+        transformers = offline("transformers")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model_path, local_files_only=True)
+        model = transformers.AutoModelForCausalLM.from_pretrained(model_path, local_files_only=True)
     except ImportError:
         raise PackageError(f"Perplexity under a causal model {NEEDS_EXTRA}") from None
     except (OSError, ValueError, KeyError, RuntimeError) as error:

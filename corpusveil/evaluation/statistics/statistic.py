@@ -225,9 +225,3 @@ def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
     for statistic in statistics():
         for reading in statistic.combine(released) if statistic.combine is not None else ():
             yield statistic.measure(reading)
-
-
-def by_key(evidence: Evidence) -> Mapping[str, float]:
-    """Return the statistics of texts by their keys in the records of studies."""
-    readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
-    return {key: reading.value for key, reading in readings.items() if reading is not None}

@@ -58,7 +58,7 @@ class Tfidf:
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:  # noqa: ARG002 - the same for any seed
         """Return the classifier. Raises UserError without scikit-learn, and for texts without a word."""
-        made = _sklearn("feature_extraction.text").TfidfVectorizer(
+        made = sklearn("feature_extraction.text").TfidfVectorizer(
             ngram_range=(1, self.words), min_df=self.rare, sublinear_tf=True, token_pattern=WORD_PATTERN
         )
         try:
@@ -67,11 +67,7 @@ class Tfidf:
             raise DataError(
                 f"{train.name}: no word occurs in enough of the texts to train on; give more texts."
             ) from None
-
-        def features(task: LabelledTexts) -> Any:
-            return _rows(task, made.transform)
-
-        return _logistic(features, train, self.strength, solver="newton-cg", tol=1e-5)
+        return _logistic(made.transform, train, self.strength, solver="newton-cg", tol=1e-5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +84,8 @@ class Averaged:
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:  # noqa: ARG002 - the same for any seed
         """Return the classifier. Raises UserError without scikit-learn, and when not every word has a vector."""
-        encoder = AveragedVectors(self.space)
-
-        def features(task: LabelledTexts) -> Any:
-            return _rows(task, encoder.encode)
-
-        return _logistic(features, train, self.strength, _sklearn("preprocessing").StandardScaler())
+        scaler = sklearn("preprocessing").StandardScaler()
+        return _logistic(AveragedVectors(self.space).encode, train, self.strength, scaler)
 
 
 def model_of(name: str, space: Space | None = None) -> Model:
@@ -119,11 +111,11 @@ def _rows(task: LabelledTexts, features: Callable[[Sequence[str]], Any]) -> Any:
 
 
 def _logistic(
-    features: Callable[[LabelledTexts], Any], train: LabelledTexts, strength: float, *steps: Any, **options: Any
+    features: Callable[[Sequence[str]], Any], train: LabelledTexts, strength: float, *steps: Any, **options: Any
 ) -> Predictor:
     train.require_classes()
-    steps = (*steps, _sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS, **options))
-    fitted = _sklearn("pipeline").make_pipeline(*steps).fit(features(train), np.array(train.labels))
+    steps = (*steps, sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS, **options))
+    fitted = sklearn("pipeline").make_pipeline(*steps).fit(_rows(train, features), np.array(train.labels))
 
     def predict(task: LabelledTexts) -> list[str]:
         if (task.pairs is None) != (train.pairs is None):
@@ -131,18 +123,14 @@ def _logistic(
                 f"{task.name}: it is trained on {('texts' if train.pairs is None else 'pairs')} and tested on "
                 "the other kind; give the same kind for both."
             )
-        labels: list[str] = fitted.predict(features(task)).tolist()
+        labels: list[str] = fitted.predict(_rows(task, features)).tolist()
         return labels
 
     return predict
 
 
-def require_sklearn() -> None:
-    """Raise UserError if the models' packages are missing."""
-    _sklearn("linear_model")
-
-
-def _sklearn(module: str) -> Any:
+def sklearn(module: str = "linear_model") -> Any:
+    """Return a module of scikit-learn. Raises UserError without it."""
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from scipy import stats
@@ -45,10 +45,6 @@ class Scores:
     floor_accuracy: float
     floor_macro_f1: float
 
-    def floor(self, measure: Score) -> float:
-        """Return the constant classifier's score."""
-        return self.floor_macro_f1 if measure == "macro_f1" else self.floor_accuracy
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -74,7 +70,7 @@ class Summary:
     @property
     def floors(self) -> tuple[float, ...]:
         """The constant classifier; one per seed."""
-        return tuple(score.floor(self.measure) for score in self.scores)
+        return tuple(getattr(score, f"floor_{self.measure}") for score in self.scores)
 
     @property
     def mean(self) -> float:
@@ -140,7 +136,13 @@ def utility(
     """
     measure, shares = options.get("measure", "accuracy"), options.get("shares", SHARES)
     originals = options.get("originals")
-    seeds = checked_seeds(privates, seeds, options.get("fewest", FEWEST))
+    seeds, fewest = tuple(range(len(privates)) if seeds is None else seeds), options.get("fewest", FEWEST)
+    if len(seeds) != len(privates) or len(set(seeds)) < len(seeds):
+        raise ShapeError(
+            f"{len(seeds)} seeds for {len(privates)} private versions; give a different seed for each version."
+        )
+    if len(seeds) < max(fewest, 1):
+        raise BadValueError(f"{len(seeds)} seeds: at least {fewest} are needed, each with a release under its own key.")
     if mode not in MODES:
         raise not_a_choice("mode", mode, MODES)
     if measure not in SCORES:
@@ -156,7 +158,7 @@ def utility(
         train, test = original.train_and_test(seed, shares)
         fitted = on_originals if source is original else model
         scores.append(train_and_test(source.take(train), target.take(test), fitted, seed))
-    return Summary(mode, model.name, measure, tuple(seeds), tuple(scores), tuple(originals))
+    return Summary(mode, model.name, measure, seeds, tuple(scores), tuple(originals))
 
 
 def baselines(
@@ -168,23 +170,6 @@ def baselines(
         train, test = (original.take(rows) for rows in original.train_and_test(seed, shares))
         scores.append(train_and_test(train, test, on_originals, seed))
     return tuple(scores)
-
-
-def checked_seeds(privates: Sequence[Any], seeds: Sequence[int] | None, fewest: int = FEWEST) -> tuple[int, ...]:
-    """Return a seed for each private version.
-
-    Raises UserError unless there are enough different seeds, one for each version.
-    """
-    chosen = tuple(range(len(privates)) if seeds is None else seeds)
-    if len(chosen) != len(privates) or len(set(chosen)) < len(chosen):
-        raise ShapeError(
-            f"{len(chosen)} seeds for {len(privates)} private versions; give a different seed for each version."
-        )
-    if len(chosen) < max(fewest, 1):
-        raise BadValueError(
-            f"{len(chosen)} seeds: at least {fewest} are needed, each with a release under its own key."
-        )
-    return chosen
 
 
 def _released(original: LabelledTexts, private: Sequence[str] | LabelledTexts) -> LabelledTexts:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from corpusveil.choices import (
+    SPOOL_BYTES,
     Allocation,
     Compare,
     CsvFormulas,
@@ -25,7 +26,6 @@ from corpusveil.choices import (
     RiskOf,
     Separator,
 )
-from corpusveil.collocations.training_defaults import SPOOL_BYTES
 from corpusveil.errors import BadTypeError, UserError
 from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key, listed
 

@@ -182,8 +182,7 @@ def _secret(spending: Spending | None) -> bytes:
 
 
 def _numbers(note: str) -> pa.Table:
-    with files.open_read(note) as file:
-        return read_table(file, NUMBERS)
+    return read_table(note, NUMBERS)
 
 
 def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
