@@ -15,12 +15,13 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.privatize import columns_of, mechanism_of, pseudonym_key
+from corpusveil.pipelines.privatize import mechanism_of, pseudonym_key, pseudonym_unit
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.corpus import name_of_corpus
@@ -96,7 +97,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
 def _first_texts(settings: Settings) -> tuple[list[str], list[object], list[str]]:
     """Return the first texts of the corpus that are not blank, and their identities and units in a release."""
     (corpus,) = settings.needed("corpus")
-    columns = dataclasses.replace(columns_of(settings), keep=(), others="drop")
+    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)

@@ -11,7 +11,7 @@ from typing import Any
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import dataset_budget, field_budget
-from corpusveil.choices import OF_CONTEXT, CsvFormulas
+from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
 from corpusveil.errors import MismatchError, OverlapError, listed
@@ -69,22 +69,22 @@ def prepare(
     If the settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused. A
     requested ``risk`` is that of earlier runs, if any.
     """
-    _, output = settings.needed("corpus", "output")
+    corpus, output = settings.needed("corpus", "output")
     key = key_of(settings.key, output.path)
     release = release_of(settings, key, watch, risk)
     kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
     if kept != key:  # another start has made it in the meantime
         release = dataclasses.replace(release, key=kept)
-    return PreparedRelease(release, columns_of(settings), _spending(settings))
+    unit = pseudonym_unit(settings)
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator, unit)
+    return PreparedRelease(release, columns, _spending(settings))
 
 
-def columns_of(settings: Settings) -> Columns:
-    """Return the columns of the settings, with that of the unit if pseudonyms need it."""
-    (corpus,), spans = settings.needed("corpus"), settings.spans.policy()
+def pseudonym_unit(settings: Settings) -> str | None:
+    """Return the column of the unit within which pseudonyms are equal, if there is one."""
+    spans = settings.spans.policy()
     scope = scope_of(settings.value("ledger.unit"), scoped=spans is not None and spans.scoped)
-    unit = None if scope is None else scope.column
-    formulas: CsvFormulas = settings.value("output.csv_formulas") or "keep"
-    return Columns.of(corpus.text, corpus.id, corpus.keep, formulas, corpus.separator, unit)
+    return None if scope is None else scope.column
 
 
 def key_of(settings: KeySettings, output: str) -> Key:
