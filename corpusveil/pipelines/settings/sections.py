@@ -299,8 +299,8 @@ class BudgetSettings(Section):
         "The budget, above 0. Alternative: {budget.risk}, which chooses it.", None, gt=0, often=True)
     risk: float | None = key(
         "Instead of {budget.epsilon}: the largest share of the content words of public text (or as {budget.risk_of} "
-        "says) that an informed reader may guess, above 0 and below 1. 0.3: most private; 0.5: balanced, and with "
-        "{text.stop_words} keep the most readable. For a budget per token.", None, gt=0, lt=1)
+        "says) that an informed reader may guess, above 0 and below 1. 0.3: most private; 0.5: balanced; 0.7: "
+        "most readable. For a budget per token.", None, gt=0, lt=1)
     risk_of: RiskOf | None = key(
         "The reader that {budget.risk} is about: whether all words count or content words alone, and whether each is "
         "seen alone or in its context, which needs {budget.model}. Default: content-context with a model, else "
