@@ -194,7 +194,7 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     if ledger is None:
         return
     if ledger.path is None and not (ledger.unit and settings.spans.pseudonyms == "unit"):
-        yield "ledger.path", "this key is missing; add it, or leave [ledger] out"
+        yield "ledger.path", "this ledger, which {ledger.unit} and {ledger.cap} are about, is missing; add it"
     caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
     if caps and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
