@@ -19,7 +19,7 @@ from corpusveil.transforms.release.statement import documents_in_words
 from tests.budget.test_worst_units import WEIGHTS, divisions, needed
 from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY
-from tests.transforms.test_allocations import Spy
+from tests.transforms.test_kernel import Spy
 from tests.transforms.test_strategies import space_of, table_of
 
 UNITS = {1: "river", 2: "new york", 3: "on the bank", 4: "as far as possible", 5: "at the end of days"}
