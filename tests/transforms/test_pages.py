@@ -15,7 +15,6 @@ import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.pages import render_public
@@ -77,11 +76,6 @@ def manifest_of(ground: Path) -> dict[str, Any]:
 
 
 class TestPublic:
-    def test_lies_beside_the_release(self, ground: Path) -> None:
-        """The folder of the release holds its data and manifest, and nothing else."""
-        assert sorted(one.name for one in (ground / "out").iterdir()) == ["data", "manifest.json"]
-        assert (ground / "out.report.html").exists()
-
     def test_says_what_the_manifest_says(self, ground: Path) -> None:
         """Every sentence of the guarantee, every condition, all that is in the clear, every digest."""
         manifest = manifest_of(ground)
@@ -106,29 +100,6 @@ class TestPublic:
         assert page != render_public(manifest_of(ground))
         assert SECRET not in page
 
-    def test_begins_with_a_picture_that_is_drawn_after_the_last_task(
-        self, ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Nobody waits for a picture before the work, and a release without a page draws none."""
-        order = []
-
-        class Noting(Local):
-            def run(self, function: Any, tasks: Any) -> Any:
-                order.append("tasks")
-                return super().run(function, tasks)
-
-        monkeypatch.setattr(corpus, "_illustrated", lambda *_: order.append("picture"))
-        mechanism = cv.mechanism("ring-geometric", cv.load_space(ground / "space"))
-        release = cv.Release(mechanism, cv.Budget(8.0), key=cv.Key(TEST_KEY))
-        source = ground / f"in-{SECRET}"
-        cv.privatize_corpus(source, tmp_path / "a", release, Noting())
-        assert order == ["tasks", "picture"]
-        cv.privatize_corpus(source, tmp_path / "b", release, Noting(), page=False)
-        assert order == ["tasks", "picture", "tasks"]
-        assert (tmp_path / "a.report.html").exists()
-        assert not (tmp_path / "b.report.html").exists()
-        assert (tmp_path / "b.records" / "report.html").exists()
-
     def test_says_that_nothing_holds(self, ground: Path) -> None:
         """For a mechanism without a guarantee, and for the test key, above all else."""
         manifest = manifest_of(ground)
@@ -138,11 +109,6 @@ class TestPublic:
         assert "no guarantee holds" in text
         assert "which is not true" in text
         assert "not true" not in Reader(render_public(manifest_of(ground))).text
-
-    def test_of_a_thousand_files_names_some(self, ground: Path) -> None:
-        manifest = manifest_of(ground)
-        manifest["shards"] = manifest["shards"] * 1000
-        assert "The other 800 are listed in the manifest" in Reader(render_public(manifest)).text
 
 
 def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: Path) -> None:
