@@ -27,7 +27,6 @@ from tests.evaluation.statistics.test_kneser_ney import corpus
 SIZE = 5
 KEPT = cv.TextPolicy(stop_words="keep")
 WEIGHTS = np.array([0.0, 2.5, 0.0, 1.0, 0.25])
-EXACT = ("ring-geometric", "tight-exponential", "santext", "custext")
 
 
 def space_of(words: list[str], counts: Any = None, **more: Any) -> Space:
@@ -52,8 +51,7 @@ def best_of_all_rules(joint: np.ndarray) -> float:
     return max(sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in rules)
 
 
-@pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 0.3), ("santext", 3.0), ("custext", 1.0)])
 @pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatized", "kept"])
 def test_both_shares_are_those_of_the_best_of_all_guessing_rules(
     space: Space, name: str, epsilon: float, policy: cv.TextPolicy
@@ -109,17 +107,22 @@ class TestWhoseWordsCount:
     @pytest.mark.parametrize(("size", "functions"), [(400, FREQUENT), (100, 50)])
     def test_in_another_language_those_that_are_not_most_frequent(self, size: int, functions: int) -> None:
         """At most half of all words are function words."""
-        counts = np.random.default_rng(0).permutation(size)
-        weights = content_weights(space_of([*(f"w{i}" for i in range(size - 2)), "die", "war"], counts, lists=0))
+        space = space_of([f"w{i}" for i in range(size)], np.random.default_rng(0).permutation(size), lists=0)
+        weights = content_weights(space)
         assert (weights == 0).sum() == functions
-        space = space_of([f"w{i}" for i in range(size)], counts, lists=0)
         assert space.counts is not None
-        assert space.counts[content_weights(space) == 0].min() > space.counts[content_weights(space) == 1].max()
+        assert space.counts[weights == 0].min() > space.counts[weights == 1].max()
 
     def test_or_those_of_a_file_with_weights(self, space: Space, tmp_path: Path) -> None:
         file = tmp_path / "words.txt"
         file.write_text("the\nriver\t2.5\nunknown\n\ndoctor\t0\n", encoding="utf-8")
-        assert content_weights(space, str(file)).tolist() == weights_of(space, the=0, river=2.5, doctor=0).tolist()
+        weights = content_weights(space, str(file))
+        assert weights.tolist() == weights_of(space, the=0, river=2.5, doctor=0).tolist()
+        ring = cv.RingGeometric(space)
+        chosen = cv.epsilon_for_risk(ring, 0.75, content=weights)
+        assert chosen.measured == round(word_risk(ring, chosen.epsilon, content=weights).content.share, 9)
+        assert chosen.weights is not None
+        assert cv.epsilon_for_risk(ring, 0.75).weights is None
 
     @pytest.mark.parametrize(("content", "code", "named"), [
         ("the\nriver\tmuch", "bad-row", "line 2"), ("river\t-1", "bad-row", "line 1"),
@@ -132,15 +135,6 @@ class TestWhoseWordsCount:
         (tmp_path / "words.txt").write_text(content, encoding="utf-8")
         with refused(code, "words.txt", named):
             content_weights(space, str(tmp_path / "words.txt"))
-
-    def test_decides_what_is_chosen(self, space: Space) -> None:
-        weights = weights_of(space, river=5.0)
-        found = cv.epsilon_for_risk(cv.RingGeometric(space), 0.75, content=weights)
-        assert found.measured == round(
-            word_risk(cv.RingGeometric(space), found.epsilon, content=weights).content.share, 9
-        )
-        assert found.weights is not None
-        assert cv.epsilon_for_risk(cv.RingGeometric(space), 0.75).weights is None
 
 
 @pytest.fixture(scope="module")
