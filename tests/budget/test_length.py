@@ -65,13 +65,6 @@ def test_what_is_drawn_is_two_sided_geometric(epsilon: float) -> None:
         assert (stats.chisquare(observed, expected).pvalue > 1e-9) == holds
 
 
-def test_a_document_s_number_is_its_own_whatever_stands_beside_it() -> None:
-    draws = documents(300)
-    some = np.arange(50, 60)
-    alone = Draws(draws.key, draws.tags, some, draws.positions[some])
-    assert (two_sided(0.1, draws)[some] == two_sided(0.1, alone)).all()
-
-
 def test_extra_words_make_cuts_as_rare_as_is_said() -> None:
     """One document in 2 e^(epsilon extra), about."""
     noise = cv.LengthNoise(0.25, 12)

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import NoClosedForm
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import context_risk, ids_in, sampled_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from corpusveil.mechanisms import risk
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
@@ -78,23 +76,6 @@ def test_masked_stop_words_are_guessed_alike_and_dropped_ones_not(space: Space) 
     for policy, more in (("drop", 0.0), ("mask", (shares * stops).max())):
         found = word_risk(mechanism, 1.0, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
         assert found.share == pytest.approx(max(joint.max(axis=0).sum() + more, shares.max()), rel=1e-12)
-
-
-def test_samples_come_near_the_exact_content_risk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a line ``cmp`` has both; the weights of other words are noticed."""
-    small = cv.build_space(Vectors([f"w{i}" for i in range(20)], np.random.default_rng(2).normal(size=(20, 1)).astype(
-        np.float32)), lists=0, counts=np.random.default_rng(3).integers(1, 100, 20))  # fmt: skip
-    mechanism, weights = cv.mechanism("cmp", small), np.arange(20.0)
-    exact = word_risk(mechanism, 2.0, content=weights)
-
-    def refuse(*_: object) -> None:
-        raise NoClosedForm
-
-    monkeypatch.setattr(risk, "explain", refuse)
-    near, other = (word_risk(mechanism, 2.0, content=some) for some in (weights, weights[::-1].copy()))
-    assert (exact.exact, near.exact) == (True, False)
-    assert abs(near.content.share - exact.content.share) < 0.005 < abs(near.content.share - other.content.share)
-    assert near.share == other.share
 
 
 class TestWhoseWordsCount:

@@ -172,19 +172,6 @@ class TestUnbounded:
             )
             assert_that(out, check)
 
-    def test_what_a_trigger_fired_keeps_its_pane(self, expected: dict[int, str]) -> None:
-        """Behind a trigger, too, an element keeps timestamp, window and pane, sliding windows included."""
-        with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(streaming=True)) as pipeline:
-            before = (
-                pipeline
-                | stream()
-                | beam.WindowInto(window.SlidingWindows(10, 5), **FIRING)
-                | beam.Map(lambda one: (one["key"], one))
-                | beam.GroupByKey()
-                | beam.FlatMap(lambda pair: pair[1])
-            )
-            same_places(before, before | PrivatizeDocuments(RELEASE, id="key"), expected, 14)
-
 
 @pytest.mark.parametrize("kind", [Review, Post], ids=["named tuple", "dataclass"])
 def test_objects_stay_of_their_type(kind: Callable[..., Any], expected: dict[int, str]) -> None:

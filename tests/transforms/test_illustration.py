@@ -22,10 +22,9 @@ from corpusveil.transforms.release.illustration import (
     SENTENCES,
     Illustration,
     illustrate,
-    word_epsilon,
 )
 from corpusveil.transforms.release.manifest import draft
-from corpusveil.transforms.release.pages import percent, render_public
+from corpusveil.transforms.release.pages import render_public
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 KNOWN = ("on", "tuesday", "dr", "told", "that", "the", "river", "had", "risen", "cm", "near", "old", "bridge")
@@ -110,15 +109,6 @@ def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
     assert "[contact]" in picture(space).result
 
 
-def test_words_share_a_documents_budget(space: Space) -> None:
-    budget = cv.Budget(100.0, "document")
-    found = illustrate(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy())
-    assert found is not None
-    assert found.document_words == 100
-    assert found.own.epsilon == word_epsilon(budget) <= 1.0
-    assert shares(found, space, found.own.epsilon, "ring-geometric") < 1e-6
-
-
 def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
     monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
@@ -173,8 +163,3 @@ def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space) -> No
     assert f"guesses about {guess.share:.1%} of known content words ({guess.blind:.1%} without looking), and " in page
     assert own.count('class="dark"') == round(100 * guess.blind)
     assert own.count('class="shown"') == round(100 * guess.share) - round(100 * guess.blind)
-
-
-def test_a_probability_that_is_not_quite_0_or_1_does_not_look_like_it() -> None:
-    shares = (0.0, 0.0002, 0.0634, 0.9996, 1.0)
-    assert [percent(share) for share in shares] == ["0 %", "<0.1 %", "6.3 %", ">99.9 %", "100 %"]

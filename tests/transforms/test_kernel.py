@@ -18,7 +18,7 @@ from corpusveil.language import prepared as prepared_module
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.sampling.draws import MECHANISM, RESAMPLE, Draws
+from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text.policy import TextPolicy
@@ -162,21 +162,6 @@ def test_another_configuration_gives_independent_noise(changes: dict[str, Any]) 
     assert independence_p_value(first, displaced(release()), 50) < LEVEL
 
 
-def test_words_are_drawn_by_the_mechanism_at_their_position() -> None:
-    """The kernel adds nothing: token t of a document gets draw t, ids go through the mechanism, and words come out."""
-    one = release()
-    kernel = one.kernel()
-    text = " , ".join(WORDS)
-    (out,) = run(kernel, [text], ["id"])
-    assert out is not None
-    raw = np.frombuffer(text.encode(), np.uint8)
-    tags = kernel.draw_key.tags("text", ["id"], raw, np.array([0, raw.size]))
-    draws = Draws(kernel.draw_key, tags, np.zeros(50, np.int64), 2 * np.arange(50))
-    ids = MECH.privatize(np.arange(50, dtype=np.int32), 1.0, draws)
-    assert out.split(" , ") == [WORDS[id] for id in ids]
-    assert not np.array_equal(draws.uint64(MECHANISM), draws.uint64(RESAMPLE))
-
-
 def test_resampling_follows_the_public_counts() -> None:
     """Unknown words become words drawn from the space's counts; the control, uniform, is rejected."""
     text = " ".join(["zzunknown"] * 20_000)
@@ -255,19 +240,6 @@ def test_a_budget_per_token_is_spent_exactly(monkeypatch: pytest.MonkeyPatch) ->
     """One epsilon for all is not rounded to the grid."""
     spy = Spy(monkeypatch)
     assert set(spy.spent(release(budget=Budget(1.234)).kernel(), " ".join(WORDS))) == {1.234}
-
-
-def test_stop_words_are_kept_or_dropped_whether_the_space_has_them_or_not() -> None:
-    mechanism = RingGeometric(small_space(words=[*WORDS, "the", "of"]))
-    kernel = release(mechanism=mechanism, policy=TextPolicy(stop_words="keep")).kernel()
-    (out,) = run(kernel, ["The " + WORDS[0] + " of those zzunknown"])
-    assert out is not None
-    assert (out.split()[0], out.split()[2:4]) == ("the", ["of", "those"])
-    dropped = release(mechanism=mechanism, policy=TextPolicy(stop_words="drop", unknown_words="mask")).kernel()
-    (out,) = run(dropped, ["the those " + WORDS[0] + " zzunknown of"])
-    assert out is not None
-    assert len(out.split()) == 2
-    assert out.endswith(" [unknown]")
 
 
 # Secrets

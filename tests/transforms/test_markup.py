@@ -103,13 +103,6 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     assert not np.array_equal(spent[0], spent[3])
 
 
-def test_other_markup_has_other_noise() -> None:
-    """Two versions of a document that differ in tags alone split words differently, so they share no draws."""
-    budget, text = cv.Budget(1.0), " ".join(WORDS[:40])
-    first, second = made(f"{text}<b></b>", "keep", budget), made(f"{text}<i></i>", "keep", budget)
-    assert first.removesuffix("<b></b>") != second.removesuffix("<i></i>")
-
-
 def test_kept_tags_are_disclosed() -> None:
     """In the guarantee, and so in the manifest and its page."""
     for markup in ("words", "strip", "keep"):

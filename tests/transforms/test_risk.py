@@ -135,15 +135,6 @@ class TestFromContext:
         right = sum(shares[guess[u]] * law[guess[u], u] for u in range(len(space)))
         assert found.by_law == pytest.approx(right, abs=0.02)
 
-    def test_words_that_the_space_lacks_are_resampled(self, model: LanguageModel) -> None:
-        """They stand among the others, as in a release, and no guess of them counts."""
-        small = space_of(SAID[:20])
-        found = context_risk(cv.RingGeometric(small), 0.7, model)
-        assert found.words < RUNS * WORDS
-        said = public_text(cv.RingGeometric(small), model)
-        assert ((said.drawn >= 0) & (said.drawn < 20)).all()
-        assert said.reader.rho > 0
-
     def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
         with refused("unsuitable-data"):
             context_risk(cv.RingGeometric(space_of([f"other{i}" for i in "abcdef"])), 1.0, model)

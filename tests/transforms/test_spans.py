@@ -19,7 +19,7 @@ import corpusveil as cv
 from corpusveil.language.denoise import _of_spans
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.classes import SPAN
-from corpusveil.text.spans import OfFunction, Spans, covered
+from corpusveil.text.spans import OfFunction, covered
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.kernel import kernel
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -67,17 +67,6 @@ def written(texts: list[str], release: cv.Release) -> list[str]:
 
 
 # What a span is
-
-
-def test_a_span_takes_whole_tokens_and_spans_that_touch_one_token_are_one() -> None:
-    text = "wa Bobby's  new-york x@wb.com end"
-    tokens = Tokenizer.of_words(WORDS).tokenize([text])
-    raw = [(3, 6, "name"), (12, 20, "place"), (16, 20, "name"), (10, 12, "name"), (23, 25, "name"), (29, 29, "name")]
-    whole, spans = covered(tokens, OfFunction("f", lambda _: [raw])(tokens))
-    assert whole.texts(0) == ["wa", "Bobby's", "new-york", "x@wb.com", "end"]
-    assert [spans.names[kind] for kind in spans.kinds] == ["name", "place", "name"]
-    assert [int(at) for at in np.flatnonzero(whole.classes == SPAN)] == [1, 2, 3]
-    assert [text[a:b] for a, b in zip(spans.starts, spans.ends, strict=True)] == ["Bob", "new-york", "wb"]
 
 
 @given(
@@ -362,12 +351,6 @@ def test_a_ledger_counts_words_and_no_spans() -> None:
     assert spent.tokens.tolist() == [2, 2]
     assert spent.total[0] == spent.total[1] > 0
     assert spent.ldp[0] == spent.ldp[1]
-
-
-def test_spans_of_several_recognizers_are_joined() -> None:
-    one = Spans(np.array([0]), np.array([1]), np.array([0]), ("x",))
-    both = Spans.joined([one, Spans.none(), Spans(np.array([4]), np.array([5]), np.array([1]), ("y", "x"))])
-    assert [both.names[kind] for kind in both.kinds] == ["x", "x"]
 
 
 def test_denoising_leaves_masks_and_pseudonyms() -> None:
