@@ -121,16 +121,6 @@ def test_of_the_laws_of_mechanisms_too(name: str, distance: float, longest: int)
     check(pairs, losses, epsilons, words)
 
 
-def test_a_document_of_50_words_needs_more_than_one_of_50_units() -> None:
-    """E = 10: 6.56 was stated of 50 words; 16 units of three words and two of one word need 9.88."""
-    epsilons = shares(10.0, 50, 3)
-    losses = [Pure(each) for each in epsilons]
-    need = needed([response(epsilons[2])] * 16 + [response(epsilons[0])] * 2, 1e-6)
-    assert need > 9.88
-    assert epsilon_at([(losses[0], 50)], 1e-6) == pytest.approx(6.56, abs=0.005)
-    assert need <= worst_epsilon(losses, 50, 1e-6) <= worst_pure(losses, 50) <= 10
-
-
 def test_units_of_one_word_would_be_caught_by_the_enumeration() -> None:
     """The control: what was stated before is exceeded in documents of any length, for every longest unit."""
     for longest, words in ((2, 5), (3, 9), (5, 11)):

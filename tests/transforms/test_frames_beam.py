@@ -20,7 +20,6 @@ import corpusveil as cv
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.transforms import beam as module
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.kernel.kernel import Kernel
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import of_units
@@ -184,24 +183,6 @@ def test_objects_stay_of_their_type(kind: Callable[..., Any], expected: dict[int
         assert after.element_type == before.element_type
         typed = after | beam.Filter(lambda row: type(row) is kind)
         assert_that(typed | beam.Select("key", "stars", "text") | beam.Map(tuple), equal_to(wanted))
-
-
-def test_a_bundle_is_privatized_in_few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel runs a batch at a time, not an element; its fixed cost would else be most of the time."""
-    sizes: list[int] = []
-    real = Kernel.privatize
-
-    def counted(self: Kernel, texts: pa.Array, *rest: Any) -> Any:
-        sizes.append(len(texts))
-        return real(self, texts, *rest)
-
-    monkeypatch.setattr(Kernel, "privatize", counted)
-    many = [{"key": n, "text": WORDS[n % 40]} for n in range(5000)]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        _ = pipeline | beam.Create(many, reshuffle=False) | PrivatizeDocuments(RELEASE, id="key")
-    assert sum(sizes) == 5000
-    assert max(sizes) == module.MOST_ROWS
-    assert len(sizes) < 100
 
 
 def test_a_schema_without_the_field_is_refused_when_the_pipeline_is_built() -> None:

@@ -262,13 +262,16 @@ def test_pseudonyms_of_a_public_list_follow_its_counts(tmp_path: Path) -> None:
 # What a release is
 
 
-def test_no_key_of_pseudonyms_is_shown() -> None:
-    secret = cv.Key.generate()
-    release = release_of({"name": "pseudonym"}, key_of_pseudonyms=secret)
-    shown = f"{release!r} {release} {release.configuration()} {release.kernel().draw_key!r} {release.kernel()!r}"
-    assert secret.secret.hex() not in shown
-    assert repr(secret.secret) not in shown
-    assert repr(release.kernel().pseudonyms.tag) not in shown  # type: ignore[union-attr]
+def test_no_key_is_shown() -> None:
+    secret, own = cv.Key.generate(), cv.Key.generate()
+    release = release_of({"name": "pseudonym"}, key=secret, key_of_pseudonyms=own)
+    kernel = release.kernel()
+    shown = f"{release!r} {release} {release.configuration()} {kernel.draw_key!r} {kernel!r} {kernel} {secret!r} {own}"
+    tag = kernel.pseudonyms.tag  # type: ignore[union-attr]
+    assert repr(tag) not in shown
+    for hidden in (secret.secret, own.secret, kernel.draw_key.aes, kernel.draw_key.tag):
+        assert repr(hidden)[2:-1] not in shown
+        assert hidden.hex() not in shown
 
 
 @pytest.mark.parametrize(
