@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
+from corpusveil.jobs.local import Local
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import illustration
+from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import (
     BARS,
     LIKELY,
@@ -23,12 +23,9 @@ from corpusveil.transforms.release.illustration import (
     Illustration,
     illustrate,
 )
-from corpusveil.transforms.release.manifest import draft
-from corpusveil.transforms.release.pages import render_public
 from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 KNOWN = ("on", "tuesday", "dr", "told", "that", "the", "river", "had", "risen", "cm", "near", "old", "bridge")
-CANARY = "zanzibarquux"
 
 
 def space_of(words: tuple[str, ...], others: int = 40) -> Space:
@@ -109,20 +106,6 @@ def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
     assert "[contact]" in picture(space).result
 
 
-def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
-    monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
-    guesses = [panel.guess for panel in picture(space, "diffractor-geometric", 1.5).panels]
-    assert [guess is not None for guess in guesses] == [False, True, False]
-    assert illustrate(cv.mechanism("mahalanobis", space), cv.Budget(1.5), cv.TextPolicy()) is None
-    tight = cv.mechanism("tight-exponential", space)
-    own = illustrate(tight, cv.Budget(3.0), cv.TextPolicy())
-    assert own is not None
-    assert [panel.epsilon for panel in own.panels] == [3.0]
-    assert illustrate(tight, cv.Budget(300.0, "document"), cv.TextPolicy()) is None
-    assert illustrate(cv.mechanism("truncated-gumbel", space), cv.Budget(0.01), cv.TextPolicy()) is None
-
-
 def test_a_mechanism_without_a_law_is_drawn(space: Space) -> None:
     """Shares of few public draws lie within five standard errors of those of many; of another epsilon's they do not."""
     shown = picture(space, "cmp", 3.0)
@@ -147,18 +130,20 @@ def test_the_sentence_is_in_the_language_of_the_space(tmp_path: Path) -> None:
     assert plain.own.guess is not None
 
 
-def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space) -> None:
+def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_path: Path) -> None:
     """No script and no address; the release is one panel of three, and the one of its epsilon."""
-    release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key(TEST_KEY))
-    shown = picture(space)
-    page = render_public(draft(release, Columns()) | {"documents": 1, "shards": []}, shown)
-    assert not re.search(r"(?:src|href)=|https?://|<script|@import|url\(", page)
+    (tmp_path / "in.jsonl").write_text('{"text": "the old river zanzibarquux told 555123"}')
+    mechanism = cv.mechanism("ring-geometric", space.save(str(tmp_path / "space")))
+    release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
+    privatize_corpus(release, [str(tmp_path / "in.jsonl")], str(tmp_path / "out"), Local())
+    page = (tmp_path / "out.report.html").read_text()
+    assert not re.search(r"(?:src|href)=|https?://|<script|@import|url\(|zanzibarquux|555123", page)
     for title in ("Possible replacements of the word", "What a reader can guess"):
         figures = re.findall(r"<figure.*?</figure>", page[page.index(title) :].split("<h2>")[0], re.DOTALL)
         assert len(figures) == 3
         (own,) = [figure for figure in figures if "this release" in figure]
         assert "<b>epsilon 1</b>" in own
-    guess = shown.own.guess
+    guess = picture(space).own.guess
     assert guess is not None
     assert f"guesses about {guess.share:.1%} of known content words ({guess.blind:.1%} without looking), and " in page
     assert own.count('class="dark"') == round(100 * guess.blind)

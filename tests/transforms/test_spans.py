@@ -244,6 +244,8 @@ def test_pseudonyms_of_a_public_list_follow_its_counts(tmp_path: Path) -> None:
     def all_of(texts: list[str]) -> list[list[tuple[int, int, str]]]:
         return [[(0, len(text), "name")] for text in texts]
 
+    all_of.version = "1"  # type: ignore[attr-defined]
+
     def with_list(name: str) -> cv.Release:
         return release_of({"name": f"pseudonym:{tmp_path / name}"}, find=all_of)
 
