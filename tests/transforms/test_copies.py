@@ -94,7 +94,7 @@ class TestDrop:
 
     def test_is_the_same_on_engines_and_in_pieces(self, tmp_path: Path, space: Space) -> None:
         """One output for local processes, Beam, and shards cut into pieces; rows keep the noise of their place."""
-        source = write(tmp_path / "in", [[row % 12 for row in range(20000)], [3, 4]])
+        source = write(tmp_path / "in", [[row % 12 for row in range(9000)], [3, 4]])
         release, columns = release_of(space, epsilon=1.0), Columns(keep=("id",))
         for name, more in (("a", {}), ("b", {"rows_per_task": 8192, "engine": Local(2)}), ("c", {"engine": Beam()})):
             go(release, source, tmp_path / name, columns=columns, **more)

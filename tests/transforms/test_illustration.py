@@ -14,6 +14,7 @@ from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.transforms.release import illustration
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import (
     BARS,
@@ -104,6 +105,20 @@ def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
     assert "Okonjo" not in other.result
     assert "anna@example.org" in other.result
     assert "[contact]" in picture(space).result
+
+
+def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
+    monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
+    guesses = [panel.guess for panel in picture(space, "diffractor-geometric", 1.5).panels]
+    assert [guess is not None for guess in guesses] == [False, True, False]
+    assert [panel.epsilon for panel in picture(space, "tight-exponential", 3.0).panels] == [3.0]
+    for name, budget in (
+        ("mahalanobis", cv.Budget(1.5)),
+        ("tight-exponential", cv.Budget(300.0, "document")),
+        ("truncated-gumbel", cv.Budget(0.01)),
+    ):
+        assert illustrate(cv.mechanism(name, space), budget, cv.TextPolicy()) is None, name
 
 
 def test_a_mechanism_without_a_law_is_drawn(space: Space) -> None:

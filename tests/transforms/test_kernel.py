@@ -84,8 +84,8 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
     """Cut at blanks of any kind, with blanks at both ends, whatever is dropped; without a blank it stays whole."""
     policy = TextPolicy(layout=layout, unknown_words=action, punctuation=action, other=action, contacts=action)
     kernel = release(policy=policy).kernel()
-    odd = ["  ", " \n\t zzz  yyy 12, me@x.org \U0001f600 ", "\u3000\u00a0", "zzz" * 40, *documents(12), None, ""]
-    texts = [*odd, "  ".join(filter(None, odd)), "\n".join(documents(30)) + " "]
+    odd = ["  ", " \n\t zzz  yyy 12, me@x.org \U0001f600 ", "\u3000\u00a0", "zzz" * 40, *documents(4), None, ""]
+    texts = [*odd, "  ".join(filter(None, odd)), "\n".join(documents(8)) + " "]
     column = pa.array(texts, pa.large_string())
     whole, counts = kernel.privatize(column, range(len(texts)), "text")
     for size in (1, 7, 60):

@@ -161,14 +161,14 @@ class TestFrames:
 class TestBeam:
     def test_elements_give_the_same(self, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path) -> None:
         ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
-        with beam.Pipeline(runner="DirectRunner") as pipeline:
+        with beam.Pipeline("FnApiRunner") as pipeline:
             private = pipeline | beam.Create(CHATS) | PrivatizeDocuments(release, PATH, "id", ledger=ledger, unit="id")
             assert_that(private, equal_to(expected))
         assert ledger.spent_on(0).releases[0]["documents"] == 3
 
     def test_rows_within_rows(self, release: cv.Release, expected: list[dict[str, Any]]) -> None:
         chats = [[beam.Row(**message) for message in filter(None, row["messages"] or ())] for row in CHATS[:1]]
-        with beam.Pipeline(runner="DirectRunner") as pipeline:
+        with beam.Pipeline("FnApiRunner") as pipeline:
             rows = pipeline | beam.Create([beam.Row(id=0, messages=messages) for messages in chats])
             private = rows | PrivatizeDocuments(release, PATH, "id") | beam.Map(lambda row: row.messages[0].content)
             assert_that(private, equal_to([expected[0]["messages"][0]["content"]]))
