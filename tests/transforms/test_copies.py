@@ -116,7 +116,7 @@ class TestDrop:
         assert "dropped" not in manifest
         assert go(release_of(space), source, tmp_path / "out", **more).content_sha256 == outcome.content_sha256
         left = {path.name for path in (tmp_path / "out.records").iterdir()}
-        assert left == {"run.json", "shards", "totals.json", "report.html", "ledger"}
+        assert left == {"run.json", "shards", "totals.json", "report.html"}
 
     def test_a_bad_row_leaves_nothing_and_a_list_is_refused(self, tmp_path: Path, space: Space) -> None:
         """It is said by file and row, and the run can be started with another configuration."""
