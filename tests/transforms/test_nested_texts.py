@@ -210,8 +210,9 @@ def read(output: Path) -> list[Any]:
         return read_shard(shard)
     rows = pa.csv.read_csv(shard) if shard.suffix == ".csv" else pq.read_table(shard)
     return [
-        row | {"messages": json.loads(row["messages"] or "null")} if isinstance(row["messages"], str) else row
+        {"id": int(row["id"]), "messages": json.loads(cell or "null") if isinstance(cell, str) else cell}
         for row in rows.to_pylist()
+        for cell in [row["messages"]]
     ]
 
 
