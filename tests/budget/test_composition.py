@@ -45,15 +45,13 @@ def response(epsilon: float, tokens: int, delta: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("budget", "words", "stated"),
-    [(5, 52, 3.09), (5, 200, 1.53), (5, 1000, 0.65), (10, 52, 6.79), (10, 200, 3.28), (10, 1000, 1.37),
-     (30, 52, 25.0), (30, 200, 11.6), (30, 1000, 4.59)],
-)  # fmt: skip
+    ("budget", "words", "stated"), [(5, 200, 1.53), (5, 1000, 0.65), (10, 52, 6.79), (30, 52, 25.0), (30, 1000, 4.59)]
+)
 def test_the_published_table_comes_out(budget: float, words: int, stated: float) -> None:
     """mechanisms.md §18: every word one step apart, δ = 1e-6."""
-    found = epsilon_at([(Pure(budget / words), words)], 1e-6)
-    assert found == pytest.approx(stated, rel=0.005)
-    assert response(budget / words, words, 1e-6) <= found <= response(budget / words, words, 1e-6) * (1 + 1e-6)
+    figure, exact = epsilon_at([(Pure(budget / words), words)], 1e-6), response(budget / words, words, 1e-6)
+    assert figure == pytest.approx(stated, rel=0.005)
+    assert exact <= figure <= exact * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "tokens", "delta"), [(0.3, 7, 1e-3), (1.0, 40, 1e-6), (0.02, 500, 1e-9)])
@@ -95,7 +93,7 @@ def worst_delta(mechanism: Mechanism, epsilons: list[float], distance: float | N
 
 
 @pytest.mark.parametrize("name", FINITE)
-@pytest.mark.parametrize("distance", [1.0, 3.0, None])
+@pytest.mark.parametrize("distance", [pytest.param(1.0, marks=pytest.mark.nightly), 3.0, None])
 def test_no_pair_of_documents_exceeds_what_is_stated(name: str, distance: float | None) -> None:
     """Every law of six words, documents of one to three tokens with equal and different epsilons, enumerated."""
     mechanism = make(
@@ -109,10 +107,9 @@ def test_no_pair_of_documents_exceeds_what_is_stated(name: str, distance: float 
             assert worst_delta(mechanism, epsilons, distance, stated + added) <= delta
 
 
-@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric"])
-@pytest.mark.parametrize("distance", [1.0, 2.0])
+@pytest.mark.parametrize(("name", "distance"), [("ring-geometric", 1.0), ("diffractor-geometric", 2.0)])
 def test_on_one_list_what_is_stated_is_attained(name: str, distance: float) -> None:
-    """Some pair of documents needs the stated ε, but for less than a thousandth."""
+    """Some pair of documents needs the stated ε, but for less than a thousandth; one token less would be exceeded."""
     mechanism = make(name, small_space(9))
     for epsilons in ([0.7], [0.8] * 3):
         loss = mechanism.privacy_loss(epsilons[0], distance)
@@ -120,14 +117,7 @@ def test_on_one_list_what_is_stated_is_attained(name: str, distance: float) -> N
         for delta in (0.05, 1e-3):
             stated = epsilon_at([(loss, len(epsilons))], delta)
             assert worst_delta(mechanism, epsilons, distance, stated * 0.999) > delta
-
-
-def test_a_bound_that_forgets_a_token_would_be_exceeded() -> None:
-    """The enumeration has the power to see one token in three that is not counted."""
-    mechanism = make("ring-geometric", small_space(6))
-    loss = mechanism.privacy_loss(0.8, 1.0)
-    assert loss is not None
-    assert worst_delta(mechanism, [0.8] * 3, 1.0, epsilon_at([(loss, 2)], 1e-3)) > 10 * 1e-3
+    assert worst_delta(mechanism, [0.8] * 3, distance, epsilon_at([(loss, 2)], 1e-3)) > 10 * 1e-3
 
 
 def random_pairs(largest: float, *, ranged: bool) -> list[tuple[Floats, Floats]]:
@@ -170,35 +160,30 @@ def test_a_bounded_range_is_sharper_than_a_pure_bound(tokens: int) -> None:
         assert least_epsilon(first, second, 1e-4) <= stated + 1e-9
 
 
-def test_nothing_is_above_the_pure_sum_and_more_tokens_never_spend_less() -> None:
-    for loss in (Pure(2.0), BoundedRange(2.0), OfLaws([(np.array([0.8, 0.2]), np.array([0.3, 0.7]))], 3)):
-        of_losses: list[PrivacyLoss] = [loss]
-        found = [epsilon_at([(one, n) for one in of_losses], 1e-6) for n in (1, 2, 3, 10, 100)]
-        assert found == sorted(found)
-        assert all(one <= pure_sum(((loss, n),)) for one, n in zip(found, (1, 2, 3, 10, 100), strict=True))
-
-
-def test_different_epsilons_compose_between_their_extremes() -> None:
-    """Losses without a grid in common are still bounded, by little more than they are."""
+def test_extremes_and_what_lies_between() -> None:
+    """Losses without a grid in common, a million tokens, no bound, none; never above the pure sum, and growing."""
     mixed = epsilon_at([(Pure(0.1), 300), (Pure(0.13), 200)], 1e-6)
-    low, high = response(0.1, 500, 1e-6), response(0.13, 500, 1e-6)
-    assert low < mixed < high
+    assert response(0.1, 500, 1e-6) < mixed < response(0.13, 500, 1e-6)
     assert mixed <= concentrated(300 * 0.1**2 / 2 + 200 * 0.13**2 / 2, 1e-6)
-
-
-def test_a_million_tokens_take_no_grid() -> None:
     assert epsilon_at([(Pure(1e-4), 10**6)], 1e-6) == pytest.approx(concentrated(10**6 * 1e-8 / 2, 1e-6), rel=0.1)
     assert epsilon_at([(Pure(math.inf), 3)], 1e-6) == math.inf
     assert epsilon_at([], 1e-6) == 0
+    losses: tuple[PrivacyLoss, ...] = (
+        Pure(2.0), BoundedRange(2.0), OfLaws([(np.array([0.8, 0.2]), np.array([0.3, 0.7]))], 3),
+    )  # fmt: skip
+    for loss in losses:
+        figures = [epsilon_at([(loss, n)], 1e-6) for n in (1, 2, 3, 10, 100)]
+        assert figures == sorted(figures)
+        assert all(figure <= pure_sum(((loss, n),)) for figure, n in zip(figures, (1, 2, 3, 10, 100), strict=True))
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, 1e-11, float("nan"), True, "1e-6"])
-def test_delta_is_a_probability(delta: Any) -> None:
-    with refused("wrong-value", "delta"):
-        check_delta(delta)
+def test_delta_is_a_probability() -> None:
+    for delta in (0.0, 1.0, -1e-6, 1e-11, float("nan"), True, "1e-6"):
+        with refused("wrong-value", "delta"):
+            check_delta(delta)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("words", [1, 2, 3, 4, 50])
+@pytest.mark.parametrize("words", [1, 4, 50])
 def test_a_document_of_words_has_the_shares_that_are_drawn_with(words: int) -> None:
     budget = Budget(10, "document", "position", (3, 3, 2, 1))
     whole = budget.weight_before(np.array([words]))

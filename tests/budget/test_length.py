@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import itertools
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from corpusveil.sampling.draws import DrawKey, Draws
 from tests.calls import refused
 from tests.engines.corpora import TEST_KEY
 
-EPSILONS = (0.001, 0.03, 0.3, 0.7, 1.0, 3.0, 20.0)
+EPSILONS = (0.001, 0.3, 1.0, 20.0)
 
 
 def documents(count: int) -> Draws:
@@ -35,12 +34,8 @@ def test_a_grid_gives_the_least_point_that_is_not_below(grid: cv.LengthGrid) -> 
     released = grid.released(words)
     assert released.tolist() == [next(point for point in points if point >= n) for n in words.tolist()]
     assert all(b >= a * grid.pad_growth and b % grid.pad == 0 for a, b in itertools.pairwise(points))
+    assert cv.LengthGrid(grid.pad, 1.01).released(np.array([2**31 - 1]))[0] >= 2**31 - 1
     assert all(b - grid.pad < a * grid.pad_growth or b == a + grid.pad for a, b in itertools.pairwise(points))
-
-
-def test_a_grid_has_points_beyond_every_text() -> None:
-    assert cv.LengthGrid(1, 1.01).released(np.array([2**31 - 1]))[0] >= 2**31 - 1
-    assert cv.LengthGrid(1_000_000, 100.0).released(np.array([2**31 - 1]))[0] >= 2**31 - 1
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -70,13 +65,6 @@ def test_what_is_drawn_is_two_sided_geometric(epsilon: float) -> None:
         assert (stats.chisquare(observed, expected).pvalue > 1e-9) == holds
 
 
-def test_a_document_s_number_is_its_own_whatever_stands_beside_it() -> None:
-    draws = documents(300)
-    some = np.arange(50, 60)
-    alone = Draws(draws.key, draws.tags, some, draws.positions[some])
-    assert (two_sided(0.1, draws)[some] == two_sided(0.1, alone)).all()
-
-
 def test_extra_words_make_cuts_as_rare_as_is_said() -> None:
     """One document in 2 e^(epsilon extra), about."""
     noise = cv.LengthNoise(0.25, 12)
@@ -85,20 +73,19 @@ def test_extra_words_make_cuts_as_rare_as_is_said() -> None:
     assert noise.released(np.zeros(1000, np.int64), documents(1000)).min() == 1
 
 
-@pytest.mark.parametrize("policy", [cv.LengthGrid(50, 1.25), cv.LengthNoise(0.1, 3)])
-def test_a_manifest_gives_the_policy_back(policy: Any) -> None:
-    assert length_of(policy.as_dict()) == policy
+def test_a_manifest_gives_the_policy_back() -> None:
+    for policy in (cv.LengthGrid(50, 1.25), cv.LengthNoise(0.1, 3)):
+        assert length_of(policy.as_dict()) == policy
     assert length_of(None) is None
     with pytest.raises(BadRecordError):
-        length_of({**policy.as_dict(), "policy": "none of these"})
+        length_of({**cv.LengthGrid(5).as_dict(), "policy": "none of these"})
 
 
-@pytest.mark.parametrize(
-    ("make", "value"),
-    [(cv.LengthGrid, 0), (cv.LengthGrid, 1.5), (cv.LengthGrid, True), (cv.LengthNoise, 0), (cv.LengthNoise, 21.0),
-     (lambda growth: cv.LengthGrid(5, growth), 1.001), (lambda growth: cv.LengthGrid(5, growth), float("nan")),
-     (lambda extra: cv.LengthNoise(0.1, extra), -1)],
-)  # fmt: skip
-def test_values_out_of_range_are_refused(make: Any, value: Any) -> None:
-    with refused("wrong-value"):
-        make(value)
+def test_values_out_of_range_are_refused() -> None:
+    for kind, values in (
+        (cv.LengthGrid, [(0,), (1.5,), (True,), (5, 1.001), (5, float("nan"))]),
+        (cv.LengthNoise, [(0,), (21.0,), (0.1, -1)]),
+    ):
+        for arguments in values:
+            with refused("wrong-value"):
+                kind(*arguments)

@@ -38,7 +38,7 @@ def released(tmp_path: Path, release: cv.Release) -> Callable[..., Path]:
     return make
 
 
-@pytest.mark.parametrize("form", ["same", "jsonl", "csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("form", ["jsonl", "csv.gz", "parquet"])
 def test_mlcroissant_accepts_the_metadata_and_reads_every_text(form: str, released: Callable[..., Path]) -> None:
     mlc = pytest.importorskip("mlcroissant")
     logging.getLogger("absl").setLevel(logging.ERROR)  # it recommends a license and a date
@@ -91,28 +91,22 @@ def test_both_come_from_the_manifest_alone_and_quote_nothing(released: Callable[
     assert COLUMN_CANARY in next((disclosed / "data").iterdir()).read_text()  # there was something to quote
 
 
-def test_a_card_of_the_test_key_says_so(tmp_path: Path, release: cv.Release) -> None:
-    corpus = write_corpus(tmp_path / "c4", [[{"text": WORDS[0]}]])
-    test = cv.Release(release.mechanism, release.budget, release.policy, cv.Key.for_tests())
-    cv.privatize_corpus(str(corpus), str(tmp_path / "out"), test)
-    assert "**NOT PRIVATE" in cv.dataset_card(tmp_path / "out")
-    assert "NOT PRIVATE" in cv.croissant(tmp_path / "out")["description"]
-
-
-def test_names_of_columns_that_could_be_values_are_only_counted(released: Callable[..., Path]) -> None:
+def test_what_could_be_a_value_is_only_counted_and_the_test_key_is_said(released: Callable[..., Path]) -> None:
     output = released()
     manifest = json.loads((output / "manifest.json").read_text())
     manifest["configuration"]["columns"]["keep"] = ["n", "<script>x</script>"]
+    manifest["warning"] = "NOT PRIVATE: the test key"
     (output / "manifest.json").write_text(json.dumps(manifest))
-    assert "n and 1 more" in cv.dataset_card(output)
-    assert "script" not in cv.dataset_card(output)
-
-
-def test_without_a_manifest_there_is_no_card(tmp_path: Path) -> None:
-    for make in (cv.dataset_card, cv.croissant):
-        with refused("missing-file", "manifest.json"):
-            make(tmp_path)
-        (tmp_path / "manifest.json").write_text("{}")
-        with refused("damaged-record", "manifest.json"):
-            make(tmp_path)
-        (tmp_path / "manifest.json").unlink()
+    card = cv.dataset_card(output)
+    assert "n and 1 more" in card
+    assert "script" not in card
+    assert "**NOT PRIVATE" in card
+    assert "NOT PRIVATE" in cv.croissant(output)["description"]
+    for text, code in (("{}", "damaged-record"), (None, "missing-file")):
+        if text is None:
+            (output / "manifest.json").unlink()
+        else:
+            (output / "manifest.json").write_text(text)
+        for make in (cv.dataset_card, cv.croissant):
+            with refused(code, "manifest.json"):
+                make(output)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,7 +15,6 @@ import corpusveil as cv
 from corpusveil.language.denoise import check_readable
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.text import languages
-from corpusveil.transforms.kernel import kernel as kernel_module
 from corpusveil.transforms.release.fit import misfit
 from tests import spoken
 from tests.calls import refused
@@ -60,27 +58,16 @@ class TestEachLanguage:
             for text in public(language):
                 assert not re.search(r"[^\W\d_a-z] [^\W\d_a-z]", drawn(text, release_of(language))), language
 
-    def test_no_language_is_read_as_before(self) -> None:
-        plain = cv.Release(cv.RingGeometric(space_of(None, public("fr"))), cv.Budget(1.5), key=KEY)
-        assert plain.policy.language is None
-        assert "language" not in plain.configuration()["text"]
-        assert plain.kernel().policy.reads_as_is()
-
 
 class TestRightToLeft:
     TEXT = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
 
-    def test_text_stays_whole(self) -> None:
-        """Points, tatweel, joiners, marks of direction and the order of everything, if nothing is replaced."""
-        space = space_of(None, [self.TEXT, "a b"])
-        policy = cv.TextPolicy(layout="keep", numbers="keep", other="keep")
-        release = cv.Release(cv.RingGeometric(space), cv.Budget(1e4), policy, KEY)
-        assert drawn(self.TEXT, release) == self.TEXT
-
-    def test_marks_of_direction_are_dropped_by_default_and_nothing_else(self) -> None:
-        space = space_of(None, [self.TEXT, "a b"])
-        release = cv.Release(cv.RingGeometric(space), cv.Budget(1e4), cv.TextPolicy(layout="keep", numbers="keep"), KEY)
-        assert drawn(self.TEXT, release) == self.TEXT.replace("\u200f", "").replace("\u200e", "")
+    def test_text_stays_whole_but_for_marks_of_direction(self) -> None:
+        """Points, tatweel, joiners, and the order of everything, if nothing is replaced; marks unless they are kept."""
+        mechanism = cv.RingGeometric(space_of(None, [self.TEXT, "a b"]))
+        for other, expected in (("keep", self.TEXT), ("drop", re.sub("[\u200f\u200e]", "", self.TEXT))):
+            policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
+            assert drawn(self.TEXT, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
 
 
 class TestReading:
@@ -98,24 +85,21 @@ class TestReading:
         for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
             release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
             assert release.policy.language == language, asked
+            assert release.kernel().policy.reads_as_is() == (language is None)
+            assert ("language" in release.configuration()["text"]) == (language is not None)
+
+    def test_tags_are_kept_around_words_without_blanks(self) -> None:
+        release, text = (
+            release_of("ja", cv.TextPolicy(markup="keep"), epsilon=1e4),
+            "<p>請求書を<b>送って</b>ください。</p>",
+        )
+        assert drawn(text, release) == text
 
     def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = release_of("zh").kernel()
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
         with refused("other-version", "icu-1.0"):
             kernel.privatize(pa.array(["我"]), [1], "text")
-
-    def test_a_long_text_in_parts_is_what_it_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        release = release_of("th")
-        text = "\n".join(public("th") * 3)
-        whole = drawn(text, release)
-        monkeypatch.setattr("corpusveil.language.prepared.CHUNK_BYTES", 200)
-        assert kernel_module.chunks is not None
-        assert drawn(text, release) == whole
-
-    def test_tags_are_kept_around_words_without_blanks(self) -> None:
-        release = release_of("ja", cv.TextPolicy(markup="keep"), epsilon=1e4)
-        assert drawn("<p>請求書を<b>送って</b>ください。</p>", release) == "<p>請求書を<b>送って</b>ください。</p>"
 
     def test_what_has_no_blanks_is_not_denoised(self) -> None:
         with refused("conflicting-settings", "zh", "denoise"):
@@ -140,10 +124,6 @@ class TestFunctionWords:
         assert {word for word in ("l", "de", "est", "la") if weights[space.id(word)] == 0} == {"l", "de", "est", "la"}
         assert weights[space.id("facture")] == 1
 
-    def test_a_language_without_a_list_has_its_most_frequent_words(self) -> None:
-        space = space_of("km", public("km"))
-        assert 0 < np.count_nonzero(content_weights(space)) < len(space)
-
 
 class TestMisfit:
     """On the English demo space."""
@@ -155,18 +135,19 @@ class TestMisfit:
     def release(self) -> cv.Release:
         return cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key=KEY)
 
-    def test_texts_in_another_language_are_said_before_the_run(self, release: cv.Release) -> None:
-        with pytest.warns(UserWarning, match="another language.*English"):
-            cv.privatize(self.GERMAN, release, list(range(len(self.GERMAN))))
-        with pytest.warns(UserWarning, match="another language.*English"):
-            cv.privatize_table(pa.table({"text": self.GERMAN}), release, ids=list(range(len(self.GERMAN))))
-
-    def test_files_too(self, release: cv.Release, tmp_path: Path) -> None:
+    def test_texts_in_another_language_are_said_before_the_run(self, release: cv.Release, tmp_path: Path) -> None:
+        """In frames and files; it quotes nothing, and names no language of the texts."""
         (tmp_path / "texts.txt").write_text("\n".join(self.GERMAN))
-        with pytest.warns(UserWarning, match="another language.*English"):
-            cv.privatize_corpus(str(tmp_path / "texts.txt"), str(tmp_path / "out"), release)
-
-    def test_texts_in_its_language_are_not(self, release: cv.Release) -> None:
+        ids, source, output = list(range(len(self.GERMAN))), str(tmp_path / "texts.txt"), str(tmp_path / "out")
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: cv.privatize(self.GERMAN, release, ids),
+            lambda: cv.privatize_table(pa.table({"text": self.GERMAN}), release, ids=ids),
+            lambda: cv.privatize_corpus(source, output, release),
+        )
+        for call in calls:
+            with pytest.warns(UserWarning, match="another language.*English") as caught:
+                call()
+            assert not re.search(r"\d|German|Drucker", str(caught[0].message))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             cv.privatize(self.ENGLISH, release, list(range(20)))
@@ -183,8 +164,3 @@ class TestMisfit:
         sentence = misfit(release, pa.array(self.GERMAN)) or ""
         assert "not in the space" in sentence
         assert misfit(release, pa.array(self.ENGLISH)) is None
-
-    def test_it_quotes_nothing_and_names_no_language_of_the_texts(self, release: cv.Release) -> None:
-        sentence = misfit(release, pa.array(self.GERMAN)) or ""
-        assert not re.search(r"\d|German|Drucker", sentence)
-        assert importlib.util.find_spec("py3langid")

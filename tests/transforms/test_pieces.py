@@ -16,7 +16,7 @@ from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.release.release import Release
 from tests.calls import refused
 from tests.contracts.spaces import small_space
@@ -49,15 +49,19 @@ def release() -> Release:
     return Release(make("ring-geometric", small_space(40)), Budget(1.0), key=Key.for_tests())
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, shard: str, release: Release) -> Outcome:
+    return privatize_corpus(release, [shard], str(tmp_path_factory.mktemp("whole") / "out"), Local())
+
+
 @pytest.mark.parametrize(
     ("first", "done", "second"),
-    [(1, 1, 2), (2, 1, 1), (1, 3, 2), (1, 2, None), (None, 0, 1), (1, 3, 1)],
+    [(1, 1, 2), (2, 1, 1), (1, 2, None)],
 )
 def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
-    tmp_path: Path, shard: str, release: Release, first: int | None, done: int, second: int | None
+    tmp_path: Path, shard: str, release: Release, whole: Outcome, first: int | None, done: int, second: int | None
 ) -> None:
     """Pieces of other rows are not taken for this run's."""
-    whole = privatize_corpus(release, [shard], str(tmp_path / "whole"), Local())
     output = str(tmp_path / "out")
     with refused("work-failed", "halted"):
         privatize_corpus(release, [shard], output, Halting(done), rows_per_task=first and first * BLOCK_ROWS)

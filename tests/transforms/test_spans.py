@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 import re
 import sys
@@ -17,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpusveil as cv
+from corpusveil.language.denoise import _of_spans
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.text.classes import CONTACT, SPAN
-from corpusveil.text.spans import OfFunction, Spans, covered
+from corpusveil.text.classes import SPAN
+from corpusveil.text.spans import OfFunction, covered
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.kernel import kernel
 from corpusveil.transforms.kernel.kernel import Kernel
@@ -40,9 +40,9 @@ def find(texts: list[str]) -> list[list[tuple[int, int, str]]]:
     return [[(*match.span(), kind) for pattern, kind in kinds for match in pattern.finditer(text)] for text in texts]
 
 
-def one_contact(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+def one_contact(texts: list[str]) -> list[list[tuple[Any, Any, str]]]:
     """Recognize the place of *bob at*, as NumPy counts it."""
-    return [[(np.int64(3), np.int64(9), "contact")] for _ in texts]  # type: ignore[list-item]
+    return [[(np.int64(3), np.int64(9), "contact")] for _ in texts]
 
 
 def release_of(
@@ -69,17 +69,6 @@ def written(texts: list[str], release: cv.Release) -> list[str]:
 # What a span is
 
 
-def test_a_span_takes_whole_tokens_and_spans_that_touch_one_token_are_one() -> None:
-    text = "wa Bobby's  new-york x@wb.com end"
-    tokens = Tokenizer.of_words(WORDS).tokenize([text])
-    raw = [(3, 6, "name"), (12, 20, "place"), (16, 20, "name"), (10, 12, "name"), (23, 25, "name"), (29, 29, "name")]
-    whole, spans = covered(tokens, OfFunction("f", lambda _: [raw])(tokens))
-    assert whole.texts(0) == ["wa", "Bobby's", "new-york", "x@wb.com", "end"]
-    assert [spans.names[kind] for kind in spans.kinds] == ["name", "place", "name"]
-    assert [int(at) for at in np.flatnonzero(whole.classes == SPAN)] == [1, 2, 3]
-    assert [text[a:b] for a, b in zip(spans.starts, spans.ends, strict=True)] == ["Bob", "new-york", "wb"]
-
-
 @given(
     st.lists(st.text(alphabet="ab é😀.-@1ü\n", max_size=12), min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(0, 12), st.sampled_from(["x", "y"]))),
@@ -101,24 +90,15 @@ def test_all_that_is_marked_is_in_a_span_and_nothing_else(
         reach = -1
         for t in range(plain.offsets[document], plain.offsets[document + 1]):
             a, b = int(plain.starts[t]), int(plain.ends[t])
-            mine = [(starts[x], starts[y]) for x, y, _ in spans[document] if x < y and starts[x] < b and starts[y] > a]
-            if groups and groups[-1][2] and (a < reach):
+            ends = [int(starts[y]) for x, y, _ in spans[document] if x < y and starts[x] < b and starts[y] > a]
+            if groups and groups[-1][2] and a < reach:
                 groups[-1] = (groups[-1][0], b, True)
             else:
-                groups.append((a, b, bool(mine)))
+                groups.append((a, b, bool(ends)))
                 reach = -1
-            if mine:
-                reach = max(reach, *(int(end) for _, end in mine))
+            reach = max(reach, *ends, -1)
         own = range(whole.offsets[document], whole.offsets[document + 1])
         assert [(int(whole.starts[t]), int(whole.ends[t]), whole.classes[t] == SPAN) for t in own] == groups
-
-
-def test_contacts_that_a_recognizer_finds_are_contacts() -> None:
-    tokens = Tokenizer.of_words(WORDS).tokenize(["wa bob at wb"])
-    whole, spans = covered(tokens, OfFunction("f", lambda _: [[(3, 9, "contact"), (10, 12, "name")]])(tokens))
-    assert [*whole.classes] == [0, CONTACT, SPAN]
-    assert spans.starts.size == 1
-    assert written(["wa bob at wb"], release_of(find=one_contact))[0].split()[1] == "[contact]"
 
 
 # What is written
@@ -134,9 +114,13 @@ def test_each_treatment() -> None:
     assert re.fullmatch(r"\w+ \w+ \w+ \.", private)
 
 
-def test_masks_keep_their_letters_under_restored_case() -> None:
+def test_masks_and_contacts_under_other_policies() -> None:
     policy = {"case": "restore", "layout": "keep"}
     assert written(["BOB,  +1 23"], release_of(policy=policy)) == ["[name],  [phone]"]
+    of_numpy = release_of(find=one_contact)
+    assert written(["wa bob at wb"], of_numpy)[0].split()[1] == "[contact]"
+    html = release_of(policy={"markup": "keep"})
+    assert re.fullmatch(r"<p>\[name\] \w+</p><b>\[phone\]</b>", written(["<p>Bob wa</p><b>+49 1</b>"], html)[0])
 
 
 def tags_of_nothing(self: Kernel, key: bytes, column: str, identities: Any, data: Any, documents: Any) -> Any:
@@ -150,8 +134,7 @@ NEIGHBORS = [
 ]
 
 
-@pytest.mark.parametrize("treatment", ["mask", "resample"])
-@pytest.mark.parametrize("per", ["token", "document"])
+@pytest.mark.parametrize(("treatment", "per"), [("mask", "token"), ("mask", "document"), ("resample", "document")])
 def test_what_a_span_says_changes_no_byte(treatment: str, per: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the noise held still, which would be new for another text, as it has to be."""
     monkeypatch.setattr(Kernel, "noise_tags", tags_of_nothing)
@@ -167,12 +150,6 @@ def test_what_other_treatments_disclose_does_change_bytes(treatment: str, monkey
     monkeypatch.setattr(Kernel, "noise_tags", tags_of_nothing)
     release = release_of({"other": treatment})
     assert written([NEIGHBORS[0][0]], release) != written([NEIGHBORS[0][1]], release)
-
-
-def test_a_span_of_another_length_moves_no_noise_of_the_words_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "noise_tags", tags_of_nothing)
-    some = [written([f"{name} wa wb wc wd"], release_of())[0].split()[1:] for name in ("Bob Smith", "eve")]
-    assert some[0] == some[1]
 
 
 def test_spans_resampled_have_the_law_of_public_counts() -> None:
@@ -207,6 +184,15 @@ def test_pseudonyms_are_equal_exactly_for_equal_normalized_text() -> None:
     assert len({one, eve, bob}) == 3
     assert normalized(" Bob \n SMITH\u00a0") == "bob smith"
     assert normalized("Mu\u0308ller") == normalized("M\u00dcLLER") == "m\u00fcller"
+
+
+def test_pseudonyms_are_those_of_their_own_key_in_every_release() -> None:
+    treat = {"name": "pseudonym"}
+    first, *others = (
+        labels(["bob wa"], release_of(treat, epsilon, key=cv.Key.generate(), key_of_pseudonyms=key))
+        for epsilon, key in ((1.0, OTHER_KEY), (2.0, OTHER_KEY), (1.0, cv.Key.generate()))
+    )
+    assert first == others[0] != others[1]
 
 
 def test_pseudonyms_of_a_document_are_of_no_other() -> None:
@@ -251,60 +237,43 @@ def test_pseudonyms_of_units_need_units() -> None:
     assert cv.privatize(["bob"], unscoped, [1]) == ["[name]"]
 
 
-def test_pseudonyms_are_those_of_their_own_key_in_every_release() -> None:
-    texts = ["bob wa"]
-    same = [labels(texts, release_of({"name": "pseudonym"}, epsilon, key=cv.Key.generate())) for epsilon in (1.0, 2.0)]
-    assert same[0] == same[1]
-    assert labels(texts, release_of({"name": "pseudonym"}, key_of_pseudonyms=cv.Key.generate())) != same[0]
-
-
 def test_pseudonyms_of_a_public_list_follow_its_counts(tmp_path: Path) -> None:
+    """The digest is of the list, and not of where it lies."""
     (tmp_path / "names").write_text("Ada\t1\nMary Ann\t3\n\n")
-    names = [f"m{number}" for number in range(4_000)]
 
     def all_of(texts: list[str]) -> list[list[tuple[int, int, str]]]:
         return [[(0, len(text), "name")] for text in texts]
 
     all_of.version = "1"  # type: ignore[attr-defined]
 
-    release = release_of({"name": f"pseudonym:{tmp_path / 'names'}"}, find=all_of)
-    drawn = np.array([text == "Mary Ann" for text in written(names, release)])
+    def with_list(name: str) -> cv.Release:
+        return release_of({"name": f"pseudonym:{tmp_path / name}"}, find=all_of)
+
+    release = with_list("names")
+    drawn = np.array([text == "Mary Ann" for text in written([f"m{number}" for number in range(4_000)], release)])
     assert fit_p_value(drawn.astype(int), np.array([0.25, 0.75])) > LEVEL
     (tmp_path / "bad").write_text("Ada\tmany\n")
     with refused("bad-row", "row 1"):
-        release_of({"name": f"pseudonym:{tmp_path / 'bad'}"}).digest  # noqa: B018
+        with_list("bad").digest  # noqa: B018
     (tmp_path / "other").write_text("Ada\t1\nEva\t3\n")
-    other = release_of({"name": f"pseudonym:{tmp_path / 'other'}"}, find=all_of)
-    assert other.digest != release.digest
-    assert str(tmp_path) not in str(release.configuration())
     (tmp_path / "moved").write_bytes((tmp_path / "names").read_bytes())
-    assert release_of({"name": f"pseudonym:{tmp_path / 'moved'}"}, find=all_of).digest == release.digest
+    assert with_list("other").digest != release.digest == with_list("moved").digest
+    assert str(tmp_path) not in str(release.configuration())
 
 
 # What a release is
 
 
-def test_what_is_said() -> None:
-    release = release_of({"name": "pseudonym", "phone": "surrogate"})
-    said = " ".join([*release.guarantee().notes, *release.guarantee().disclosed, str(release)])
-    for words in (
-        "the same spans are recognized", "no bound holds between equal and different spans",
-        "where recognized spans are",
-        "the shape of spans under surrogate: the places of digits, letters and blanks, and their marks",
-        "What no recognizer finds is a word like any other",
-        "found by find",
-    ):  # fmt: skip
-        assert words in said
-    assert "span" not in str(dataclasses.replace(release, spans=None, pseudonyms=None).guarantee())
-
-
-def test_no_key_of_pseudonyms_is_shown() -> None:
-    secret = cv.Key.generate()
-    release = release_of({"name": "pseudonym"}, key_of_pseudonyms=secret)
-    shown = f"{release!r} {release} {release.configuration()} {release.kernel().draw_key!r} {release.kernel()!r}"
-    assert secret.secret.hex() not in shown
-    assert repr(secret.secret) not in shown
-    assert repr(release.kernel().pseudonyms.tag) not in shown  # type: ignore[union-attr]
+def test_no_key_is_shown() -> None:
+    secret, own = cv.Key.generate(), cv.Key.generate()
+    release = release_of({"name": "pseudonym"}, key=secret, key_of_pseudonyms=own)
+    kernel = release.kernel()
+    shown = f"{release!r} {release} {release.configuration()} {kernel.draw_key!r} {kernel!r} {kernel} {secret!r} {own}"
+    tag = kernel.pseudonyms.tag  # type: ignore[union-attr]
+    assert repr(tag) not in shown
+    for hidden in (secret.secret, own.secret, kernel.draw_key.aes, kernel.draw_key.tag):
+        assert repr(hidden)[2:-1] not in shown
+        assert hidden.hex() not in shown
 
 
 @pytest.mark.parametrize(
@@ -321,6 +290,8 @@ def test_no_key_of_pseudonyms_is_shown() -> None:
         ("wrong-value", ("nmae", "iban, ip, name"), lambda: release_of({"nmae": "resample"}, find=["names", "rules"])),
         ("wrong-value", ("contacts",), lambda: release_of({"contact": "mask"})),
         ("wrong-value", ("recognizer",), lambda: cv.SpanPolicy(find=[])),
+        ("conflicting-settings", ("language tr",), lambda: release_of(policy={"language": "tr"})),
+        ("wrong-value", ("version",), lambda: release_of(find=lambda texts: [[] for _ in texts])),
         ("wrong-value", ("pseudonyms",), lambda: cv.SpanPolicy(pseudonyms="row")),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
@@ -347,12 +318,6 @@ def test_a_recognizer_that_answers_wrongly_is_named_and_no_text_quoted(answer: A
     assert error.value.__cause__ is None
 
 
-def test_a_function_without_a_name_needs_a_version() -> None:
-    """Two of one name would be one release with different spans."""
-    with refused("wrong-value", "version"):
-        release_of(find=lambda texts: [[] for _ in texts])
-
-
 def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
     """A file of terms that was changed, and a list: another release here, and an error of a worker of the old one."""
     terms, names = tmp_path / "terms", tmp_path / "names"
@@ -375,11 +340,6 @@ def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
             assert "bob" not in written(["eve wa bob"], other)[0].split()
 
 
-def test_turkish_has_no_spans() -> None:
-    with refused("conflicting-settings", "language tr"):
-        release_of(policy={"language": "tr"})
-
-
 def test_padded_texts_may_have_resampled_spans() -> None:
     """And the fillers behind a text are as many as without spans; spans at the cut end are gone."""
     policy = {"punctuation": "drop", "contacts": "drop"}
@@ -390,13 +350,6 @@ def test_padded_texts_may_have_resampled_spans() -> None:
     assert len({len(text.split()) for text in written(texts, noisy)}) > 3
 
 
-def test_spans_of_marked_up_and_long_texts_and_of_collocations() -> None:
-    html = release_of(policy={"markup": "keep"})
-    assert re.fullmatch(r"<p>\[name\] \w+</p><b>\[phone\]</b>", written(["<p>Bob wa</p><b>+49 1</b>"], html)[0])
-    long = "wa " * 3_000_000 + "Bob Smith"
-    assert written([long], release_of())[0].endswith(" [name]")
-
-
 def test_a_ledger_counts_words_and_no_spans() -> None:
     release = release_of(budget=cv.Budget(1.0))
     _, spent = release.kernel().account(pa.array(["bob wa wb", "wa wb"]), ["1", "2"], "text", bytes(32))
@@ -405,17 +358,7 @@ def test_a_ledger_counts_words_and_no_spans() -> None:
     assert spent.ldp[0] == spent.ldp[1]
 
 
-def test_denoising_leaves_masks_and_pseudonyms(tmp_path: Path) -> None:
-    from corpusveil.language.denoise import _of_spans
-
+def test_denoising_leaves_masks_and_pseudonyms() -> None:
     tokens = Tokenizer.of_words(WORDS).tokenize(["[name] wa NAME_7F3A1C02D4E6 wb name_x"])
-    marked = [tokens.text(t) for t in np.flatnonzero(_of_spans(tokens)).tolist()]
-    assert marked[:3] == ["[", "name", "]"]
-    assert "wa" not in marked
-    assert "".join(marked[3:]) == "NAME_7F3A1C02D4E6"
-
-
-def test_spans_of_several_recognizers_are_joined() -> None:
-    one = Spans(np.array([0]), np.array([1]), np.array([0]), ("x",))
-    both = Spans.joined([one, Spans.none(), Spans(np.array([4]), np.array([5]), np.array([1]), ("y", "x"))])
-    assert [both.names[kind] for kind in both.kinds] == ["x", "x"]
+    marked = "".join(tokens.text(t) for t in np.flatnonzero(_of_spans(tokens)).tolist())
+    assert marked == "[name]NAME_7F3A1C02D4E6"

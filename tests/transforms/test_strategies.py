@@ -16,18 +16,18 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import ChangedError, ConflictError
-from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import statement
 from tests.calls import succeeds
-from tests.engines.corpora import TEST_KEY, data_files, manifest, read_shard, release_files, rows, write_shard
+from tests.engines.corpora import TEST_KEY, release_files, write_shard
+from tests.transforms.test_kernel import Spy
 
 WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]
 PAIRS = {"i think": 4.23, "therefore i": 3.3, "i am": 8.2, "new york": 9.0, "the river bank": 5.0}
 TOKENS = [pair.replace(" ", "_") for pair in PAIRS]
+KEY, GST = cv.Key(TEST_KEY), cv.TextPolicy(tokenizer="gst")
 EXAMPLE = "I think, therefore I am"
 
 
@@ -45,22 +45,6 @@ def table_of(pairs: dict[str, float]) -> pa.Table:
 
 
 TABLE = Collocations.of(table_of(PAIRS))
-
-
-class Spy:
-    """Records the arguments of a mechanism's calls, and forwards them."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
-        self.ids: list[list[int]] = []
-        self.epsilons: list[Any] = []
-        ask = type(mechanism).privatize
-
-        def noted(one: Any, ids: Any, epsilon: Any, draws: Any) -> Any:
-            self.ids.append(ids.tolist())
-            self.epsilons.append(np.broadcast_to(epsilon, ids.shape).tolist())
-            return ask(one, ids, epsilon, draws)
-
-        monkeypatch.setattr(type(mechanism), "privatize", noted)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +66,10 @@ def test_the_studys_example(
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(tokenizer=tokenizer)
     table = None if tokenizer == "word" else TABLE
-    release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, cv.Key(TEST_KEY), table)
+    release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, KEY, table)
     (text,) = cv.privatize([EXAMPLE], release, ["a"])
     assert [[SPACE.word(id) for id in ids] for ids in spy.ids] == [units]
-    (share,) = set(spy.epsilons[0])
+    (share,) = set(spy.epsilons)
     assert share == grid.round_down(np.array([10.0 / shared_by]))[0] <= 10.0 / shared_by
     assert "_" not in text
     assert text.count(",") == 1
@@ -96,25 +80,18 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
     mechanism = cv.mechanism("ring-geometric", SPACE)
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(stop_words="keep")
-    release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, cv.Key(TEST_KEY))
+    release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, KEY)
     (text,) = cv.privatize(["the river the bank"], release, ["a"])
     assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
-    assert set(spy.epsilons[0]) == {2.0}
+    assert set(spy.epsilons) == {2.0}
     assert text.split()[0] == text.split()[2] == "the" or text.startswith("the ")
 
 
 def test_collocations_come_out_as_words_and_lengths_vary() -> None:
-    """Whatever is drawn is written with blanks, so that a text can become longer or shorter."""
-    mechanism = cv.mechanism("ring-geometric", SPACE)
-    release = Release(mechanism, cv.Budget(0.01), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
+    release = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(0.01), GST, KEY, TABLE)
     out = cv.privatize(["new york river bank"] * 200, release, range(200))
-    lengths = {len(text.split()) for text in out}
-    assert len(lengths) > 2
+    assert len({len(text.split()) for text in out}) > 2
     assert {word for text in out for word in text.split()} <= set(WORDS)
-    restored = Release(
-        mechanism, cv.Budget(60.0), cv.TextPolicy(tokenizer="gst", case="restore"), cv.Key(TEST_KEY), TABLE
-    )
-    assert cv.privatize(["New York, NEW YORK"], restored, ["a"])[0].split()[0][0].isupper()
 
 
 def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +99,7 @@ def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPat
     space = space_of([*WORDS[:-1], "i_think", "new_york"])
     mechanism = cv.mechanism("ring-geometric", space)
     spy = Spy(monkeypatch, mechanism)
-    release = Release(mechanism, cv.Budget(1.0), cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), TABLE)
+    release = Release(mechanism, cv.Budget(1.0), GST, KEY, TABLE)
     cv.privatize(["I think I am, new York; york the river bank"], release, ["a"])
     assert [space.word(id) for id in spy.ids[0]] == ["i_think", "i", "am", "new_york", "the", "river", "bank"]
 
@@ -133,7 +110,7 @@ def test_the_table_is_part_of_the_release() -> None:
 
     def digest(table: Collocations | None, tokenizer: Any = "gst") -> str:
         policy = cv.TextPolicy(tokenizer=tokenizer)
-        return Release(mechanism, cv.Budget(1.0), policy, cv.Key(TEST_KEY), table).digest
+        return Release(mechanism, cv.Budget(1.0), policy, KEY, table).digest
 
     turned = Collocations.of(table_of(dict(reversed(PAIRS.items()))))
     other = Collocations.of(table_of({**PAIRS, "i am": 1.0}))
@@ -144,75 +121,42 @@ def test_the_table_is_part_of_the_release() -> None:
             digest(table, tokenizer)
 
 
-def test_the_promise_names_its_condition() -> None:
-    """Segmentation depends on content, so the promise is between documents that part alike; it is said."""
-    mechanism = cv.mechanism("ring-geometric", SPACE)
-    policy = cv.TextPolicy(tokenizer="gst")
-    release = Release(mechanism, cv.Budget(10.0, "document"), policy, cv.Key(TEST_KEY), TABLE)
-    lines = " ".join(statement(release)["guarantee_in_words"])
-    assert "the same number of units" in lines
-    assert "10 / m" in lines
-    by_words = Release(mechanism, cv.Budget(10.0, "document", "word-share"), policy, cv.Key(TEST_KEY), TABLE)
-    assert "10 / n" in " ".join(statement(by_words)["guarantee_in_words"])
-    assert any("collocations" in line for line in statement(release)["guarantee"]["disclosed"])
-
-
 class TestTheCommand:
     @pytest.fixture
     def ground(self, tmp_path: Path) -> Path:
         SPACE.save(str(tmp_path / "space"))
         pq.write_table(table_of(PAIRS), tmp_path / "table.parquet")
-        texts = [EXAMPLE, "The river bank in New York.", "", "I am; I think new york"] * 30
+        texts = [EXAMPLE, "The river bank in New York.", "", "I am; I think new york"]
         write_shard(tmp_path / "in" / "a.jsonl", [{"text": text} for text in texts])
-        write_shard(tmp_path / "in" / "b.jsonl", rows(20, 1))
         return tmp_path
 
     def arguments(self, ground: Path, output: str, *more: str) -> list[str]:
         words = ["privatize", str(ground / "in"), "--space", str(ground / "space"), "--mechanism", "cmp", "--test-key"]
         return [*words, "--epsilon", "10", "--output", str(ground / output), "--progress", "none", *more]
 
-    def strategy(self, ground: Path, name: str) -> list[str]:
+    @pytest.mark.parametrize("name", ["s1", "s2", "s3", "s4"])
+    def test_a_strategy_is_the_options_it_stands_for(self, ground: Path, name: str) -> None:
         table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
-        return ["--strategy", name, "--average-words", "7.5", *table]
-
-    @pytest.mark.parametrize(
-        "name", ["s1", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("s2", "s3")), "s4"]
-    )
-    def test_is_a_preset(self, ground: Path, name: str) -> None:
-        """A strategy is nothing but the options it stands for, on every engine and with a table by address."""
-        succeeds(*self.arguments(ground, "a", *self.strategy(ground, name)))
-        budget = manifest(ground / "a")["configuration"]["budget"]
-        assert budget["epsilon"] == 75.0
+        succeeds(*self.arguments(ground, "a", "--strategy", name, "--average-words", "7.5", *table))
         plain = {
             "s1": ["--allocation", "word-share", "--stop-words", "keep"],
             "s2": ["--allocation", "word-share", "--tokenizer", "gst"],
             "s3": ["--tokenizer", "gst"],
             "s4": ["--tokenizer", "mst"],
         }[name]
-        table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
-        more = ["--per", "document", "--epsilon", "75", *plain, *table]
-        succeeds(*self.arguments(ground, "b", *more, "--engine", "beam"))
-        succeeds(*self.arguments(ground, "c", *more, "--workers", "2"))
-        assert release_files(ground / "a") == release_files(ground / "b") == release_files(ground / "c")
-        first = read_shard(data_files(ground / "a")[0])
-        assert not any("_" in row["text"] for row in first)
+        succeeds(*self.arguments(ground, "b", "--per", "document", "--epsilon", "75", *plain, *table))
+        assert release_files(ground / "a") == release_files(ground / "b")
 
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (["--strategy", "s5", "--average-words", "7"], "choose one of s1, s2, s3, s4"),
+            (["--strategy", "s5", "--average-words", "7"], "s1, s2, s3, s4"),
             (["--strategy", "s1"], "--average-words"),
-            (["--strategy", "s1", "--average-words", "nan"], "give a number"),
-            (["--average-words", "7"], "this option needs --strategy"),
+            (["--strategy", "s1", "--average-words", "nan"], "--average-words"),
+            (["--average-words", "7"], "--strategy"),
             (["--strategy", "s3", "--average-words", "7"], "--collocations"),
-            (
-                ["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"],
-                "--tokenizer: mst contradicts",
-            ),
-            (
-                ["--strategy", "s1", "--average-words", "7", "--per", "token"],
-                "--per: token contradicts the",
-            ),
+            (["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"], "--tokenizer: mst contradicts"),
+            (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per: token contradicts"),
             (["--tokenizer", "gst"], "--collocations"),
             (["--collocations", "{table}"], "takes no"),
             (["--allocation", "word-share"], "per document"),
