@@ -15,10 +15,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 @pytest.mark.parametrize(("engine", "starts"), [
     pytest.param((), 3, id="local"),
-    pytest.param(("--workers", 2), 3, id="local-2", marks=pytest.mark.nightly),
     pytest.param(("--engine", "spark", "--workers", 2), 2, id="spark", marks=pytest.mark.nightly),
     pytest.param(("--engine", "beam"), 2, id="beam", marks=pytest.mark.nightly),
-    pytest.param(("--engine", "beam", "--workers", 2), 2, id="beam-2", marks=pytest.mark.nightly),
 ])  # fmt: skip
 def test_identical_starts(ground: Ground, tmp_path: Path, engine: tuple[object, ...], starts: int) -> None:
     """With a ledger, whose pass is where they removed one another's records."""
