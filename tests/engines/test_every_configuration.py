@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import re
@@ -139,50 +138,36 @@ class TestTheSameBytes:
         again = same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "c", ways[1:], columns=every)
         assert [again[name] == written[name] for name in again if name.startswith("data/")] == [True] * len(SHARDS)
 
-    def test_of_length_policies(self, ground: Ground, corpus: Path, tmp_path: Path) -> None:
-        """Released lengths are drawn for each document alone: however a shard is split, and on every engine."""
-        mechanism, budget = cv.mechanism("ring-geometric", ground.space), cv.Budget(9.0, "document")
-        policy, grid = cv.TextPolicy(punctuation="drop", contacts="drop"), cv.LengthGrid(6, 1.5)
-        for length, ways in ((grid, ["Beam"]), (cv.LengthNoise(0.5), ["Spark, row ranges"])):
-            release = cv.Release(mechanism, budget, policy, cv.Key(TEST_KEY), length=length)
-            folder = tmp_path / type(length).__name__
-            same_everywhere(release, corpus, folder, ways)
-            texts = [json.loads(line)["text"] for line in (folder / "0/data/part-00001-of-00003.jsonl").open()]
-            sizes = {len(text.split()) for text in texts if text is not None}
-            assert len(sizes) > 1
-            assert sizes <= set(grid.first_points(9)) or length != grid
+    def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
+        """Released lengths, spans, pseudonyms of a unit and surrogates: however a shard is split, and on every engine.
 
-    def test_of_spans(self, ground: Ground, corpus: Path, tmp_path: Path) -> None:
-        """Recognizers, pseudonyms and drawn words are the same in every process, however a shard is split."""
-        (tmp_path / "terms").write_text(
-            f"{WORDS[3]}\nplace\t{WORDS[5]} {WORDS[6]}\nplace\t{WORDS[8]}\nrest\t{WORDS[9]}\n"
-        )
-        treat = {"name": "pseudonym", "place": "surrogate", "rest": "resample"}
-        spans = cv.SpanPolicy(find=[str(tmp_path / "terms")], treat=treat)
-        mechanism, key = cv.mechanism("ring-geometric", ground.space), cv.Key(TEST_KEY[::-1])
-        release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY), spans=spans, pseudonyms=key)
-        scoped = dataclasses.replace(release, spans=dataclasses.replace(spans, pseudonyms="unit"))
-        for given, columns, way, least in ((release, Columns(), "Beam", 1), (scoped, Columns(unit="id"), "Spark", 50)):
-            folder = tmp_path / way
-            same_everywhere(given, corpus, folder, [way], columns=columns)
-            text = (folder / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
-            pseudonyms = len(set(re.findall("NAME_[0-9A-F]{12}", text)))
-            assert pseudonyms >= least
-            assert pseudonyms == 1 or given is scoped
-
-    def test_of_surrogates(self, tmp_path: Path) -> None:
-        """Numbers, dates and times, by the numbers of a saved space, which go to every worker by its address."""
-        found = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
+        Numbers of a saved space and lists of terms go to every worker.
+        """
+        numbers = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
         public = Numbers.of([("0000", "1984", 5), ("0000", "", 2), ("00:00", "10:15", 3), ("0-00", "1-31", 2)])
         for number, size in enumerate(SHARDS):
             documents = rows(size, number)
             for at, row in enumerate(documents):
-                row["text"] += f" {found[at % 9]} {found[at % 4]},"
+                row["text"] += f" {numbers[at % 9]} {numbers[at % 4]} {WORDS[3]} {WORDS[5]} {WORDS[6]}"
             write_shard(tmp_path / "in" / f"{number}.jsonl", documents)
+        (tmp_path / "terms").write_text(f"{WORDS[3]}\nplace\t{WORDS[5]} {WORDS[6]}\nrest\t{WORDS[9]}\n")
+        treat = {"name": "pseudonym", "place": "surrogate", "rest": "resample"}
+        spans = cv.SpanPolicy(find=[str(tmp_path / "terms")], treat=treat, pseudonyms="unit")
         space = cv.build_space(vectors(1, WORDS), numbers=public).save(str(tmp_path / "space"))
-        chosen = cv.TextPolicy(numbers="surrogate", case="restore", layout="keep")
-        release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), chosen, cv.Key(TEST_KEY))
-        same_everywhere(release, tmp_path / "in", tmp_path / "out", ["Beam", "Spark, row ranges"])
+        release = cv.Release(
+            cv.mechanism("ring-geometric", space), cv.Budget(1.0),
+            cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
+            pseudonyms=cv.Key(TEST_KEY[::-1]),
+        )  # fmt: skip
+        same_everywhere(release, tmp_path / "in", tmp_path / "out", ["Beam", "Spark"], columns=Columns(unit="id"))
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert "1984" in text
-        assert not any(one in text for one in ("2024-05-17", "7" * 40))
+        assert not any(number in text for number in ("2024-05-17", "7" * 40))
+        assert len(set(re.findall("NAME_[0-9A-F]{12}", text))) > 50
+        grid, policy = cv.LengthGrid(6, 1.5), cv.TextPolicy(punctuation="drop", contacts="drop")
+        release = cv.Release(release.mechanism, cv.Budget(9.0, "document"), policy, cv.Key(TEST_KEY), length=grid)
+        same_everywhere(release, tmp_path / "in", tmp_path / "lengths", ["Spark, row ranges"])
+        text = (tmp_path / "lengths" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
+        sizes = {len(json.loads(line)["text"].split()) for line in text.splitlines()}
+        assert len(sizes) > 1
+        assert sizes <= set(grid.first_points(9))
