@@ -58,13 +58,13 @@ class Job:
         """The outermost steps, in the order in which each needs what the one before makes."""
         (root,) = (self.transforms[name] for name in self.pipeline.root_transform_ids)
         left = [self.transforms[name] for name in root.subtransforms]
-        found, there = [], set()
+        steps, there = [], set()
         while left:
-            step = next(one for one in left if set(one.inputs.values()) <= there)
+            step = next(each for each in left if set(each.inputs.values()) <= there)
             left.remove(step)
             there |= set(step.outputs.values())
-            found.append((step.unique_name, step.spec.urn))
-        return found
+            steps.append((step.unique_name, step.spec.urn))
+        return steps
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +128,7 @@ def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None
     assert pool["machineType"] == "n2-highmem-4"
     assert not pool.get("packages")
     assert [path.name for path in (job.folder / "staging").iterdir()] == ["pipeline.pb"]
-    assert all(not one.dependencies for one in job.pipeline.components.environments.values())
-    assert job.request["type"] == "JOB_TYPE_BATCH"
+    assert not any(environment.dependencies for environment in job.pipeline.components.environments.values())
 
 
 def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_path: Path) -> None:
