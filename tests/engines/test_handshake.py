@@ -78,7 +78,6 @@ class TestAnotherPython:
         with refused(VersionError.code, f"PYSPARK_PYTHON = {other}", "Python 3.9", f"Python {MINE}"):
             refuse_other_python(SimpleNamespace(master="local[2]", pythonExec=str(other)))
 
-    @pytest.mark.parametrize("program", [sys.executable, "/bin/true", "/no/such/python"])
     def test_elsewhere_or_the_same_is_not(self, other: Path) -> None:
         """Nor one that cannot be asked; on other machines nothing is guessed."""
         for program in (sys.executable, "/bin/true", "/no/such/python"):

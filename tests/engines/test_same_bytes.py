@@ -72,10 +72,8 @@ def test_the_reference_holds_every_document_and_none_of_its_text(
 @pytest.mark.parametrize(
     ("engine", "rows_per_task"),
     [
-        pytest.param(Local(2), None, id="two local processes"),
-        pytest.param(Local(), 2 * BLOCK, id="row ranges"),
+        pytest.param(Local(2), 2 * BLOCK, id="two local processes"),
         pytest.param(Spark(), BLOCK, id="spark"),
-        pytest.param(Beam(), BLOCK, id="beam"),
         pytest.param(Beam(workers=2), None, id="beam in two processes", marks=pytest.mark.slow),
     ],
 )
