@@ -103,7 +103,7 @@ class Yarn:
         registered = "registered with capability"
         wait_until(lambda: log.read_text(errors="replace").count(registered) == len(self.nodes), every=0.2)
 
-    def submit(self, arguments: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    def submit(self, arguments: list[str], folder: Path, *settings: str) -> subprocess.Popen[bytes]:
         """Start the submission of docs/operations.md, with the environment that a node's processes would have."""
         import pyspark
 
@@ -114,7 +114,7 @@ class Yarn:
             for name, value in {**shared, "SPARK_LOCAL_IP": "127.0.0.1"}.items()
             for where in ("spark.yarn.appMasterEnv", "spark.executorEnv")
         ]
-        wanted += [f"spark.pyspark.python=./{ENVIRONMENT}", f"spark.yarn.jars=local:{home}/jars/*"]
+        wanted += [f"spark.pyspark.python=./{ENVIRONMENT}", f"spark.yarn.jars=local:{home}/jars/*", *settings]
         command = [
             str(home / "bin" / "spark-submit"), "--master", "yarn", "--deploy-mode", "cluster",
             "--files", str(self.packed / ENVIRONMENT), *SMALL, *(word for pair in wanted for word in ("--conf", pair)),
@@ -153,7 +153,7 @@ class YarnBench(Bench):
         if engine == "local":
             return super().start(folder, engine, *more)
         self.yarn.complete()
-        return self.yarn.submit(self.arguments(folder, engine, *more), folder)
+        return self.yarn.submit(self.arguments(folder, engine, *more), folder, *self.settings)
 
 
 @pytest.fixture(scope="class")
@@ -221,3 +221,16 @@ class TestYarn(EngineContract):
         bench.all_is_well(tmp_path)
         drivers, _ = self.cluster.containers(tmp_path)
         assert [place.name[-9:-7] for place in drivers] == ["01", "02"]
+
+    def test_dynamic_allocation_changes_no_byte(self, bench: Bench, tmp_path: Path) -> None:
+        """It begins without an executor, and asks for them by the tasks that wait."""
+        dynamic = {"enabled": "true", "minExecutors": 0, "initialExecutors": 0, "maxExecutors": 2}
+        settings = [f"spark.dynamicAllocation.{name}={value}" for name, value in dynamic.items()]
+        job = self.cluster.submit(bench.arguments(tmp_path, self.engine), tmp_path, *settings)
+        try:
+            assert job.wait(PATIENCE) == 0
+        finally:
+            end_session(job)
+        bench.all_is_well(tmp_path)
+        _, executors = self.cluster.containers(tmp_path)
+        assert 1 <= len(executors) <= 2
