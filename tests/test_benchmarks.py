@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -49,33 +50,23 @@ STEADY = [4.0, 4.1, 4.2]
 @pytest.mark.parametrize(
     ("old", "new", "status"),
     [
-        (a_row(STEADY), a_row(STEADY), 0),
         (a_row(STEADY), a_row([4.3, 4.4, 4.5]), 0),  # 7 %: less than any threshold
         (a_row(STEADY), a_row([5.2, 5.3, 5.4]), 1),
-        (a_row(STEADY), a_row([2.0, 2.1, 2.2]), 0),  # faster
+        (a_row(STEADY), a_row([8.0, 8.2, 8.4], baseline=a_side("plain copy", [2.0, 2.0, 2.0])), 0),  # a slower machine
         (a_row([3.0, 4.1, 5.2]), a_row([4.2, 5.3, 6.4]), 0),  # as much slower, but runs differ by more
         (a_row(STEADY, counted=100), a_row(STEADY, counted=110), 1),  # which time does not show
-        (a_row(STEADY, counted=100), a_row(STEADY), 0),  # counted on one machine only
     ],
 )  # fmt: skip
 def test_slower_is_what_grew_beyond_the_spread_of_runs(
-    old: dict[str, Any], new: dict[str, Any], status: int, compared: Callable[[Any, Any], int]
+    old: dict[str, Any],
+    new: dict[str, Any],
+    status: int,
+    compared: Callable[[Any, Any], int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert compared(a_run(old), a_run(new)) == status
-
-
-def test_a_slower_machine_makes_no_row_slower(compared: Callable[[Any, Any], int]) -> None:
-    twice = a_row([8.0, 8.2, 8.4], baseline=a_side("plain copy", [2.0, 2.0, 2.0]))
-    assert compared(a_run(a_row(STEADY)), a_run(twice)) == 0
-
-
-def test_the_slower_row_is_named_and_what_one_file_lacks(
-    compared: Callable[[Any, Any], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = a_run(a_row(STEADY), a_row(STEADY, name="cmp"), a_row(STEADY, name="gone"))
-    assert compared(old, a_run(a_row(STEADY), a_row([9.0, 9.0, 9.0], name="cmp"))) == 1
+    assert compared(a_run(old, a_row(STEADY, name="gone")), a_run(new)) == status
     said = capsys.readouterr().out
-    assert "Slower: cmp." in said
+    assert ("Slower: ring." in said) == bool(status)
     assert "gone: only in the old file" in said
 
 
@@ -86,14 +77,11 @@ GOOD = a_run(a_row(STEADY))
     ("old", "new", "words"),
     [
         ("{", GOOD, "old.json is no file"),
-        (GOOD, "[]", "new.json is no file"),
         (GOOD, {**GOOD, "version": 2}, "version"),
         (GOOD, a_run(a_row([-1.0])), "seconds"),
-        (GOOD, a_run(a_row([])), "seconds"),
         (GOOD, {**GOOD, "data": "c4-like"}, "other texts"),
         (GOOD, a_run(a_row(STEADY, name="cmp")), "no row in common"),
         (GOOD, a_run(a_row(STEADY, clock="wall")), "Row ring has another"),
-        (GOOD, a_run(a_row(STEADY, baseline=a_side("NumPy", STEADY))), "Row ring has another"),
         (GOOD, a_run({**a_row(STEADY), "ours": {**a_side("corpusveil", STEADY), "items": 7}}), "other sizes"),
     ],
 )
@@ -105,13 +93,7 @@ def test_files_that_cannot_be_compared_are_one_sentence_and_status_2(
     assert words in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
-
-
-@pytest.mark.parametrize(
-    "arguments", [["compare"], ["compare", "a"], ["compare", "no.json", "no.json"], ["bench", "-x"]]
-)
-def test_wrong_arguments_are_status_2(arguments: list[str]) -> None:
-    assert benchmarks.main(arguments) == 2
+    assert benchmarks.main(["compare", "a"]) == benchmarks.main(["bench", "-x"]) == 2
 
 
 def test_a_run_is_written_as_it_is_read_and_shown(
@@ -119,24 +101,12 @@ def test_a_run_is_written_as_it_is_read_and_shown(
 ) -> None:
     """What ``bench`` writes, ``compare`` reads; the table holds ratio, load, machine and why a column is empty."""
 
-    class Started:
-        def __init__(self, kind: str, **_: Any) -> None:
-            self.cpu = 2.0 if kind == "privatize" else 1.0
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def wait(self) -> None:
-            pass
-
-        def turn(self) -> dict[str, Any]:
-            return {"cpu": self.cpu, "wall": 3.0, "items": 50}
-
-        def close(self) -> None:
-            return None
+    def started(kind: str, **_: Any) -> Any:
+        turn = {"cpu": 2.0 if kind == "privatize" else 1.0, "wall": 3.0, "items": 50}
+        made = MagicMock(turn=lambda: turn)
+        made.__enter__.return_value = made
+        made.__exit__.return_value = None
+        return made
 
     def rows() -> Any:
         yield bench.Planned("ring", "words", {"kind": "privatize"}, "plain copy", {"kind": "copy"})
@@ -145,7 +115,7 @@ def test_a_run_is_written_as_it_is_read_and_shown(
         raise bench.Skipped("no data here.")
         yield
 
-    monkeypatch.setattr(job, "Started", Started)
+    monkeypatch.setattr(job, "Started", started)
     monkeypatch.setattr(job, "perf_counts", lambda: False)
     monkeypatch.setattr(bench, "GROUPS", (rows, none))
     path = tmp_path / "made" / "new.json"
@@ -159,13 +129,6 @@ def test_a_run_is_written_as_it_is_read_and_shown(
     assert compare.main([str(path), str(path)]) == 0
 
 
-@pytest.mark.parametrize(
-    ("said", "count"),
-    [
-        ("# started on Sun\n\n12345,,instructions:u,1000,100.00,,\n", 12345),
-        ("<not supported>,,instructions:u,0,100.00,,\n", None),
-        ("", None),
-    ],
-)
-def test_instructions_are_read_where_perf_counts_them(said: str, count: int | None) -> None:
-    assert job.instructions(said) == count
+def test_instructions_are_read_where_perf_counts_them() -> None:
+    assert job.instructions("# started on Sun\n\n12345,,instructions:u,1000,100.00,,\n") == 12345
+    assert job.instructions("<not supported>,,instructions:u,0,100.00,,\n") is None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import corpusveil
-from tests.test_first_hour import is_drawn_from, run_commands, script, shell_commands
+from tests.test_first_hour import assert_drawn, run_commands, script, shell_commands
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -44,12 +44,6 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert PROJECT["version"] == corpusveil.__version__
     assert f"\nversion: {corpusveil.__version__}\n" in citation
     assert (ROOT / "CHANGELOG.md").read_text().count(f"## {corpusveil.__version__.partition('.dev')[0]}") == 1
-
-
-def test_every_extra_is_named_in_the_readme() -> None:
-    said = (ROOT / "README.md").read_text().partition("\nExtras: ")[2].partition("\n\n")[0]
-    missing = {name for name in PROJECT["optional-dependencies"] if f"`{name}`" not in said}
-    assert missing <= {"en", "package", "encoder", "train"}, "that commands name where they are needed"
 
 
 def test_every_distribution_holds_the_licence() -> None:
@@ -115,19 +109,12 @@ class TestARelease:
 
     def test_leads_from_the_readme_s_first_commands_to_private_text(self, python: Path, tmp_path: Path) -> None:
         """In an environment without a Spark, a Beam or pandas; commands and lines are copied as they stand."""
-        assert run_commands(shell_commands("README.md"), tmp_path, str(python.parent)).startswith("PRIVATE:")
-        (shard,) = (tmp_path / "private" / "data").iterdir()
-        before = (tmp_path / "notes.txt").read_text().splitlines()
-        assert all(is_drawn_from(*pair) for pair in zip(shard.read_text().splitlines(), before, strict=True))
+        assert_drawn(run_commands(shell_commands("README.md"), tmp_path, str(python.parent)), tmp_path)
         program = script().example((ROOT / "README.md").read_text())
         done = subprocess.run(
-            [python, "-c", program],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
+            [python, "-c", program], cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True,
             check=False,
-            env={"HOME": str(tmp_path)},
-        )
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "of known content words (0.4% without looking)" in done.stdout
 

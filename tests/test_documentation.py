@@ -22,25 +22,8 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.presets import PROFILES
 
 ROOT = Path(__file__).parents[1]
-WORDS = [
-    "the",
-    "river",
-    "lake",
-    "is",
-    "cold",
-    "warm",
-    "bread",
-    "and",
-    "cheese",
-    "good",
-    "bad",
-    "wine",
-    "water",
-    "fine",
-    "one",
-    "another",
-    "document",
-]
+LINE = "the river lake is cold warm bread and cheese good bad wine water fine one another document"
+WORDS = LINE.split()
 SENTENCE = "another fine document and the river is warm"
 
 
@@ -66,7 +49,7 @@ START = STARTS["docs/frames.md"]
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the examples name: a space of words that they use, and a key."""
     random = np.random.default_rng(2)
-    vectors = Vectors(list(WORDS), random.standard_normal((len(WORDS), 4)).astype(np.float32))
+    vectors = Vectors(WORDS, random.standard_normal((len(WORDS), 4)).astype(np.float32))
     counts = 1 + np.arange(len(WORDS)) % 7
     cv.build_space(vectors, counts=counts).save(str(tmp_path / "spaces" / "glove"))
     cv.Key(bytes(range(100, 132))).save(tmp_path / "release.key")
@@ -104,17 +87,10 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "example",
-    [
-        pytest.param(example, id=kind, marks=[pytest.mark.nightly] if kind != "classic" else [])
-        for kind, example in zip(
-            ("classic", "sql", "connect"), (one for _, one in EXAMPLES if "pyspark" in one), strict=True
-        )
-    ],
-)
-def test_an_example_with_spark_runs(example: str, place: Path) -> None:
-    run_apart(START + example, place)
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.nightly) for number in (1, 2))])
+def test_an_example_with_spark_runs(number: int, place: Path) -> None:
+    """Classic by day; of SQL and of Connect, too, at night."""
+    run_apart(START + [example for _, example in EXAMPLES if "pyspark" in example][number], place)
 
 
 @pytest.mark.engines
@@ -133,22 +109,15 @@ def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
         run_apart(wrong, place)
 
 
-def test_the_program_of_streaming_runs(place: Path) -> None:
-    """Its asserts hold: a retry and a late pane change nothing, an edit is a further release."""
-    program, *_ = blocks("docs/streaming.md")
+@pytest.mark.parametrize(
+    "number", [0, pytest.param(1, marks=[pytest.mark.nightly, pytest.mark.slow, pytest.mark.spark])]
+)
+def test_a_program_of_streaming_runs(number: int, place: Path) -> None:
+    """Its asserts hold: of Beam, and of Spark's structured streaming."""
+    program = blocks("docs/streaming.md")[number]
     assert "assert" in program
     run_apart(program, place)
-    assert len(list(Path("private").glob("*.jsonl"))) == 4
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.spark
-def test_the_program_of_structured_streaming_runs(place: Path) -> None:
-    """Its asserts hold: stopped and started again, a stream gives the batch, and a ledger has what was drawn."""
-    _, program, _ = blocks("docs/streaming.md")
-    assert "assert" in program
-    run_apart(program, place)
+    assert number or len(list(Path("private").glob("*.jsonl"))) == 4
 
 
 @pytest.mark.slow

@@ -16,11 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 
 import corpusveil as cv
-from corpusveil.cli.main import run
-from corpusveil.cli.options import SpaceOption
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.watch import Watch
@@ -60,40 +57,36 @@ def shell_commands(page: str) -> list[str]:
 
 def run_commands(commands: Sequence[str], folder: Path, path: str) -> str:
     """Run shell commands in a folder with programs of ``path`` first; return what they print."""
-    told = ""
-    for command in commands:
-        environment = {**os.environ, "PATH": path + os.pathsep + os.environ["PATH"], "HOME": str(folder / "home")}
-        done = subprocess.run(
-            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (command, done.stderr)
-        told += done.stdout
-    return told
+    environment = {**os.environ, "PATH": path + os.pathsep + os.environ["PATH"], "HOME": str(folder / "home")}
+    done = subprocess.run(
+        ["sh", "-ec", "\n".join(commands)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def is_drawn_from(private: str, original: str) -> bool:
-    """Say whether a text has the length of another, and other words."""
-    return len(private.split()) == len(original.split()) and private.lower() != original.lower()
+def assert_drawn(said: str, folder: Path) -> None:
+    """Check what commands said, and that each private text has the length of the original, and other words."""
+    assert said.startswith("PRIVATE:")
+    (shard,) = (folder / "private" / "data").iterdir()
+    before, after = ((path.read_text().splitlines()) for path in (folder / "notes.txt", shard))
+    assert [len(text.split()) for text in after] == [len(text.split()) for text in before]
+    assert not any(private.lower() == text.lower() for private, text in zip(after, before, strict=True))
 
 
 class TestTheDemoSpace:
-    @pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
-    def test_suits_mechanisms_on_lists_and_on_vectors(self, name: str) -> None:
-        release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
-        (private,) = cv.privatize(["the river was cold"], release, ids=["a"])
-        assert len(private.split()) == 4
+    def test_suits_mechanisms_on_lists_and_on_vectors(self) -> None:
+        for name in ("ring-geometric", "santext"):
+            release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
+            (private,) = cv.privatize(["the river was cold"], release, ids=["a"])
+            assert len(private.split()) == 4, name
 
-    def test_a_folder_of_that_name_goes_before_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
         monkeypatch.chdir(tmp_path)
         assert is_name("demo")
         (tmp_path / "demo").mkdir()
         assert not is_name("demo")
-        assert not is_name("spaces/demo")
-
-    def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
-        (tmp_path / "demo").mkdir()
-        monkeypatch.chdir(tmp_path)
         folder = tmp_path / "flow"
         folder.mkdir()
         (folder / "notes.txt").write_text("the river was cold\n")
@@ -111,42 +104,23 @@ class TestTheDemoSpace:
         (folder / "demo").mkdir()
         assert toml.read(str(file)).settings.value("space.path") == str(folder / "demo")
 
-    def test_serves_the_commands_that_take_a_space(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["mechanisms", "ring-geometric", "--space", "demo"]) == 0
-        assert "in this space (14,424 words)" in capsys.readouterr().out
-
-    def test_serves_what_looks_at_a_release(self, tmp_path: Path) -> None:
+    def test_serves_the_commands_that_take_a_space(self, tmp_path: Path) -> None:
         (tmp_path / "in.txt").write_text("the river was cold\nthe house by the sea\n")
         space = "--space", "demo", "--mechanism", "ring-geometric", "--epsilon", 5
         succeeds("privatize", tmp_path / "in.txt", "--output", tmp_path / "out", *space, "--test-key")
         succeeds("audit", *space)
         given = "--space", "demo", "--output", tmp_path / "report"
         succeeds("evaluate", "release", tmp_path / "in.txt", tmp_path / "out", *given)
-
-    def test_serves_a_command_that_nobody_has_written_yet(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """The option resolves the name: a command opens what it is given."""
-
-        def words(space: SpaceOption) -> None:
-            sys.stdout.write(f"{len(cv.load_space(space))}\n")
-
-        command = typer.Typer()
-        command.command()(words)
-        command(["--space", "demo"], standalone_mode=False)
-        assert capsys.readouterr().out == "14424\n"
+        assert "in this space (14,424 words)" in succeeds("mechanisms", "ring-geometric", "--space", "demo").out
 
 
 class TestTheReadme:
-    def test_is_short(self) -> None:
+    def test_is_short_and_shows_what_its_example_prints(self) -> None:
+        """Word by word: the space is shipped, so it is the same on every machine. Another output would be seen."""
         assert len(README.splitlines()) <= LONGEST
-
-    def test_shows_what_its_example_prints(self) -> None:
-        """Word by word: the space is shipped, so it is the same on every machine."""
         assert script().written(README) == README, "run: python scripts/readme_output.py"
-
-    def test_with_another_output_would_be_seen(self) -> None:
         wrong = README.replace("an informed reader guesses about 47.5% of known content words", "nothing is known")
-        assert wrong != README
-        assert script().written(wrong) != wrong
+        assert script().written(wrong) == README != wrong
 
     def test_risks_are_those_of_its_readers(self) -> None:
         """The shares beside the texts are computed, not remembered, and the weakest reader is not named first."""
@@ -160,23 +134,23 @@ class TestTheReadme:
         assert f"| 75.5 ± 0.8 % | {most}.0 ± 0.9 % | at most" in (ROOT / "docs" / "guarantees.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
-def test_commands_lead_to_private_text(page: str, tmp_path: Path) -> None:
+def test_commands_lead_to_private_text(tmp_path: Path) -> None:
     """Copied as they stand, in an empty folder and an empty home."""
-    told = run_commands(shell_commands(page), tmp_path, str(Path(sys.executable).parent))
-    assert told.startswith("PRIVATE:")
-    (shard,) = (tmp_path / "private" / "data").iterdir()
-    before = (tmp_path / "notes.txt").read_text().splitlines()
-    assert all(is_drawn_from(*pair) for pair in zip(shard.read_text().splitlines(), before, strict=True))
+    for page in ("README.md", "docs/tutorial.md"):
+        folder = tmp_path / Path(page).stem
+        folder.mkdir()
+        assert_drawn(run_commands(shell_commands(page), folder, str(Path(sys.executable).parent)), folder)
 
 
-@pytest.mark.parametrize(
-    ("page", "printed"),
-    [("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"), ("spaces", "Space(14,424 words, 50 dimensions")],
-)
-def test_python_of_a_page_that_needs_nothing_runs(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
-    assert printed in capsys.readouterr().out
+def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for page, printed in (
+        ("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"),
+        ("spaces", "Space(14,424 words, 50 dimensions"),
+    ):
+        exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
+        assert printed in capsys.readouterr().out
+    risky = cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon
+    assert f"ε = {risky:.4g}" in (ROOT / "docs/tutorial.md").read_text()
 
 
 def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,8 +221,3 @@ def test_no_page_has_python_that_nobody_runs() -> None:
     """Here, or in test_documentation.py."""
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
     assert pages == {"frames", "python", "streaming", "readable", "spaces", "spans", "tutorial"}
-
-
-def test_the_risk_that_the_tutorial_names_is_that_epsilon() -> None:
-    found = cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon
-    assert f"ε = {found:.4g}" in (ROOT / "docs/tutorial.md").read_text()

@@ -54,42 +54,33 @@ def test_a_library_call_speaks_on_a_terminal_and_leaves_it_clean(monkeypatch: py
 
 
 def test_a_library_call_says_nothing_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook is somebody who looks."""
     shown = screen(monkeypatch, terminal=False)
     with waiting.waiting("choosing"):
         assert not [thread for thread in threading.enumerate() if "(tick)" in thread.name]
     assert not shown.getvalue()
-
-
-def test_a_notebook_is_somebody_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = screen(monkeypatch, terminal=False)
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     with waiting.waiting("choosing"):
         assert shown.written.wait(600)
 
 
-@pytest.mark.parametrize(
-    ("manner", "terminal", "speaks"), [("auto", False, True), ("lines", True, True), ("none", True, False)]
-)
-def test_a_command_speaks_as_it_was_asked(
-    manner: waiting.Manner, terminal: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = screen(monkeypatch, terminal=terminal)
-    waiting.choose(manner)
-    with waiting.waiting("choosing"):
-        assert not speaks or shown.written.wait(600)
-    assert shown.getvalue() == ("choosing, 0 s\n" if speaks else "")
+def test_a_command_speaks_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    manners: tuple[tuple[waiting.Manner, bool, bool], ...] = (
+        ("auto", False, True), ("lines", True, True), ("none", True, False)
+    )  # fmt: skip
+    for manner, terminal, speaks in manners:
+        shown = screen(monkeypatch, terminal=terminal)
+        waiting.choose(manner)
+        with waiting.waiting("choosing"):
+            assert not speaks or shown.written.wait(600)
+        assert shown.getvalue() == ("choosing, 0 s\n" if speaks else "")
 
 
-def test_work_inside_work_is_a_step_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_inside_work_is_a_step_and_a_closed_standard_error_stops_none(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = screen(monkeypatch, terminal=True)
     shown.awaited = "evaluating: choosing"
     with waiting.waiting("evaluating"), waiting.waiting("choosing"):
         assert shown.written.wait(600)
-
-
-def test_a_closed_standard_error_stops_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = screen(monkeypatch, terminal=True)
-    shown.written.wait = lambda _=None: True  # type: ignore[method-assign]
     monkeypatch.setattr(shown, "write", lambda _: (_ for _ in ()).throw(ValueError("closed")))
     with waiting.waiting("choosing"):
         pass

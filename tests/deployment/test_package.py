@@ -39,10 +39,9 @@ def test_versions_are_those_of_this_environment() -> None:
 
 def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
     """It has the installed packages, not versions from an index, with the extras; a path may contain a blank."""
-    found = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
-    assert (found.name, found.extras) == ("corpusveil", {"s3"})
-    assert str(found.url).endswith("/a%20b/x.whl")
-    assert not Requirement(requirement(tmp_path / "x.whl", [])).extras
+    wheel = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
+    assert (wheel.name, wheel.extras) == ("corpusveil", {"s3"})
+    assert str(wheel.url).endswith("/a%20b/x.whl")
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +66,16 @@ print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.sta
 
 class TestMachineCode:
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
-        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
+        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again.
+
+        Nothing else differs from another wheel, and each file is in the wheel's record.
+        """
         zipfile.ZipFile(little).extractall(tmp_path)
         done = subprocess.run(
             [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False,
         )  # fmt: skip
         assert done.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], done.stderr
-
-    def test_is_in_no_other_wheel(self, little: Path, tmp_path: Path) -> None:
-        """Nothing else differs, and each file is in the wheel's record."""
         plain, names = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (build_wheel(tmp_path), little))
         assert plain < names
         assert {Path(name).suffix for name in names - plain} == set(machine_code.ENDINGS)
@@ -95,37 +94,27 @@ class TestMachineCode:
         assert not list(tmp_path.iterdir())
 
 
-class TestRefusals:
-    def test_without_pex(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-        with refused("missing-package", "'corpusveil[package]'"):
-            package_spark(str(tmp_path / "out"))
-        assert not (tmp_path / "out").exists()
-
-    def test_of_unknown_extras(self, tmp_path: Path) -> None:
-        with refused("wrong-value", "extra = 'beam'"):
-            package_spark(str(tmp_path / "out"), ["beam"])
-
-    def test_when_pex_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its last line is said, and nothing is left half-made."""
-        monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
-        monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
-        with refused("broken-installation", "corpusveil.pex"):
-            package_spark(str(tmp_path / "out"))
-        assert not list((tmp_path / "out").iterdir())
+def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left half-made."""
+    with refused("wrong-value", "extra = 'beam'"):
+        package_spark(str(tmp_path / "out"), ["beam"])
+    with monkeypatch.context() as patch, refused("missing-package", "'corpusveil[package]'"):
+        patch.setattr(importlib.util, "find_spec", lambda _name: None)
+        package_spark(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
+    monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
+    with refused("broken-installation", "corpusveil.pex"):
+        package_spark(str(tmp_path / "out"))
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_commands_name_the_files() -> None:
     for command in commands("packed").values():
         words = shlex.split(command)
         assert words[0] == "spark-submit"
-        assert "packed/corpusveil.pex" in words
-        assert "packed/submit.py" in words
+        assert {"packed/corpusveil.pex", "packed/submit.py"} <= set(words)
     assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
-
-
-def test_the_file_to_submit_is_printed() -> None:
-    """Where corpusveil is installed, wherever that is."""
     assert Path(succeeds("--submit-file").out.strip()).samefile(package.LOGGING.with_name("submit.py"))
 
 

@@ -13,7 +13,6 @@ from tests.cells import read_cells
 ENGINES = {
     "prism": "Prism",
     "yaml": "Beam YAML, on Prism",
-    "flink": "Flink, in the job server",
     "flink-cluster": "Flink, two task managers",
     "ray": "Ray, two workers",
     "yarn": "Spark on YARN, two nodes",
@@ -22,8 +21,7 @@ ENGINES = {
 PROMISES = ("equal bytes", "killed worker", "cap", "metrics", "error sentence", "stream")
 NOTES = {
     "prism": "its workers are threads of the command; those that were killed were processes of Beam's worker pool.",
-    "flink": "the mirror of Maven that this was run on has the job server of no newer Beam, and none for Flink 2, as a whole; `scripts/engines.sh` tries the version of `apache-beam` first. Every job is a Flink job of its own, so a run takes minutes on two cores.",
-    "flink-cluster": "the killed process is the task manager; Flink starts the job again on the other, while the worker of the lost one still writes the same bytes.",
+    "flink-cluster": "the killed process is the task manager; Flink starts the job again on the other, while the worker of the lost one still writes the same bytes. The mirror of Maven that this was run on has the job server of no newer Beam, and none for Flink 2, as a whole; `scripts/engines.sh` tries the version of `apache-beam` first. Every job is a Flink job of its own, so a run takes minutes on two cores.",
 }
 """What a row does not say: a sentence for an engine, also for one that could not be made to run."""
 HEAD = """# Engines: what was run on which

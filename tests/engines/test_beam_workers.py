@@ -18,7 +18,6 @@ from tests.engines.processes import alive, end_session, tree, wait_until
 pytestmark = pytest.mark.slow
 BEAM_GIVES_UP = 100
 """Before so many seconds, no worker of Beam gives up by itself on a run that does not answer (128 s were seen)."""
-BY_DAY = (("begins", 0), ("works", 1))
 SCRIPT = """
 import sys, time
 from corpusveil.errors import CorpusveilError, WorkError
@@ -40,19 +39,23 @@ if __name__ == "__main__":
 """
 
 
+def begin(folder: Path, what: str) -> subprocess.Popen[str]:
+    (folder / "job.py").write_text(SCRIPT)
+    here = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    return subprocess.Popen(
+        [sys.executable, "job.py", what], cwd=folder, env={**os.environ, "PYTHONPATH": here}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
 def test_what_a_worker_raises_is_one_sentence_and_no_traceback(tmp_path: Path) -> None:
     """Beam itself prints the traceback."""
-    (tmp_path / "job.py").write_text(SCRIPT)
-    here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "job.py"), "raises"],
-        env={**os.environ, "PYTHONPATH": here}, capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
-    )  # fmt: skip
-    assert done.stdout.startswith(
+    said, complained = begin(tmp_path, "raises").communicate(timeout=HANG_SECONDS)
+    assert said.startswith(
         "The Beam pipeline failed: Shard 1 could not be done: OSError. Finished work is kept; run the same command "
         "again."
     )
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in complained
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
@@ -66,20 +69,14 @@ def workers_of(pid: int) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize(("moment", "which"), [
-    pytest.param(moment, which, marks=[] if (moment, which) in BY_DAY else [pytest.mark.nightly])
-    for moment in ("begins", 0.4, 1.5, "works", "works on") for which in (0, 1)
+    ("works", 1), *(pytest.param(moment, 0, marks=pytest.mark.nightly) for moment in ("begins", 0.4, 1.5, "works on"))
 ])  # fmt: skip
 def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, tmp_path: Path) -> None:
     """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left.
 
     Beam itself waits for it for ever.
     """
-    (tmp_path / "job.py").write_text(SCRIPT)
-    here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    job = subprocess.Popen(
-        [sys.executable, "job.py", "works"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": here}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    job = begin(tmp_path, "works")
     members: list[psutil.Process] = []
     try:
         wait_until(lambda: len(workers_of(job.pid)) == 2, every=0.02)
@@ -99,21 +96,12 @@ def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, t
         end_session(job)
 
 
-@pytest.mark.parametrize("moment", ["begins", pytest.param("works", marks=pytest.mark.nightly)])
-def test_workers_end_with_a_run_that_is_killed(moment: str, tmp_path: Path) -> None:
+def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
     """From their first instruction on: by itself, Beam's worker tries for two minutes to reach the run."""
-    (tmp_path / "job.py").write_text(SCRIPT)
-    here = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
-    with (tmp_path / "said").open("w") as said:
-        job = subprocess.Popen(
-            [sys.executable, "job.py", "works"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": here},
-            stdout=said, stderr=said, start_new_session=True,
-        )  # fmt: skip
+    job = begin(tmp_path, "works")
     members: list[psutil.Process] = []
     try:
         wait_until(lambda: len(workers_of(job.pid)) == 2, every=0.02)
-        if moment == "works":
-            wait_until(lambda: len(list(tmp_path.glob("begun-*"))) == 2, every=0.05)
         members = tree(job.pid)[1:]
         job.kill()
         wait_until(lambda: not any(alive(member.pid) for member in members), seconds=BEAM_GIVES_UP, every=0.05)

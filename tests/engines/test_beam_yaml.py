@@ -9,7 +9,7 @@ import logging
 import pickle
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.calls import refused, succeeds
 from tests.cells import note
 from tests.contracts.engine import installed
-from tests.engines.corpora import CANARIES, ROOT, TEST_KEY, Ground, rows
+from tests.engines.corpora import CANARIES, ROOT, TEST_KEY, Ground, make_release, rows
 from tests.engines.table import Cell
 
 RUNNERS = ["FnApiRunner", pytest.param("PrismRunner", marks=[pytest.mark.engines, pytest.mark.slow])]
@@ -161,11 +161,6 @@ def secrets_in(data: bytes, *secrets: bytes) -> list[bytes]:
     return [secret for secret, of in forms.items() if any(form in part for form in of for part in parts)]
 
 
-def keys_of(release: cv.Release) -> tuple[bytes, ...]:
-    key = release.kernel().draw_key
-    return release.key.secret, key.aes, key.tag
-
-
 class Client:
     """Google's, with one secret."""
 
@@ -177,61 +172,59 @@ class Client:
 class TestKey:
     @pytest.fixture
     def release(self, ground: Ground) -> cv.Release:
-        mechanism = cv.mechanism("ring-geometric", ground.space)
-        return cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+        return make_release(ground.space)
 
-    @pytest.mark.parametrize("more", ["", "        cap: 10\n        unit: stars\n"], ids=["", "cap"])
+    @pytest.fixture
+    def keys(self, release: cv.Release) -> tuple[bytes, ...]:
+        """The key, and what the noise is drawn from."""
+        key = release.kernel().draw_key
+        return release.key.secret, key.aes, key.tag
+
     def test_it_is_nowhere_in_the_pipeline(
-        self, place: Path, release: cv.Release, more: str, caplog: pytest.LogCaptureFixture
+        self, place: Path, release: cv.Release, keys: tuple[bytes, ...], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Neither the key nor what the noise is drawn from; the log of the run has neither."""
+        """Nor in the log of the run. The control is a key without a place, whose derived keys go into the graph."""
         write_reviews(place)
-        spec = (place / "reviews.yaml").read_text().replace("        keep:", f"{more}        keep:")
-        (place / "reviews.yaml").write_text(
-            spec.replace("input: PrivatizeDocuments\n", "input: PrivatizeDocuments.good\n")
-        )
+        spec = (place / "reviews.yaml").read_text()
+        capped = spec.replace("        keep:", "        cap: 10\n        unit: stars\n        keep:")
+        capped = capped.replace("input: PrivatizeDocuments\n", "input: PrivatizeDocuments.good\n")
         with caplog.at_level(logging.DEBUG):
-            data = graph(place)
-            if not more:
-                main.run(arguments("FnApiRunner"))
-        assert b"CORPUSVEIL_KEY" in data
-        assert any(b"_derived_again" in part for part in unpacked(data))
-        assert secrets_in(data, *keys_of(release)) == []
-        assert secrets_in(caplog.text.encode(), *keys_of(release)) == []
-
-    def test_one_in_the_pipeline_would_be_seen(self, release: cv.Release) -> None:
-        """The control: a key without a place, which goes into the graph as what is derived from it."""
+            main.run(arguments("FnApiRunner"))
+            for text in (spec, capped):
+                (place / "reviews.yaml").write_text(text)
+                data = graph(place)
+                assert b"CORPUSVEIL_KEY" in data
+                assert any(b"_derived_again" in part for part in unpacked(data))
+                assert secrets_in(data, *keys) == []
+        assert secrets_in(caplog.text.encode(), *keys) == []
         pipeline = beam.Pipeline("FnApiRunner")
         _ = pipeline | beam.Create([{"id": 1, "text": "ba"}]) | PrivatizeDocuments(release, id="id")
-        assert secrets_in(proto(pipeline), *keys_of(release)) == [*keys_of(release)[1:]]
+        assert secrets_in(proto(pipeline), *keys) == [*keys[1:]]
 
-    @pytest.mark.parametrize("kind", ["path", "environment", "secret", "url"])
     def test_a_worker_reads_it_at_its_place(
-        self, kind: str, ground: Ground, release: cv.Release, monkeypatch: pytest.MonkeyPatch
+        self, ground: Ground, release: cv.Release, keys: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        files.write_bytes("memory://keys/release.key", TEST_KEY)
+        """Another key that it finds there is refused."""
+        url = "memory://keys/release.key"
+        files.write_bytes(url, TEST_KEY)
         monkeypatch.setenv("CORPUSVEIL_KEY", TEST_KEY.hex())
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
-        names = {"path": str(ground.key), "environment": "CORPUSVEIL_KEY", "secret": SECRET}
-        key = cv.Key.at("path", "memory://keys/release.key") if kind == "url" else cv.Key.at(kind, names[kind])
-        draw_key = draws.DrawKey.derive(key, release.digest)
-        sent = pickle.dumps((key, draw_key, dataclasses.replace(release, key=key)))
-        assert secrets_in(sent, *keys_of(release)) == []
-        assert secrets_in(pickle.dumps(release), *keys_of(release)) == [TEST_KEY]
-        draws._derived_again.cache_clear()
-        assert pickle.loads(sent)[:2] == (release.key, release.kernel().draw_key)
-
-    def test_another_key_on_a_worker_is_refused(self, release: cv.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("CORPUSVEIL_KEY", TEST_KEY.hex())
-        sent = pickle.dumps(draws.DrawKey.derive(cv.Key.at("environment", "CORPUSVEIL_KEY"), release.digest))
+        places = (("path", str(ground.key)), ("path", url), ("secret", SECRET), ("environment", "CORPUSVEIL_KEY"))
+        assert secrets_in(pickle.dumps(release), *keys) == [TEST_KEY]
+        for kind, name in places:
+            key = cv.Key.at(kind, name)
+            draw_key = draws.DrawKey.derive(key, release.digest)
+            sent = pickle.dumps((key, draw_key, dataclasses.replace(release, key=key)))
+            assert secrets_in(sent, *keys) == [], name
+            draws._derived_again.cache_clear()
+            assert pickle.loads(sent)[:2] == (release.key, release.kernel().draw_key), name
         monkeypatch.setenv("CORPUSVEIL_KEY", TEST_KEY[::-1].hex())
         draws._derived_again.cache_clear()
         with refused("input-changed", "CORPUSVEIL_KEY"):
             pickle.loads(sent)
 
-    @pytest.mark.parametrize(
-        ("key", "code"),
-        [
+    def test_anything_but_one_place_is_refused(self, place: Path) -> None:
+        wrong: tuple[tuple[dict[str, Any] | None, str], ...] = (
             (None, "missing-setting"),
             ({}, "missing-setting"),
             ({"hex": TEST_KEY.hex()}, "wrong-value"),
@@ -239,14 +232,12 @@ class TestKey:
             ({"path": "a", "environment": "B"}, "missing-setting"),
             ({"environment": TEST_KEY.hex()}, "unusable-key"),
             ({"secret": TEST_KEY.hex()}, "unusable-key"),
-            ({"secret": "release.key"}, "unusable-key"),
             ({"path": "nothing.key"}, "missing-file"),
-        ],
-    )
-    def test_anything_but_one_place_is_refused(self, place: Path, key: Mapping[str, str] | None, code: str) -> None:
-        with refused(code, "key") as raised:
-            PrivatizeFromFile("release.toml", key=key, id="review_id")
-        assert TEST_KEY.hex() not in str(raised.value)
+        )
+        for key, code in wrong:
+            with refused(code, "key") as raised:
+                PrivatizeFromFile("release.toml", key=key, id="review_id")
+            assert TEST_KEY.hex() not in str(raised.value)
 
 
 def test_a_file_at_a_url_has_its_paths_there(place: Path) -> None:
@@ -255,20 +246,6 @@ def test_a_file_at_a_url_has_its_paths_there(place: Path) -> None:
     assert settings.value("space.path") == "memory://releases/a/spaces/glove"
     with refused("missing-setting", "[corpus]"):
         toml.read("memory://releases/a/release.toml")
-
-
-def test_a_field_that_is_not_there_is_named(place: Path) -> None:
-    write_reviews(place)
-    (place / "reviews.yaml").write_text((place / "reviews.yaml").read_text().replace("stars]", "star]"))
-    with pytest.raises(ValueError, match=r"star: there is no such column.*stars"):
-        graph(place)
-
-
-def test_a_file_for_one_release_makes_no_other(place: Path) -> None:
-    text = block("toml") + '\n[output]\npath = "out"\nonly_release = "0123456789abcdef-0123456789abcdef"\n'
-    (place / "release.toml").write_text(text)
-    with refused("mismatch", "only_release 0123"):
-        PrivatizeFromFile("release.toml", id="review_id", key={"environment": "CORPUSVEIL_KEY"})
 
 
 def test_fields_may_be_those_of_the_file_and_all_kept(place: Path) -> None:

@@ -1,4 +1,4 @@
-"""Flink, with Beam's job server: an embedded cluster, and one of two task managers, of which one is killed."""
+"""Flink, with Beam's job server: a cluster of two task managers, of which one is killed."""
 
 from __future__ import annotations
 
@@ -72,8 +72,18 @@ def through(port: int) -> tuple[object, ...]:
     return ("--engine", "beam", "--runner", "PortableRunner", "--", f"--job_endpoint=127.0.0.1:{port}")
 
 
-class FlinkContract(EngineContract):
-    """The contract on a Flink, whose workers are threads of the command, or processes of a pool."""
+def task_managers(rest: int) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{rest}/overview") as page:
+            return int(json.load(page)["taskmanagers"])
+    except urllib.error.HTTPError:  # it is starting
+        return 0
+
+
+class TestTwoTaskManagers(EngineContract):
+    """Workers are threads of the command, or processes of a pool."""
+
+    engine = "flink-cluster"
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -84,12 +94,6 @@ class FlinkContract(EngineContract):
             for name in ("flink-runtime", "beam-runners-flink-1.19")
         )
         return f"{flink}, Beam's job server {beam}"
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-        """The port of a job server."""
-        raise NotImplementedError
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -108,33 +112,6 @@ class FlinkContract(EngineContract):
         place = (f"--job_endpoint=127.0.0.1:{server}", "--environment_type=LOOPBACK")
         equal_stream(make_release(ground.space), tmp_path, "PortableRunner", *place)
         keeps("stream", "equal")
-
-
-class TestEmbedded(FlinkContract):
-    engine = "flink"
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-        folder, port = tmp_path_factory.mktemp("flink"), free_port()
-        process = job_server(folder, port, "[local]")
-        try:
-            wait_until(lambda: answers(port) or process.poll() is not None, every=0.1)
-            yield port
-        finally:
-            end_session(process)
-
-
-def task_managers(rest: int) -> int:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{rest}/overview") as page:
-            return int(json.load(page)["taskmanagers"])
-    except urllib.error.HTTPError:  # it is starting
-        return 0
-
-
-class TestTwoTaskManagers(FlinkContract):
-    engine = "flink-cluster"
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.cli.main import run as run_here
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import command, succeeds
@@ -38,16 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [
-    pytest.param(("--environment_type=LOOPBACK",), id="loopback", marks=pytest.mark.nightly),
-    pytest.param(SUBPROCESS, id="subprocess"),
-])  # fmt: skip
-def test_a_job_server_writes_the_same_bytes(
-    server: str, where: tuple[str, ...], ground: Ground, tmp_path: Path
-) -> None:
-    """In the process of the call, and in processes that the server starts."""
-    arguments = ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, "--", f"--job_endpoint={server}", *where)
-    done = run(*arguments, home=tmp_path)
+def test_a_job_server_writes_the_same_bytes(server: str, ground: Ground, tmp_path: Path) -> None:
+    """In processes that the server starts."""
+    more = ("--", f"--job_endpoint={server}", *SUBPROCESS)
+    done = run(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more), home=tmp_path)
     assert done.returncode == 0, done.stderr
     privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
@@ -60,56 +53,37 @@ def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: 
     assert "--environment_typo: this is not an option of Beam or of PortableRunner" in done.err
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "said"),
-    [
-        (("--runner", "NoSuchRunner"), 2, "runner = NoSuchRunner: Beam has no such runner; choose one of "),
-        (("--runner", "no.such.Runner"), 2, "runner = no.such.Runner: this class could not be found"),
-        (("--", "--no_such_option=3"), 2, "--no_such_option: this is not an option of Beam or of FnApiRunner"),
-        (("--", "stray"), 2, "stray: this is not an option of Beam"),
-        (("--", "--direct_num_workers=many"), 2, "argument --direct_num_workers: invalid int value: 'many'"),
-        (("--runner", "PortableRunner"), 2, "--job_endpoint=HOST:PORT"),
-        (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), 2, "no job server answers at"),
-        (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), 2, "no job server answers at"),
-        (("--runner", "DataflowRunner"), 2, "Missing required option: project"),
-    ],
-)  # fmt: skip
-def test_a_wrong_call_is_one_sentence(
-    more: tuple[str, ...], status: int, said: str, ground: Ground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:
     """It names what is wrong, before anything is written."""
-    assert run_here(ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more)) == status
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith("corpusveil: ")
-    assert said in last
-    assert not list(tmp_path.glob("out*"))
+    for more, said in (
+        (("--runner", "NoSuchRunner"), "runner = NoSuchRunner: Beam has no such runner; choose one of "),
+        (("--runner", "no.such.Runner"), "runner = no.such.Runner: this class could not be found"),
+        (("--", "--no_such_option=3"), "--no_such_option: this is not an option of Beam or of FnApiRunner"),
+        (("--", "stray"), "stray: this is not an option of Beam"),
+        (("--", "--direct_num_workers=many"), "argument --direct_num_workers: invalid int value: 'many'"),
+        (("--runner", "PortableRunner"), "--job_endpoint=HOST:PORT"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), "no job server answers at"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), "no job server answers at"),
+        (("--runner", "DataflowRunner"), "Missing required option: project"),
+    ):
+        done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more))
+        last = done.err.strip().splitlines()[-1]
+        assert (done.status, last.startswith("corpusveil: "), said in last) == (2, True, True), (more, last)
+        assert not list(tmp_path.glob("out*"))
 
 
-@pytest.mark.parametrize(
-    ("runner", "option"),
-    [
-        ("PrismRunner", "--prism_location"),
-        ("FlinkRunner", "--flink_job_server_jar"),
-        ("SparkRunner", "--spark_job_server_jar"),
-    ],
-)
 def test_a_program_that_can_t_be_downloaded_is_named(
-    runner: str,
-    option: str,
-    ground: Ground,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a runner first downloads its program; offline, the error says so, and how to name a copy."""
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("HOME", str(tmp_path))
-    arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner)
-    assert run_here(arguments) == 1
-    said = capsys.readouterr().err
-    assert "could not be fetched" in said
-    assert f"{option}=PATH" in said
+    for runner, option in (("PrismRunner", "--prism_location"), ("FlinkRunner", "--flink_job_server_jar")):
+        done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner))
+        assert done.status == 1
+        assert "could not be fetched" in done.err
+        assert f"{option}=PATH" in done.err
 
 
 @pytest.mark.slow
@@ -119,9 +93,8 @@ def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_p
     done = run(*arguments, "--", "--no_wait_until_finish", home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "5 shards were handed over" in done.stdout
-    told = succeeds(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"))
+    local = succeeds(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"))
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
-    again = succeeds(*arguments)
-    digests = [re.findall(r"content sha256 (\w+)", ended.out) for ended in (again, told)]
+    digests = [re.findall(r"content sha256 (\w+)", ended.out) for ended in (succeeds(*arguments), local)]
     assert len(digests[0]) == 1
     assert digests[0] == digests[1]

@@ -83,14 +83,10 @@ def session(folder: Path) -> Iterator[Path]:
 class Work:
     """A function over tasks that does as a task says; ``secret`` stands for a key."""
 
-    flag: Path
     secret: bytes = b""
     ballast: bytes = field(default=b"", repr=False)
 
     def __call__(self, task: str) -> dict[str, int]:
-        if task == "die once" and not self.flag.exists():
-            self.flag.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
         if task == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if task == "full":
@@ -101,36 +97,24 @@ class Work:
         return {"documents": 1}
 
 
-def test_the_task_of_a_killed_worker_is_done_again(session: Path, tmp_path: Path) -> None:
-    flag = tmp_path / "died"
-    assert Ray().run(Work(flag), ["go", "die once", "go"]) == {"documents": 3}
-    assert flag.exists()
-
-
-def test_errors_arrive_as_one_sentence(session: Path, tmp_path: Path) -> None:
-    work = Work(tmp_path / "flag")
+def test_errors_arrive_as_one_sentence(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError, match=r"^disk: could not be written\.$"):
-        Ray().run(work, ["go", "full"])
+        Ray().run(Work(), ["go", "full"])
     with pytest.raises(EngineError, match="ValueError") as broken:
-        Ray().run(work, ["break"])
+        Ray().run(Work(), ["break"])
     assert UNKNOWN not in str(broken.value)
     with pytest.raises(EngineError, match="killed"):
-        Ray().run(work, ["die"])
+        Ray().run(Work(), ["die"])
 
-
-def test_workers_without_this_package_are_told(session: Path) -> None:
     def import_failed(_: str) -> None:
         raise ModuleNotFoundError("No module named 'corpusveil.jobs'; 'zzcanary'")
 
     with pytest.raises(EngineError, match="do not have corpusveil") as failed:
         Ray().run(import_failed, ["go"])
     assert "canary" not in str(failed.value)
-
-
-def test_workers_with_other_versions_refuse(session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("corpusveil.transforms.handshake.versions", lambda: {"python": "3.11", "numpy": "0.1"})
     with pytest.raises(WorkError, match=r"numpy .* for 0\.1"):
-        Ray().run(Work(tmp_path), ["go"])
+        Ray().run(Work(), ["go"])
 
 
 def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,11 +193,8 @@ def files_with(folder: Path, secret: bytes) -> list[Path]:
         repr(list(secret)).encode(),
     ]
     forms.append(", ".join(map(str, secret[:8])).encode())  # the beginning, as a log of arguments has it
-    return [
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and any(form in path.read_bytes() for form in forms)
-    ]  # fmt: skip
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [path for path in files if any(form in path.read_bytes() for form in forms)]
 
 
 @pytest.fixture
@@ -230,12 +211,12 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return references
 
 
-def test_no_secret_of_a_function_is_in_rays_files(session: Path, kept: list[Any], tmp_path: Path) -> None:
+def test_no_secret_of_a_function_is_in_rays_files(session: Path, kept: list[Any]) -> None:
     """The control is the same function, put as it is."""
     hidden, shown = os.urandom(32), os.urandom(32)
     ballast = os.urandom(16 << 20)
-    assert Ray().run(Work(tmp_path, hidden, ballast), ["go"] * 4) == {"documents": 4}
-    kept.append(ray.put(Work(tmp_path, shown, ballast)))
+    assert Ray().run(Work(hidden, ballast), ["go"] * 4) == {"documents": 4}
+    kept.append(ray.put(Work(shown, ballast)))
     spilled(session, kept)
     wait_until(lambda: bool(files_with(session, shown)), 60, every=1)
     assert files_with(session, hidden) == []
@@ -273,13 +254,10 @@ def test_a_dataset_is_what_a_table_is(session: Path, table: pa.Table, release: c
     apart = [ray.data.from_items([{"id": number, "text": text}]) for number, text in enumerate(["bade kilo", None])]
     private = cv.privatize_dataset(apart[0].union(apart[1]), release, id="id").take_all()
     assert sorted(row["text"] is None for row in private) == [False, True], "a block without any text"
-
-
-def test_pseudonyms_of_units(session: Path, ground: Ground) -> None:
-    release, table, made = of_units(ground.space)
-    assert rows_of(cv.privatize_dataset(ray.data.from_arrow(table), release, id="id", unit="of")).equals(made)
+    pseudonymous, of, made = of_units(release.mechanism.space)
+    assert rows_of(cv.privatize_dataset(ray.data.from_arrow(of), pseudonymous, id="id", unit="of")).equals(made)
     with refused("missing-setting", "pseudonyms = 'unit'"):
-        cv.privatize_dataset(ray.data.from_arrow(table), release, id="id")
+        cv.privatize_dataset(ray.data.from_arrow(of), pseudonymous, id="id")
 
 
 def test_wrong_calls_with_a_dataset(session: Path, table: pa.Table, release: cv.Release, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ One module, so that one process holds its one Spark session.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from corpusveil.transforms.spark import privatize_frame
 from tests.calls import refused
 from tests.engines.corpora import (
     BLOCK,
@@ -45,8 +42,6 @@ from tests.engines.processes import cluster, end_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-KEPT = Columns(id="id", keep=("id",))
-
 
 @pytest.fixture(scope="module")
 def release(ground: Ground) -> cv.Release:
@@ -59,22 +54,6 @@ def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, s
     output = ground.folder / "reference"
     outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
     return outcome, release_files(output)
-
-
-@pytest.fixture
-def same(
-    ground: Ground, release: cv.Release, reference: tuple[Outcome, dict[str, str]], tmp_path: Path
-) -> Callable[..., None]:
-    """Run an engine and compare all that it made with the reference."""
-
-    def check(engine: Any, **options: Any) -> None:
-        output = tmp_path / "output"
-        outcome = privatize_corpus(release, [str(ground.corpus)], str(output), engine, **options)
-        assert outcome.content_sha256 == reference[0].content_sha256
-        assert outcome.counts.private() == reference[0].counts.private()
-        assert release_files(output) == reference[1]
-
-    return check
 
 
 def test_the_reference_holds_every_document_and_none_of_its_text(
@@ -90,39 +69,29 @@ def test_the_reference_holds_every_document_and_none_of_its_text(
     assert COLUMN_CANARY not in "".join(after)
 
 
-def test_one_worker_a_second_time(same: Callable[..., None]) -> None:
-    same(Local())
-
-
-def test_two_local_processes(same: Callable[..., None]) -> None:
-    same(Local(2))
-
-
-@pytest.mark.parametrize("rows_per_task", [BLOCK, 2 * BLOCK, 100 * BLOCK])
-def test_row_ranges_instead_of_whole_shards(same: Callable[..., None], rows_per_task: int) -> None:
-    same(Local(), rows_per_task=rows_per_task)
-
-
-def test_spark_on_two_threads(same: Callable[..., None], spark: Any) -> None:
+@pytest.mark.parametrize(
+    ("engine", "rows_per_task"),
+    [
+        pytest.param(Local(2), 2 * BLOCK, id="two local processes"),
+        pytest.param(Spark(), BLOCK, id="spark"),
+        pytest.param(Beam(workers=2), None, id="beam in two processes", marks=pytest.mark.slow),
+    ],
+)
+def test_an_engine_writes_the_bytes_of_one_local_process(
+    engine: Any,
+    rows_per_task: int | None,
+    ground: Ground,
+    release: cv.Release,
+    reference: tuple[Outcome, dict[str, str]],
+    spark: Any,
+    tmp_path: Path,
+) -> None:
     assert spark.sparkContext.master == "local[2]"
-    same(Spark())
-
-
-def test_spark_in_row_ranges(same: Callable[..., None], spark: Any) -> None:
-    same(Spark(), rows_per_task=BLOCK)
-
-
-def test_beam_in_one_process(same: Callable[..., None]) -> None:
-    same(Beam())
-
-
-def test_beam_in_one_process_in_row_ranges(same: Callable[..., None]) -> None:
-    same(Beam(), rows_per_task=BLOCK)
-
-
-@pytest.mark.slow
-def test_beam_in_two_processes(same: Callable[..., None]) -> None:
-    same(Beam(workers=2))
+    output = tmp_path / "output"
+    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), engine, rows_per_task=rows_per_task)
+    assert outcome.content_sha256 == reference[0].content_sha256
+    assert outcome.counts.private() == reference[0].counts.private()
+    assert release_files(output) == reference[1]
 
 
 @pytest.mark.slow
@@ -150,186 +119,90 @@ def test_a_cluster_of_two_workers_by_spark_submit(
     assert COLUMN_CANARY.encode() not in logs
 
 
-def privatized(release: cv.Release, shards: list[list[dict[str, Any]]], folder: Path) -> dict[str, str]:
-    """Return the texts of documents by their id, which tells them apart."""
-    source = write_corpus(folder / "in", shards)
-    privatize_corpus(release, [str(source)], str(folder / "out"), Local(), columns=KEPT)
-    return texts_by_id(folder / "out")
-
-
-@pytest.fixture(scope="module")
-def documents() -> list[dict[str, Any]]:
-    return rows(BLOCK + 900, 7)
-
-
-@pytest.fixture(scope="module")
-def texts(
-    release: cv.Release, documents: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    return privatized(release, [documents], tmp_path_factory.mktemp("whole"))
-
-
 class TestWithAnIdColumn:
-    def test_a_document_is_the_same_in_any_shard_at_any_row(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str], tmp_path: Path
-    ) -> None:
-        backwards = documents[::-1]
-        shards = [backwards[:13], backwards[13:14], [], backwards[14:4000], backwards[4000:]]
-        assert privatized(release, shards, tmp_path) == texts
+    """A document is the same wherever it lies, and whatever it comes in."""
 
-    def test_without_it_a_document_elsewhere_is_another(
-        self, release: cv.Release, documents: list[dict[str, Any]], tmp_path: Path
-    ) -> None:
-        some = [row for row in documents if len(row["text"]) > 40][:500]
-        told = []
-        for number, order in enumerate((some, some[::-1])):
-            folder = tmp_path / str(number)
-            source = write_corpus(folder / "in", [order])
-            columns = Columns(keep=("id",))
-            privatize_corpus(release, [str(source)], str(folder / "out"), Local(), columns=columns)
-            told.append(texts_by_id(folder / "out"))
-        assert sum(told[0][name] == told[1][name] for name in told[0]) < 50
+    @pytest.fixture(scope="class")
+    @classmethod
+    def documents(cls) -> list[dict[str, Any]]:
+        return rows(BLOCK + 900, 7)
 
-    def test_a_table_gives_the_same_texts(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str]
-    ) -> None:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def texts(cls, release: cv.Release, documents: list[dict[str, Any]]) -> dict[str, str]:
+        """The texts by their id, as they are in a table."""
         table = pa.table({"text": [row["text"] for row in documents], "id": [row["id"] for row in documents]})
         out = cv.privatize_table(table, release, id="id")
-        assert dict(zip(out["id"].to_pylist(), out["text"].to_pylist(), strict=True)) == texts
+        return dict(zip(out["id"].to_pylist(), out["text"].to_pylist(), strict=True))
 
-    @pytest.mark.parametrize("partitions", [1, 9])
-    def test_a_spark_frame_gives_the_same_texts_in_any_partitioning(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str], spark: Any, partitions: int
+    def test_in_any_shard_at_any_row(
+        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str], tmp_path: Path
     ) -> None:
-        frame = spark.createDataFrame(
-            [(row["id"], n, row["text"]) for n, row in enumerate(documents)], "id: string, n: int, text: string"
-        )
-        out = privatize_frame(frame.repartition(partitions), release, id="id")
-        assert out.schema == frame.schema
-        told = out.collect()
-        assert {row["id"]: row["text"] for row in told} == texts
-        assert {row["id"]: row["n"] for row in told} == {row["id"]: n for n, row in enumerate(documents)}
+        """Without the column, the place is what a document is."""
+        backwards = documents[::-1]
+        shards = [backwards[:13], backwards[13:14], [], backwards[14:4000], backwards[4000:]]
+        source = write_corpus(tmp_path / "in", shards)
+        for name, columns in (("with", Columns(id="id", keep=("id",))), ("without", Columns(keep=("id",)))):
+            privatize_corpus(release, [str(source)], str(tmp_path / name), Local(), columns=columns)
+        assert texts_by_id(tmp_path / "with") == texts
+        without = texts_by_id(tmp_path / "without")
+        long = [row["id"] for row in documents if len(row["text"]) > 40]
+        assert sum(without[name] == texts[name] for name in long) < len(long) / 10
 
-    @pytest.mark.parametrize("kind", [dict, beam.Row], ids=["mapping", "row"])
-    def test_a_beam_collection_gives_the_same_texts(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str], kind: Any
+    def test_in_a_beam_collection(
+        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str]
     ) -> None:
-        given = [kind(id=row["id"], n=n, text=row["text"]) for n, row in enumerate(documents)]
-        expected = [kind(id=row["id"], n=n, text=texts[row["id"]]) for n, row in enumerate(documents)]
+        def check(made: list[dict[str, Any]]) -> None:
+            assert {row["id"]: row["text"] for row in made} == texts
+            assert {tuple(row) for row in made} == {("id", "text")}
 
-        def check(found: list[Any]) -> None:
-            fields = [one if isinstance(one, dict) else one._asdict() for one in found]
-            wanted = [one if isinstance(one, dict) else one.as_dict() for one in expected]
-            assert sorted(fields, key=lambda one: one["n"]) == wanted
-            assert {isinstance(one, dict) for one in found} == {kind is dict}
-
+        given = [{"id": row["id"], "text": row["text"]} for row in documents]
         with beam.Pipeline("FnApiRunner") as pipeline:
             out = pipeline | beam.Create(given, reshuffle=False) | PrivatizeDocuments(release, id="id")
             assert_that(out, check)
 
 
-def made(
-    release: cv.Release, source: Path, output: Path, corpus: str | None = "corpus"
-) -> tuple[str | None, dict[str, Any]]:
-    """Privatize a corpus of this name; return its digest and the manifest."""
-    outcome = privatize_corpus(release, [str(source)], str(output), Local(), corpus=corpus)
-    return outcome.content_sha256, manifest(output)
+def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Release, tmp_path: Path) -> None:
+    """The key, the policy, the list, and corpus or shard of another name do; the folder of a named one does not."""
+    source = write_corpus(tmp_path / "in", [rows(300, 5)])
+
+    def made(
+        release: cv.Release, source: Path = source, corpus: str | None = "corpus"
+    ) -> tuple[str | None, dict[str, Any]]:
+        output = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
+        outcome = privatize_corpus(release, [str(source)], str(output), Local(), corpus=corpus)
+        return outcome.content_sha256, manifest(output)
+
+    first = made(release)
+    elsewhere = write_corpus(tmp_path / "deeper" / "in", [rows(300, 5)])
+    assert made(release, elsewhere) == first
+    unnamed = made(release, elsewhere, None)
+    assert unnamed == made(release, source, str(elsewhere))
+    other_key = made(make_release(ground.space, key=TEST_KEY[::-1]))
+    assert other_key[1]["release"] == first[1]["release"]
+    assert other_key[1]["key_fingerprint"] != first[1]["key_fingerprint"]
+    other_policy = made(make_release(ground.space, numbers="mask"))
+    other_list = made(make_release(make_space(tmp_path / "space", seed=1)))
+    assert other_policy[1]["release"] != first[1]["release"] != other_list[1]["release"]
+    next(elsewhere.iterdir()).rename(elsewhere / "renamed.json.gz")
+    digests = {each[0] for each in (first, unnamed, other_key, other_policy, other_list, made(release, elsewhere))}
+    assert len(digests) == 6
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("source"), [rows(300, 5)])
+@pytest.mark.parametrize(
+    ("document", "refusal"),
+    [({"text": UNKNOWN}, ("bad-row", "id")), ({"id": 1}, ("bad-row", "text")), ({"id": 1, "text": 5}, ("bad-row",))],
+)
+def test_a_collection_whose_document_is_not_as_named_is_refused(
+    release: cv.Release, document: dict[str, Any], refusal: Any
+) -> None:
+    with refused("missing-setting", "id="):
+        PrivatizeDocuments(release)
 
+    def run() -> None:
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
 
-@pytest.fixture(scope="module")
-def first(release: cv.Release, source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    return made(release, source, tmp_path_factory.mktemp("first") / "out")
-
-
-class TestWhatChangesTheBytes:
-    def test_another_key(self, ground: Ground, source: Path, first: Any, tmp_path: Path) -> None:
-        other = made(make_release(ground.space, key=TEST_KEY[::-1]), source, tmp_path / "out")
-        assert other[0] != first[0]
-        assert other[1]["release"] == first[1]["release"]
-        assert other[1]["key_fingerprint"] != first[1]["key_fingerprint"]
-
-    def test_another_epsilon(self, ground: Ground, source: Path, first: Any, tmp_path: Path) -> None:
-        other = made(make_release(ground.space, epsilon=1.0000001), source, tmp_path / "out")
-        assert (other[0] != first[0], other[1]["release"] != first[1]["release"]) == (True, True)
-
-    @pytest.mark.parametrize(
-        "policy", [{"layout": "keep"}, {"case": "restore"}, {"numbers": "mask"}, {"stop_words": "keep"}]
-    )
-    def test_another_policy(
-        self, ground: Ground, source: Path, first: Any, tmp_path: Path, policy: dict[str, str]
-    ) -> None:
-        other = made(make_release(ground.space, **policy), source, tmp_path / "out")
-        assert (other[0] != first[0], other[1]["release"] != first[1]["release"]) == (True, True)
-
-    def test_a_budget_per_document(self, release: cv.Release, source: Path, first: Any, tmp_path: Path) -> None:
-        budget = cv.Budget(1.0, per="document")
-        other = made(dataclasses.replace(release, budget=budget), source, tmp_path / "out")
-        assert (other[0] != first[0], other[1]["release"] != first[1]["release"]) == (True, True)
-
-    def test_another_list(self, source: Path, first: Any, tmp_path: Path) -> None:
-        other = made(make_release(make_space(tmp_path / "space", seed=1)), source, tmp_path / "out")
-        assert other[0] != first[0]
-        assert other[1]["configuration"]["space"] != first[1]["configuration"]["space"]
-
-    def test_another_name_of_the_shard(self, release: cv.Release, first: Any, tmp_path: Path) -> None:
-        source = write_corpus(tmp_path / "in", [rows(300, 5)])
-        next(source.iterdir()).rename(source / "renamed.json.gz")
-        assert made(release, source, tmp_path / "out")[0] != first[0]
-
-    def test_and_the_folder_it_lies_in_does_not(self, release: cv.Release, first: Any, tmp_path: Path) -> None:
-        """Where the corpus has a name. Without one it is called by its folder, which is in each document's identity."""
-        source = write_corpus(tmp_path / "deeper" / "in", [rows(300, 5)])
-        assert made(release, source, tmp_path / "out") == first
-        unnamed = made(release, source, tmp_path / "unnamed", None)
-        assert unnamed[0] != first[0]
-        assert made(release, source, tmp_path / "named", str(source)) == unnamed
-
-
-class TestAFrameIsRefused:
-    @pytest.mark.parametrize(
-        ("arguments", "refusal"),
-        [
-            ({}, ("missing-setting", "id=")),
-            ({"id": "key"}, ("wrong-column", "key")),
-            ({"id": "id", "text": "body"}, ("wrong-column", "body")),
-            ({"id": "id", "text": "n"}, ("wrong-column", "n", "int")),
-        ],
-    )
-    def test_with_a_sentence(self, release: cv.Release, spark: Any, arguments: dict[str, str], refusal: Any) -> None:
-        frame = spark.createDataFrame([("a", 1, "text")], "id: string, n: int, text: string")
-        with refused(*refusal):
-            privatize_frame(frame, release, **arguments)
-
-    def test_a_null_text_stays_null(self, release: cv.Release, spark: Any) -> None:
-        frame = spark.createDataFrame([("a", None), ("b", "")], "id: string, text: string")
-        assert [tuple(row) for row in privatize_frame(frame, release, id="id").collect()] == [("a", None), ("b", "")]
-
-
-class TestACollectionIsRefused:
-    def test_without_an_id(self, release: cv.Release) -> None:
-        with refused("missing-setting", "id="):
-            PrivatizeDocuments(release)
-
-    @pytest.mark.parametrize(
-        ("document", "refusal"),
-        [
-            ({"text": UNKNOWN}, ("bad-row", "id")),
-            ({"id": 1}, ("bad-row", "text")),
-            ({"id": 1, "text": 5}, ("bad-row",)),
-        ],
-    )
-    def test_for_a_document_that_is_not_as_named(
-        self, release: cv.Release, document: dict[str, Any], refusal: Any
-    ) -> None:
-        def run() -> None:
-            with beam.Pipeline("FnApiRunner") as pipeline:
-                _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
-
-        with refused(*refusal) as caught:
-            run()
-        assert UNKNOWN not in str(caught.value)
+    with refused(*refusal) as caught:
+        run()
+    assert UNKNOWN not in str(caught.value)

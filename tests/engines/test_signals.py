@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import signal
@@ -12,13 +13,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, write_large_corpus
 from tests.engines.processes import end_session, start, wait_until
+from tests.faults.crashes import done
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 MARK = "CORPUSVEIL_TEST_MARK"
@@ -72,20 +73,24 @@ def running(large: Ground, folder: Path, engine: str) -> Iterator[tuple[subproce
 
 
 MOMENTS = (0.0, 0.05, 0.3, 1.0, 3.0, "mid-run")
+BY_DAY = {
+    ("local", 0.0, signal.SIGINT),
+    ("local-2", 0.05, signal.SIGTERM),
+    ("local-2", "mid-run", signal.SIGINT),
+    ("spark", 0.3, signal.SIGINT),
+    ("beam", 1.0, signal.SIGTERM),
+    ("beam-2", 3.0, signal.SIGINT),
+}
+"""One of starting each engine, and amid the work of processes; the others are nightly."""
 
 
-def _moments() -> Iterator[Any]:
-    """Yield every moment with every engine and signal: by day one of starting each, and amid the work of processes."""
-    for row, engine in enumerate(ENGINES):
-        for column, moment in enumerate(MOMENTS):
-            for turn, number in enumerate(SAID):
-                by_day = column == row or (moment == "mid-run" and engine in ("local-2", "spark"))
-                by_day &= turn == (row + column) % 2
-                marks = [] if by_day else [pytest.mark.nightly]
-                yield pytest.param(engine, moment, number, id=f"{engine}-{moment}-{number.name}", marks=marks)
-
-
-@pytest.mark.parametrize(("engine", "moment", "number"), list(_moments()))
+@pytest.mark.parametrize(
+    ("engine", "moment", "number"),
+    [
+        pytest.param(*case, marks=[] if case in BY_DAY else [pytest.mark.nightly])
+        for case in itertools.product(ENGINES, MOMENTS, SAID)
+    ],
+)
 def test_one_sentence_and_no_process_left(
     large: Ground, tmp_path: Path, engine: str, moment: float | str, number: signal.Signals
 ) -> None:
@@ -93,9 +98,7 @@ def test_one_sentence_and_no_process_left(
     with running(large, tmp_path, engine) as (process, mark):
         wait_until(lambda: is_caught(process.pid, signal.SIGTERM), every=0.001)
         if isinstance(moment, str):
-            done = tmp_path / "out.records" / "shards"
-            begun = lambda: done.exists() and any(done.iterdir())  # noqa: E731
-            wait_until(lambda: process.poll() is not None or begun(), every=0.01)
+            wait_until(lambda: process.poll() is not None or done(tmp_path / "out") > 0, every=0.01)
         else:
             time.sleep(moment)
         process.send_signal(number)
@@ -111,25 +114,23 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
-@pytest.mark.parametrize("moment", [0.2, pytest.param(1.0, marks=pytest.mark.nightly)])
-def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path, moment: float) -> None:
+def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> None:
     """Ctrl+C reaches the workers, too, from their first moment on: they say nothing."""
     with running(large, tmp_path, "local-2") as (process, mark):
         above = psutil.Process(process.pid)
-        wait_until(lambda: any("forkserver" in " ".join(one.cmdline()) for one in above.children()))
-        time.sleep(moment)
+        wait_until(lambda: any("forkserver" in " ".join(child.cmdline()) for child in above.children()))
+        time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(HANG_SECONDS) == 130
-        said = (tmp_path / "said.log").read_text().splitlines()
-        assert said[-1] == SAID[signal.SIGINT]
-        assert not [line for line in said if "Traceback" in line]
+        said = (tmp_path / "said.log").read_text()
+        assert said.splitlines()[-1] == SAID[signal.SIGINT]
+        assert "Traceback" not in said
         assert not marked(mark)
 
 
 def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
     with running(large, tmp_path, "beam") as (process, mark):
-        done = tmp_path / "out.records" / "run.json"
-        wait_until(done.exists, every=0.01)
+        wait_until((tmp_path / "out.records" / "run.json").exists, every=0.01)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         assert process.wait(HANG_SECONDS) in (130, 143)
@@ -150,25 +151,23 @@ def test_in_the_background_of_a_shell_too(large: Ground, tmp_path: Path) -> None
 
 
 LATE = """
-import os, signal, sys
+import atexit, os, signal
 from corpusveil.cli import signals
 
 class Late:
-    def __del__(self, kill=os.kill, mine=os.getpid(), number=signal.{name}):
+    def __del__(self, kill=os.kill, mine=os.getpid(), number=signal.SIGTERM):
         kill(mine, number)
 
 signals.install()
-if {ignored} is False:
-    import atexit
+if not {ignored}:
     atexit.unregister(signals._ignore)
 late = Late()
 late.itself = late
 """
 
 
-@pytest.mark.parametrize("number", SAID, ids=lambda number: number.name)
-def test_a_signal_after_the_last_instruction_changes_no_status(number: signal.Signals) -> None:
+def test_a_signal_after_the_last_instruction_changes_no_status() -> None:
     """While the interpreter takes itself down; without the handler of that moment it would end by the signal."""
-    for ignored, status in ((True, 0), (False, -number)):
-        program = LATE.format(name=number.name, ignored=ignored)
+    for ignored, status in ((True, 0), (False, -signal.SIGTERM)):
+        program = LATE.format(ignored=ignored)
         assert subprocess.run([sys.executable, "-c", program], check=False).returncode == status

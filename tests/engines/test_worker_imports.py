@@ -3,79 +3,32 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from corpusveil.collocations.count import count_corpus
 from corpusveil.jobs import startup
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.collocations.corpora import make, write
 from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, make_release
+from tests.engines.corpora import HANG_SECONDS, ROOT
 
-HEAVY = (
-    "gensim",
-    "apache_beam",
-    "pyspark",
-    "torch",
-    "sklearn",
-    "typer",
-    "rich",
-    "jinja2",
-    "dp_accounting",
-    "smart_open",
-)
-WORKER = """
-import pickle, sys
-with open(sys.argv[1], "rb") as file:
-    function, tasks = pickle.load(file)
-for task in tasks:
-    function(task)
-print(*sys.modules)
-"""
+HEAVY = {"gensim", "apache_beam", "pyspark", "torch", "sklearn", "typer", "rich", "jinja2", "dp_accounting"}
 
 
-class Apart:
-    """An engine that does each job in a process of its own, and keeps what that had loaded at its end."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.loaded: list[set[str]] = []
-
-    def slots(self) -> int:
-        return 1
-
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        job = self.folder / "job"
-        job.write_bytes(pickle.dumps((function, list(tasks))))
-        command = [sys.executable, "-c", WORKER, str(job)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        self.loaded.append(set(done.stdout.split()))
-        return {}
-
-
-def test_of_a_count(tmp_path: Path) -> None:
-    """Neither of its two jobs."""
-    engine = Apart(tmp_path)
-    count_corpus([str(write(tmp_path / "in", make(100, 1), 1))], str(tmp_path / "out"), engine)
-    assert [loaded.intersection(HEAVY) for loaded in engine.loaded] == [set(), set()]
-    assert all("corpusveil.transforms.release.job" not in loaded for loaded in engine.loaded)
-
-
-def test_of_a_release(ground: Ground, tmp_path: Path) -> None:
-    engine = Apart(tmp_path)
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "out"), engine)
-    assert [loaded.intersection(HEAVY) for loaded in engine.loaded] == [set()]
+def test_work_needs_none_of_it() -> None:
+    """Neither to count nor to release."""
+    code = (
+        "import sys; from corpusveil.transforms.release import job; from corpusveil.collocations import counting_stages"
+    )
+    command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "corpusveil.transforms.release.job" in done.stdout
+    assert not HEAVY & set(done.stdout.split())
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -99,19 +52,17 @@ def test_local_workers_are_forked_with_everything_loaded_and_without_pandas(monk
 
 
 @linux
-def test_workers_whose_cores_are_parted_otherwise_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenBLAS reads its number of threads once: a worker forked later would keep the first."""
+def test_some_workers_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenBLAS reads its number of threads once: a worker forked later would keep the first. A socket needs room."""
     monkeypatch.setattr(startup, "_own", [True])
     for threads in ("1", "3"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
         last = startup.context(2).get_start_method()
     assert last == "spawn"
-
-
-@linux
-def test_where_the_socket_of_a_fork_server_has_no_room_workers_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startup, "_own", [True])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    assert startup.context(2).get_start_method() == "forkserver"
     monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 90)
     assert startup.context(2).get_start_method() == "spawn"
 

@@ -8,10 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.calls import succeeds
 from tests.engines.corpora import TEST_KEY, Ground, data_files, release_files
 from tests.engines.corpora import run as run_command
-from tests.engines.processes import end_session, kill_tree, start_command, tree, wait_until
+from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 
 KEY = TEST_KEY
 
@@ -55,7 +54,6 @@ def kill_in_the_middle(undisturbed: Undisturbed, output: Path, *more: object) ->
         kill_tree(process)
     finally:
         end_session(process)
-    assert not [member for member in tree(process.pid) if member.is_running() and member.status() != "zombie"]
     assert process.returncode == -9, (output.parent / "killed.log").read_text()
     return done(output)
 
@@ -75,13 +73,6 @@ def run_again(undisturbed: Undisturbed, output: Path, *more: object) -> None:
     told = run_command(*arguments, home=output.parent)
     assert told.returncode == 0, told.stderr
     assert undisturbed.content in told.stdout
-    assert_undisturbed(undisturbed, output)
-
-
-def finish(undisturbed: Undisturbed, output: Path) -> None:
-    """Do the same in this process."""
-    told = succeeds(*undisturbed.ground.arguments(undisturbed.ground.corpus, output))
-    assert undisturbed.content in told.out
     assert_undisturbed(undisturbed, output)
 
 

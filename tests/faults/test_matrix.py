@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,17 +87,52 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
     note(bench, engine, "kill -9 of the run", moment, "again", began)
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "beam"])
+def kill_executor(worker: int, machines: list[Cluster]) -> None:
+    executor = executor_of(worker)
+    for process in [*executor.children(recursive=True), executor]:
+        process.kill()
+
+
+def lose_machine(worker: int, machines: list[Cluster]) -> None:
+    """Kill a worker of the cluster with its executor and everything below."""
+    above = {parent.pid for parent in psutil.Process(worker).parents()}
+    kill_tree(next(process for process in machines[0].workers if process.pid in above))
+
+
+HARMS: dict[str, Callable[[int, list[Cluster]], None]] = {
+    "kill -9 of the worker": lambda worker, _: os.kill(worker, signal.SIGKILL),
+    "kill -9 of the executor": kill_executor,
+    "loss of a machine": lose_machine,
+}
+
+
+@pytest.mark.parametrize(
+    ("harm", "engine"),
+    [("kill -9 of the worker", name) for name in ENGINES if name != "beam"]
+    + [("kill -9 of the executor", "cluster"), ("loss of a machine", "cluster")],
+)
 @pytest.mark.parametrize("moment", IN_WORKERS)
-def test_a_worker_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: str) -> None:
-    """The process that works on the shard; its engine may try again, or give up in a sentence."""
+def test_a_worker_is_killed(
+    bench: Bench, tmp_path: Path, machines: list[Cluster], harm: str, engine: str, moment: str
+) -> None:
+    """The process that works on the shard, and what it is below; its engine may try again, or give up in a sentence."""
     bench.undisturbed(engine, tmp_path)
     began = time.monotonic()
     with bench.held(tmp_path, engine, moment) as (job, worker):
-        os.kill(worker, signal.SIGKILL)
+        HARMS[harm](worker, machines)
     outcome = bench.goes_on(job, tmp_path, engine)
     bench.all_is_well(tmp_path)
-    note(bench, engine, "kill -9 of the worker", moment, outcome, began)
+    note(bench, engine, harm, moment, outcome, began)
+
+
+def gave_up(job: subprocess.Popen[bytes], log: Path) -> None:
+    """Check that a run ended in a sentence."""
+    status = job.wait(PATIENCE)
+    end_session(job)
+    said = log.read_text()
+    assert status == 1, said
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("corpusveil: ")
 
 
 def started_twice(bench: Bench, folder: Path, engine: str, moment: str) -> float:
@@ -144,33 +179,6 @@ def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step
     note(steps, engine, f"started twice: {step}", "a shard is recorded as done", "went on", began)
 
 
-@pytest.mark.parametrize("moment", IN_WORKERS)
-def test_an_executor_is_killed(bench: Bench, tmp_path: Path, moment: str) -> None:
-    bench.undisturbed("cluster", tmp_path)
-    began = time.monotonic()
-    with bench.held(tmp_path, "cluster", moment) as (job, worker):
-        executor = executor_of(worker)
-        for one in [*executor.children(recursive=True), executor]:
-            one.kill()
-    outcome = bench.goes_on(job, tmp_path, "cluster")
-    bench.all_is_well(tmp_path)
-    note(bench, "cluster", "kill -9 of the executor", moment, outcome, began)
-
-
-@pytest.mark.parametrize("moment", IN_WORKERS)
-def test_a_machine_is_lost(bench: Bench, tmp_path: Path, machines: list[Cluster], moment: str) -> None:
-    """A worker of the cluster with its executor and everything below."""
-    bench.undisturbed("cluster", tmp_path)
-    began = time.monotonic()
-    with bench.held(tmp_path, "cluster", moment) as (job, worker):
-        above = {one.pid for one in psutil.Process(worker).parents()}
-        lost = next(one for one in machines[0].workers if one.pid in above)
-        kill_tree(lost)
-    outcome = bench.goes_on(job, tmp_path, "cluster")
-    bench.all_is_well(tmp_path)
-    note(bench, "cluster", "loss of a machine", moment, outcome, began)
-
-
 @pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
 def test_the_disk_is_full(bench: Bench, tmp_path: Path, engine: str) -> None:
     """A real one, that is given more room afterwards."""
@@ -181,12 +189,7 @@ def test_the_disk_is_full(bench: Bench, tmp_path: Path, engine: str) -> None:
     assert subprocess.run(options, check=False).returncode == 0, "a small disk has to be mounted, which takes root"
     began = time.monotonic()
     try:
-        job = bench.start(disk, engine)
-        assert job.wait(PATIENCE) == 1, (disk / "said.log").read_text()
-        end_session(job)
-        said = (disk / "said.log").read_text()
-        assert "Traceback" not in said
-        assert said.splitlines()[-1].startswith("corpusveil: ")
+        gave_up(bench.start(disk, engine), disk / "said.log")
         bench.nothing_is_half_written(disk)
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
         bench.complete(disk, engine)
@@ -217,15 +220,11 @@ def test_a_document_is_larger_than_memory(bench: Bench, tmp_path: Path, engine: 
     with pytest.MonkeyPatch.context() as patch:
         if engine == "spark":
             patch.setenv("SPARK_CONF_DIR", str(settings))
-            job = large.start(tmp_path, engine)
-        else:
-            job = large.start(tmp_path, engine)
+        job = large.start(tmp_path, engine)
+        if engine != "spark":
             most = LIMIT_OF_BEAM if engine.startswith("beam") else LIMIT
             resource.prlimit(job.pid, resource.RLIMIT_AS, (most, most))
-    assert job.wait(PATIENCE) == 1, (tmp_path / "said.log").read_text()
-    said = (tmp_path / "said.log").read_text()
-    assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("corpusveil: ")
+        gave_up(job, tmp_path / "said.log")
     large.nothing_is_half_written(tmp_path)
     large.complete(tmp_path, engine)
     large.all_is_well(tmp_path)

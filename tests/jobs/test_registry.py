@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.ray import Ray
 from corpusveil.jobs.spark import Spark
 from corpusveil.pipelines.settings import reference, toml
-from tests.calls import command, refused, succeeds
+from tests.calls import refused, succeeds
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
 THREADS = '''
@@ -47,23 +49,17 @@ class Threads:
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An installed package, as pip leaves one: a module, and metadata with an entry point."""
     folder = tmp_path / "site"
-    told = folder / "threads_engine-1.0.dist-info"
-    told.mkdir(parents=True)
+    metadata = folder / "threads_engine-1.0.dist-info"
+    metadata.mkdir(parents=True)
     (folder / "threads_engine.py").write_text(THREADS)
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: threads-engine\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text("[corpusveil.engines]\nthreads = threads_engine:Threads\n")
-    return folder
-
-
-@pytest.fixture
-def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package, in this process too."""
-    monkeypatch.syspath_prepend(str(package))
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: threads-engine\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[corpusveil.engines]\nthreads = threads_engine:Threads\n")
+    monkeypatch.syspath_prepend(str(folder))
     registry._points.cache_clear()
-    yield package
+    yield folder
     registry._points.cache_clear()
     sys.modules.pop("threads_engine", None)
 
@@ -89,17 +85,6 @@ def test_another_packages_engine_writes_the_same_bytes(
     assert "threads" in run("count", "--help", home=tmp_path).stdout
 
 
-def test_without_the_package_there_is_no_such_engine(tmp_path: Path) -> None:
-    done = command("count", tmp_path / "x", "--output", tmp_path / "y", "--engine", "threads")
-    assert done.status == 2
-    assert "threads" in done.err
-
-
-def test_the_engines_of_this_package_are_found_in_the_same_way() -> None:
-    classes = {"local": Local, "ray": Ray, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
-    assert {name: registry.find(name) for name in registry.names()} == classes
-
-
 @pytest.mark.usefixtures("installed")
 def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
@@ -123,45 +108,39 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
 
 @pytest.mark.usefixtures("installed")
 def test_settings_are_the_engines_own_fields() -> None:
-    assert registry.make_engine("local", workers=2) == Local(2)
+    classes = {"local": Local, "ray": Ray, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
+    found = {name: registry.find(name) for name in registry.names()}
+    assert found.pop("threads").__name__ == "Threads"
+    assert found == classes
     assert registry.make_engine("spark", master="local[2]", workers=2) == Spark("local[2]", 2)
-    assert registry.make_engine("connect", master="sc://host") == Connect("sc://host")
     assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)
     assert registry.make_engine("threads", workers=4).slots() == 4
-    assert registry.make_engine("threads").slots() == 3
 
 
-@pytest.mark.parametrize(("name", "settings", "code", "named"), [
-    ("locl", {}, "unknown-name", ["locl", "local?"]),
-    ("local", {"master": "spark://x:7077"}, "unknown-name", ["master", "local"]),
-    ("spark", {"runner": "FlinkRunner"}, "unknown-name", ["runner", "beam"]),
-    ("dataflow", {"runner": "FlinkRunner"}, "unknown-name", ["runner", "dataflow"]),
-    ("local", {"colour": "red"}, "unknown-name", ["colour", "workers"]),
-    ("local", {"workers": "2"}, "wrong-value", ["workers = '2'"]),
-    ("local", {"workers": 0}, "wrong-value", ["workers = 0"]),
-    ("beam", {"options": "--a=b"}, "wrong-value", ["options = '--a=b'"]),
-    ("connect", {}, "missing-setting", ["master"]),
-    ("connect", {"master": "spark://x:7077"}, "wrong-value", ["master = spark://x:7077", "sc://"]),
-    ("beam", {"runner": "NoRunner"}, "unknown-name", ["runner = NoRunner"]),
-])  # fmt: skip
-def test_a_wrong_setting_is_refused_by_a_sentence(
-    name: str, settings: dict[str, object], code: str, named: list[str]
-) -> None:
-    with refused(code, *named):
-        registry.make_engine(name, **settings)
-
-
-def test_two_packages_with_one_name_are_refused(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever installs a second 'local' does not replace ours unseen."""
-    (installed / "threads_engine-1.0.dist-info" / "entry_points.txt").write_text(
-        "[corpusveil.engines]\nlocal = threads_engine:Threads\n"
+def test_a_wrong_setting_is_refused_by_a_sentence() -> None:
+    wrong: tuple[tuple[str, dict[str, Any], str, list[str]], ...] = (
+        ("locl", {}, "unknown-name", ["locl", "local?"]),
+        ("local", {"master": "spark://x:7077"}, "unknown-name", ["master", "local"]),
+        ("spark", {"runner": "FlinkRunner"}, "unknown-name", ["runner", "beam"]),
+        ("local", {"colour": "red"}, "unknown-name", ["colour", "workers"]),
+        ("local", {"workers": "2"}, "wrong-value", ["workers = '2'"]),
+        ("local", {"workers": 0}, "wrong-value", ["workers = 0"]),
+        ("beam", {"options": "--a=b"}, "wrong-value", ["options = '--a=b'"]),
+        ("connect", {}, "missing-setting", ["master"]),
+        ("connect", {"master": "spark://x:7077"}, "wrong-value", ["master = spark://x:7077", "sc://"]),
     )
-    registry._points.cache_clear()
-    with refused("missing-package"):
-        registry.find("local")
+    for name, settings, code, named in wrong:
+        with refused(code, *named):
+            registry.make_engine(name, **settings)
 
 
-def test_a_broken_engine_is_told(installed: Path) -> None:
+def test_a_broken_engine_is_told_and_so_are_two_of_one_name(installed: Path) -> None:
+    """Whoever installs a second 'local' does not replace ours unseen."""
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
     with refused("missing-package", "threads_engine:Threads"):
         registry.find("threads")
+    entries = installed / "threads_engine-1.0.dist-info" / "entry_points.txt"
+    entries.write_text("[corpusveil.engines]\nlocal = threads_engine:Threads\n")
+    registry._points.cache_clear()
+    with refused("missing-package"):
+        registry.find("local")

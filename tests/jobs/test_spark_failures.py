@@ -27,24 +27,18 @@ def begin(ground: Ground, folder: Path, log: Path, *more: str, **variables: str)
         )  # fmt: skip
 
 
-class TestNoMaster:
-    @pytest.mark.parametrize("several", [False, True])
-    def test_is_said_at_once_with_its_address(self, several: bool) -> None:
-        address = f"spark://{'127.0.0.1:1,' if several else ''}127.0.0.1:{free_port()}"
-        with refused("engine-failed", address):
-            Spark(address).check()
-
-    def test_of_spark_submit_is_said_at_once_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Spark itself would try for a minute and a half, and then name a stopped context."""
-        address = f"spark://127.0.0.1:{free_port()}"
-        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-        monkeypatch.setattr("corpusveil.jobs.spark._submitted", lambda: {"spark.master": address})
-        with refused("engine-failed", address):
-            Spark().check()
-
-    def test_is_a_wrong_value_where_there_is_no_port(self) -> None:
-        with refused("wrong-value", "HOST:PORT"):
-            Spark("spark://127.0.0.1").check()
+def test_no_master_is_said_at_once_with_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark itself would try for a minute and a half, and then name a stopped context."""
+    address = f"spark://127.0.0.1:{free_port()}"
+    for master in (address, f"spark://127.0.0.1:1,{address.removeprefix('spark://')}"):
+        with refused("engine-failed", master):
+            Spark(master).check()
+    with refused("wrong-value", "HOST:PORT"):
+        Spark("spark://127.0.0.1").check()
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setattr("corpusveil.jobs.spark._submitted", lambda: {"spark.master": address})
+    with refused("engine-failed", address):
+        Spark().check()
 
 
 def test_a_java_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
