@@ -10,7 +10,7 @@ import pytest
 
 from corpusveil import demo_space
 from corpusveil.recognizers.names import Names
-from corpusveil.recognizers.registry import content, identity, make, name_of
+from corpusveil.recognizers.registry import content, identity, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
 from tests.calls import refused
@@ -56,14 +56,6 @@ def test_a_function_is_a_recognizer_by_its_name_or_itself(
     assert found(["ich, Ömer, …", "", "y"], make(scripted, space)) == [[("name", "Ömer")], [], []]
     assert identity(scripted) == f"{__name__}:scripted/7"
     assert content(scripted) is None
-
-
-def test_an_object_is_named_after_its_class() -> None:
-    class Finder:
-        def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:
-            return [[] for _ in texts]
-
-    assert name_of(Finder()).endswith("Finder")
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:

@@ -57,7 +57,7 @@ def key(number: int) -> Key:
     return Key(hashlib.sha256(bytes([number])).digest())
 
 
-@pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
+@pytest.mark.parametrize("name", ["ring-geometric", "cmp"])
 def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageModel, name: str) -> None:
     """Same law, model and search: word by word the text of the denoised release, also without an exact law."""
     mechanism, search = make(name, space), Search()
@@ -93,8 +93,7 @@ def misled() -> LanguageModel:
     return KneserNey.of_texts([" ".join(reversed(text.split())) for text in corpus(2000, 1, SIZE)]).model
 
 
-@pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp", "vickrey-cmp", "mahalanobis"])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
+@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 0.01), ("santext", 1.0), ("vickrey-cmp", 6.0)])
 def test_a_model_of_other_text_misleads_the_search_and_not_the_risk(
     space: Space, misled: LanguageModel, name: str, epsilon: float
 ) -> None:
@@ -106,20 +105,8 @@ def test_a_model_of_other_text_misleads_the_search_and_not_the_risk(
     simpler = (told.unchanged, told.by_frequency, told.by_law)
     assert told.without_context == max(simpler)
     assert told.with_context == max(*simpler, told.by_search)
-    if epsilon == 0.01 and name in ("ring-geometric", "santext"):
+    if name == "ring-geometric":
         assert told.given_back < 0
-
-
-def test_the_error_is_that_of_sentences(space: Space, model: LanguageModel) -> None:
-    """Over fresh batches the gain varies as the error says."""
-    mechanism = make("santext", space)
-    attacker = ContextAttacker(mechanism, 1.0, model)
-    told = []
-    for batch in range(40):
-        originals = sentences(40, 5, seed=batch)
-        told.append(attacker.attack(originals, released_words(mechanism, 1.0, originals, key(batch))))
-    spread = np.std([one.given_back for one in told], ddof=1)
-    assert np.mean([one.error for one in told]) == pytest.approx(spread, rel=0.45)
 
 
 def test_words_that_nothing_is_known_about_cut_the_context(

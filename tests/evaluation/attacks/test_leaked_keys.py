@@ -94,9 +94,7 @@ def test_a_release_under_a_corpus_name_is_asked_under_that(
         assert [f": {share}" in line for line in said] == [True]
 
 
-@pytest.mark.parametrize(
-    "more", [("--duplicates", "same-noise"), ("--duplicates", "drop"), ("--per", "document"), ("--text", "body")]
-)
+@pytest.mark.parametrize("more", [("--duplicates", "same-noise"), ("--duplicates", "drop", "--text", "body")])
 def test_whatever_else_the_release_was_made_with(
     source: Path, space: Space, key: Path, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -123,17 +121,6 @@ def test_a_leaked_key_needs_a_manifest(source: Path, space: Space) -> None:
     matched = match([str(source)], [str(source)])
     with pytest.raises(NotMadeError):
         evaluate_release(matched, None, Question.of(space=space, keys=(Key.generate(),)))
-
-
-@pytest.mark.parametrize(("name", "said"), [("nowhere.key", "nowhere.key"), ("short.key", "exactly 32 random bytes")])
-def test_what_is_no_key_is_one_sentence(
-    source: Path, secret: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
-) -> None:
-    (tmp_path / "short.key").write_bytes(b"short")
-    options = ("--space", str(space.url), "--leaked-key", str(tmp_path / name))
-    assert evaluate(source, secret, tmp_path / "r", *options) == 2
-    (sentence,) = capsys.readouterr().err.splitlines()
-    assert said in sentence
 
 
 def test_publishable_says_nothing_of_keys(

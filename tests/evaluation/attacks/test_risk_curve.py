@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import BadValueError, DataError
+from corpusveil.errors import DataError
 from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, curve, point
 from corpusveil.evaluation.line_charts import line_chart
 from corpusveil.mechanisms import make
@@ -31,8 +31,7 @@ def space() -> Space:
     return build_space(Vectors(words_of(40), normal(40, 3), counts=COUNTS))
 
 
-@pytest.mark.parametrize("name", ["santext", "ring-geometric", "tight-exponential", "custext"])
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize(("name", "epsilon"), [("santext", 0.3), ("ring-geometric", 3.0), ("custext", 3.0)])
 def test_figures_are_those_of_brute_force(space: Space, name: str, epsilon: float) -> None:
     """Bayes reconstruction, retention by the prior: from the whole matrix, by plain loops over outputs."""
     mechanism = make(name, space)
@@ -54,12 +53,9 @@ def test_the_best_guess_is_no_worse_than_any_other(space: Space) -> None:
     """A thousand random guessing rules recover less; guessing without looking is what is left at epsilon near 0."""
     mechanism, prior = make("santext", space), prior_of(space)
     law = matrix(mechanism, 2.0)[prior.words]
-    rng = np.random.default_rng(1)
-    best = point(mechanism, 2.0, prior).risk
-    assert best is not None
-    for _ in range(1000):
-        guess = rng.integers(0, 40, 40)
-        assert (prior.shares[guess] * law[guess, np.arange(40)]).sum() <= best
+    best, rng = point(mechanism, 2.0, prior).risk, np.random.default_rng(1)
+    rules = rng.integers(0, 40, (1000, 40))
+    assert (prior.shares[rules] * law[rules, np.arange(40)]).sum(axis=1).max() <= best
     assert point(mechanism, 1e-9, prior).risk == pytest.approx(prior.guess, rel=1e-6)
     assert point(mechanism, 1e3, prior).risk == pytest.approx(1, abs=1e-6)
 
@@ -76,20 +72,9 @@ def test_sampled_figures_agree_with_exact_ones() -> None:
     assert sampled[1] == pytest.approx(exact[1], rel=0.05)
     control = _sampled(mechanism, 3.0, looked_at)
     assert control[1] != pytest.approx(exact[1], rel=0.05)
-
-
-def test_inputs_are_the_most_frequent_words(space: Space) -> None:
-    prior = prior_of(space, 10)
-    assert sorted(COUNTS[space_row(space)][prior.words]) == sorted(sorted(COUNTS)[-10:])
-    assert prior.covered == pytest.approx(sum(sorted(COUNTS)[-10:]) / COUNTS.sum())
-    with pytest.raises(BadValueError):
-        prior_of(space, 1)
-
-
-def space_row(space: Space) -> np.ndarray:
-    """Return which of the given counts each word has."""
-    given = dict(zip(words_of(40), range(40), strict=True))
-    return np.array([given[space.word(word)] for word in range(40)])
+    (estimated,) = curve([make("cmp", build_space(Vectors(words_of(30), normal(30, 3)), lists=0))], [2.0])
+    assert not estimated.exact
+    assert 1 / 30 <= estimated.risk < 1  # type: ignore[operator]
 
 
 def test_risks_are_interpolated() -> None:
@@ -162,14 +147,6 @@ def test_the_curve_shows_the_risk_that_epsilon_is_chosen_by(
     for wrong in (["--epsilon", "1"], ["--curve", "--inputs", "10"]):
         assert run([*command, *wrong]) == 2
         assert "[conflicting-settings]" in capsys.readouterr().err
-
-
-def test_noise_on_vectors_has_a_risk_as_well(space: Space) -> None:
-    """Estimated, and said to be; not below what comes back unchanged or the most frequent word."""
-    (one,) = curve([make("cmp", space)], [2.0])
-    assert not one.exact
-    assert one.risk is not None
-    assert prior_of(space).guess <= one.risk < 1
 
 
 def test_a_mechanism_says_what_it_does_in_a_space(

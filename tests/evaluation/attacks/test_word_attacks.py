@@ -28,9 +28,6 @@ from corpusveil.spaces.vectors import Vectors
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 
-ON_LISTS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential")
-SLOWER = ("custext", "cmp", "diffractor-exponential")
-"""Of these one epsilon a day."""
 CHAIN = ("words guessed by the released word", "words guessed one by one", "words guessed from context")
 
 
@@ -53,16 +50,7 @@ def space(texts: list[str]) -> Space:
     return build_space(Vectors(words, normal(len(words), 4)))
 
 
-@pytest.mark.parametrize(
-    ("name", "epsilon"),
-    [
-        pytest.param(
-            name, epsilon, marks=[pytest.mark.nightly] if name in SLOWER and (name, epsilon) != ("cmp", 2.0) else []
-        )
-        for name in [*ON_LISTS, "custext", "cmp"]
-        for epsilon in (1.0, 2.0, 5.0)
-    ],
-)
+@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 1.0), ("diffractor-geometric", 5.0), ("cmp", 2.0)])
 def test_no_printed_attack_is_below_a_simpler_one(
     space: Space, texts: list[str], language: KneserNey, name: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,12 +70,9 @@ def test_no_printed_attack_is_below_a_simpler_one(
     assert risk.value == word_risk(make(name, space), epsilon, prior_by(language, space)).share
 
 
-@pytest.mark.parametrize("epsilon", [2.0, 5.0])
-def test_the_search_itself_is_no_worse_than_not_guessing(
-    space: Space, texts: list[str], language: KneserNey, epsilon: float
-) -> None:
+def test_the_search_itself_is_no_worse_than_not_guessing(space: Space, texts: list[str], language: KneserNey) -> None:
     """Without the maximum: candidates are all words, and the released one; of the 3,000 most frequent ones it is."""
-    mechanism = make("ring-geometric", space)
+    mechanism, epsilon = make("ring-geometric", space), 2.0
     documents = document_ids(space, texts[1::2])[:60]
     released = released_words(mechanism, epsilon, documents, Key.for_tests())
     prior = prior_by(language, space)
@@ -112,10 +97,8 @@ def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
     assert "one by one are better" in within.note
 
 
-@pytest.mark.parametrize("name", ON_LISTS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0, 30.0])
-@pytest.mark.parametrize("lists", [1, 3])
-@pytest.mark.parametrize("inputs", [None, 9])
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
+@pytest.mark.parametrize(("epsilon", "lists", "inputs"), [(0.05, 3, None), (3.0, 1, 9), (30.0, 3, 9)])
 def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
     """Also with several lists, near their ends, where everything is in reach, and of some outputs only."""
     counts = np.random.default_rng(3).integers(0, 90, 61)

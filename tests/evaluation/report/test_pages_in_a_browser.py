@@ -116,30 +116,6 @@ def test_a_printed_page_is_light_and_folds_nothing(tab: Browser, pages: dict[str
         assert tab.value(CONTRAST)[0] >= 4.5
 
 
-def test_pictures_have_a_size_and_the_release_stands_out(tab: Browser, pages: dict[str, Path]) -> None:
-    for width in WIDTHS:
-        tab.open(pages["public"], width)
-        assert tab.value("Math.min(...[...document.querySelectorAll('.dots')].map(one => one.clientWidth))") > 100
-        sizes = "[...document.querySelectorAll('.panel.own .bars i')].map(one => one.getBoundingClientRect().width)"
-        assert max(tab.value(sizes)) > 40
-        assert tab.value("document.querySelectorAll('.panel.own').length") == 2
-        edge = "getComputedStyle(document.querySelector('{}')).borderTopColor"
-        assert tab.value(edge.format(".panel.own")) != tab.value(edge.format(".panel:not(.own)"))
-
-
-def test_what_is_drawn_is_in_the_pages_colors_and_has_a_size(tab: Browser, pages: dict[str, Path]) -> None:
-    """Lines, marks and bars are there for who looks, in both schemes."""
-    strokes = []
-    for dark in (False, True):
-        tab.open(pages["private"], 1280, dark=dark)
-        assert tab.value("document.querySelectorAll('.chart svg').length") == 4
-        assert tab.value("Math.min(...[...document.querySelectorAll('.chart svg')].map(s => s.clientHeight))") > 200
-        strokes.append(tab.value("getComputedStyle(document.querySelector('polyline')).stroke"))
-        assert tab.value("document.querySelectorAll('mark').length") > 5
-    assert strokes[0] != strokes[1]
-    assert "none" not in strokes
-
-
 def test_the_publishable_page_shows_no_original_text(tab: Browser, pages: dict[str, Path]) -> None:
     """As read in the browser, and in its source; the private page, for control, does."""
     for name, shown in (("private", True), ("publishable", False)):

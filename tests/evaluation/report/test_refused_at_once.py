@@ -36,7 +36,6 @@ WRONG = {
     "--seeds 1": "wrong-value",
     "--documents 3": "wrong-value",
     "--counts nowhere": "missing-artefact",
-    "--causal nowhere": "missing-file",
     "--words nowhere": "missing-file",
     "--second topic --label topic": "conflicting-settings",
     "--second-private SPACE": "conflicting-settings",
