@@ -19,7 +19,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import InUseError, MismatchError, NotMadeError, OverlapError
-from corpusveil.evaluation.attacks.word_attacks import ContextAttacker
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import denoise as denoise_module
@@ -27,7 +26,6 @@ from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, read
 from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.prepared import prepare
-from corpusveil.pipelines.settings.sections import DenoiseSettings
 from corpusveil.spaces import Space
 from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.vectors import Vectors
@@ -161,15 +159,19 @@ def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
     assert NO_FACTS in (tmp_path / "out.report.html").read_text()
 
 
-def test_more_words_come_back_than_the_release_has(space: Space, model: LanguageModel, tmp_path: Path) -> None:
-    texts = corpus(300, 6, 40)
-    release = release_of(space, tmp_path, texts, numbers="keep", epsilon=0.5)
+@pytest.mark.parametrize("name", ["diffractor-geometric", "tem", "cmp"])
+def test_more_words_come_back_than_the_release_has(model: LanguageModel, tmp_path: Path, name: str) -> None:
+    """With several lists the choice of a list is part of the law; noise on vectors is learnt from public samples."""
+    rng = np.random.default_rng(0)
+    vectors = Vectors(VOCABULARY, rng.normal(size=(40, 4)).astype(np.float32))
+    space = cv.build_space(vectors, lists=3, counts=rng.integers(1, 1000, 40))
+    texts = corpus(200, 6, 40)
+    release = release_of(space, tmp_path, texts, numbers="keep", mechanism=cv.mechanism(name, space))
     shares = {}
     for aim in ("words", "sentence", "table"):
         denoise(release, str(tmp_path / aim), space=space, model=model, search=Search(aim=aim))
         shares[aim] = unchanged(texts, texts_of(tmp_path / aim))
-    assert min(shares.values()) > unchanged(texts, texts_of(release)) + 0.03
-    assert shares["words"] > shares["table"] + 0.01, shares
+    assert min(shares.values()) > unchanged(texts, texts_of(release)) + 0.02, shares
 
 
 def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: LanguageModel) -> None:
@@ -232,20 +234,6 @@ def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_
     assert stay[0] < stay[2] - 0.05 < stay[-1]
 
 
-def test_attackers_do_not_hold_back(model: LanguageModel) -> None:
-    """The attacker on documents and the reader of the risk of context guess without a margin."""
-    mechanism = cv.mechanism("ring-geometric", space_of(VOCABULARY))
-    rng = np.random.default_rng(1)
-    released = [rng.integers(0, 40, 9).astype(np.int32) for _ in range(30)]
-    plain, other = (
-        [one.tolist() for one in ContextAttacker(mechanism, 0.5, model, Search(margin=margin)).guesses(released)]
-        for margin in (0.0, 1e9)
-    )
-    assert plain == other != [one.tolist() for one in released]
-    assert reader_of(Denoiser(mechanism, cv.Budget(1.0), cv.TextPolicy(), model)).changes.size == 0
-    assert Search().margin == 0 < MARGIN == DenoiseSettings(path="x").margin
-
-
 # What stays as it is
 
 
@@ -265,14 +253,6 @@ def test_what_no_mechanism_wrote_stays_as_it_is(space: Space, model: LanguageMod
         assert (replaced.isupper(), replaced.istitle()) == (word.isupper(), word.istitle())
         told = told[len(before) + 2 :]
     assert told == rest
-
-
-def test_a_mask_is_no_word(model: LanguageModel) -> None:
-    """``word`` is a word of this space, and stands in a mask, too."""
-    space = space_of([*VOCABULARY[:20], "word", "unknown"])
-    made = denoiser(space, model, cv.Budget(0.01), policy=cv.TextPolicy(unknown_words="mask"))
-    found = denoised(made, ["aa [unknown] ab unknown [unknown]"])[0].split()
-    assert (found[1], found[4]) == ("[unknown]", "[unknown]")
 
 
 # Budgets of documents
@@ -312,18 +292,6 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
 # Several lists, other mechanisms, collocations
 
 
-@pytest.mark.parametrize("name", ["diffractor-geometric", "tem", "cmp"])
-def test_every_mechanism_can_be_denoised(model: LanguageModel, tmp_path: Path, name: str) -> None:
-    """With several lists the choice of a list is part of the law; noise on vectors is learnt from public samples."""
-    rng = np.random.default_rng(0)
-    vectors = Vectors(VOCABULARY, rng.normal(size=(40, 4)).astype(np.float32))
-    space = cv.build_space(vectors, lists=3, counts=rng.integers(1, 1000, 40))
-    texts = corpus(200, 6, 40)
-    release = release_of(space, tmp_path, texts, numbers="keep", mechanism=cv.mechanism(name, space))
-    denoise(release, str(tmp_path / "out"), space=space, model=model)
-    assert unchanged(texts, texts_of(tmp_path / "out")) > unchanged(texts, texts_of(release)) + 0.02
-
-
 @pytest.mark.parametrize("tokenizer", ["gst", "mst", "optimal"])
 def test_units_of_collocations_are_found_again(model: LanguageModel, tmp_path: Path, tokenizer: Any) -> None:
     """By the public table, in the release's own text: nothing else has to be carried."""
@@ -348,19 +316,6 @@ def test_words_that_the_tokenizer_splits_are_read_in_parts(model: LanguageModel)
     tokens, replaced, _ = made.read(reader_of(made), *string_buffers(pa.array([text], pa.large_string())))
     assert [tokens.text(token) for token in np.flatnonzero(replaced)] == ["aa", "ab", "ac", "ad"]
     assert re.fullmatch(r"\S+ \w+-\w+ \S+ 3d x\.y", denoised(made, [text])[0])
-
-
-def test_surrogates_stay_as_they_stand(model: LanguageModel, tmp_path: Path) -> None:
-    """A surrogate is not a word; words around it are guessed as around any number."""
-    public = Numbers.of([("0000", "1984", 5), ("00:00", "10:15", 3), ("0km", "5km", 3)])
-    space = dataclasses.replace(space_of(VOCABULARY), numbers=public)
-    texts = [f"{text} 2024 aa 12:30 7km, 3rd ab" for text in corpus(60, 6, 40)]
-    release = release_of(space, tmp_path, texts, numbers="surrogate", case="restore")
-    denoise(release, str(tmp_path / "out"), space=space_of(VOCABULARY), model=model)
-    before, after = (re.findall(r"\S*[0-9]\S*", " ".join(texts_of(f))) for f in (release, tmp_path / "out"))
-    assert before == after
-    assert len(before) >= 4 * 60
-    assert texts_of(release) != texts_of(tmp_path / "out")
 
 
 # Wrong calls
@@ -405,19 +360,3 @@ def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
     for allocation, policy in budgets:
         with refused("conflicting-settings"):
             denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
-
-
-def test_a_word_that_no_sample_gave_explains_itself(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If samples estimate a law, a released word may be in none of them; it remains its only candidate."""
-    from corpusveil.language.channel import Candidates
-    from corpusveil.mechanisms import risk
-
-    monkeypatch.setattr(risk, "SAMPLES", 1)
-    monkeypatch.setattr(risk, "LEAST_SAMPLES", 1)
-    space = space_of(VOCABULARY)
-    found = Candidates(cv.mechanism("cmp", space), np.full(len(space), 1 / len(space)), 8, 1e-3)
-    every = np.arange(len(space), dtype=np.int32)
-    rows = found.rows(0.1, every)
-    assert (found.words[rows] == every[:, None]).any(axis=1).all()
-    holes = (found.words[rows, :-1] < 0) & (found.words[rows, 1:] >= 0)
-    assert not holes.any(), "the search stops at the first place without a candidate"

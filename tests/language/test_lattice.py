@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
+from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import room
@@ -136,25 +136,6 @@ def test_the_places_of_a_document_support_each_other(model: LanguageModel) -> No
     assert differs > 3
 
 
-def test_documents_and_the_parts_of_a_long_one_are_independent(model: LanguageModel) -> None:
-    """No document leaves a trace in the next; what its buffers cannot hold is cut where a run ends."""
-    space, rng = space_of(), np.random.default_rng(13)
-    released = rng.integers(0, len(space), 40).tolist()
-    offsets = np.arange(0, 41, 4)
-    options: dict[str, Any] = {"memory": 0.5, "offsets": offsets, "epsilon": 0.3}
-    apart = searched(space, model, released, documents=[0, 3, 6, 9, 10], **options)
-    alone = [
-        searched(space, model, released[first:last], 0.3, memory=0.5, offsets=np.arange(0, last - first + 1, 4),
-                 documents=[0, (last - first) // 4])
-        for first, last in ((0, 12), (12, 24), (24, 36), (36, 40))
-    ]  # fmt: skip
-    assert apart == list(itertools.chain.from_iterable(alone))
-    short = room(len(space), len(space) + 1, len(space))
-    short = short._replace(shares=short.shares[:15], originals=short.originals[:15])
-    assert searched(space, model, released, documents=[0, 10], room=short, **options) == apart
-    assert searched(space, model, released, documents=[0, 10], **options) != apart
-
-
 def test_a_reader_of_some_words_guesses_the_likeliest_of_these(model: LanguageModel) -> None:
     """Enumerated: the word whose share times weight is largest, and never one that does not count."""
     space, rng, rho = space_of("aa_ab"), np.random.default_rng(8), 0.2
@@ -188,37 +169,6 @@ def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageMod
         for whole, told in ((False, expected.tolist()), (True, list(likeliest))):
             differs[int(whole)] += told != searched(space, model, released.tolist(), 0.5, whole=whole)
     assert differs.min() > 2, "the margin keeps something"
-
-
-@pytest.mark.parametrize(("width", "whole"), [(1, False), (3, True)])
-def test_a_larger_margin_changes_fewer_words_down_to_none(model: LanguageModel, width: int, *, whole: bool) -> None:
-    """Also where a narrow search would leave the released word out."""
-    space, rng = space_of(), np.random.default_rng(10)
-    released = [rng.integers(0, len(space), 6).tolist() for _ in range(30)]
-    changed = []
-    for margin in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 59.0):
-        changes = np.full(len(space), np.exp(-margin)) if margin else ALL
-        found = [searched(space, model, one, 0.3, changes=changes, width=width, whole=whole) for one in released]
-        changed.append((np.array(found) != np.array(released)).mean())
-    assert changed == sorted(changed, reverse=True)
-    assert changed[0] > changed[3] > changed[-1] == 0
-
-
-def test_the_margin_is_whole_for_rare_words_and_smaller_for_others() -> None:
-    assert changes_of(np.array([0.5, 0.5]), 0.0) is ALL
-    found = -np.log(changes_of(np.array([RARE / 100, RARE, 4 * RARE, 0.5]), 2.0))
-    assert found == pytest.approx([2.0, 2.0, 0.5, 2.0 * RARE / 0.5], abs=2e-5)
-    assert changes_of(np.array([1e-9, 0.5]), 1e9) == pytest.approx(np.exp(-60.0)), "all words stay"
-
-
-def test_a_wrong_order_of_words_is_noticed(model: LanguageModel) -> None:
-    """The control: the search over the words backwards is not the posterior."""
-    space, rng = space_of(), np.random.default_rng(8)
-    wrong = 0
-    for _ in range(20):
-        released = rng.integers(0, len(space), 4).tolist()
-        wrong += searched(space, model, released, 0.5)[::-1] != searched(space, model, released[::-1], 0.5)
-    assert wrong > 3
 
 
 def test_candidates_hold_the_released_word_and_the_likeliest_of_all(model: LanguageModel) -> None:

@@ -108,13 +108,6 @@ def test_each_kind_is_found_where_it_is_valid_and_stands_alone() -> None:
         assert spans == expected, text
 
 
-def test_what_is_found_in_a_document_depends_on_it_alone() -> None:
-    texts = [*CASES, "Grüße, 山田 ½ 💥", "\u00a0"]
-    together = found(texts)
-    assert together == [found([text])[0] for text in texts]
-    assert together == found(texts[::-1])[::-1]
-
-
 @pytest.mark.parametrize("text", CASES)
 def test_no_span_crosses_documents_wherever_a_text_is_cut(text: str) -> None:
     for cut in range(1, len(text)):

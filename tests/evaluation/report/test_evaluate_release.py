@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.evaluation.matching import Matched, match
@@ -23,10 +22,8 @@ from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import render
 from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.spaces import Space
-from corpusveil.spaces.number_counts import Numbers
-from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS, make_space, write_shard
-from tests.evaluation.releases import DOCUMENTS, manifest_of, privatize, texts
+from tests.evaluation.releases import DOCUMENTS, manifest_of, texts
 
 
 class TestMatching:
@@ -131,57 +128,6 @@ class TestFigures:
             expected = 100 * (alpha * kept + (1 - alpha) * privacy)
             assert found.at(f"PUC, alpha {alpha:g}").value == pytest.approx(expected)
 
-    def test_retention_is_the_mechanisms(self, found: Findings) -> None:
-        """What came back in the texts is what the exact law says of a word, but for words that have no prior."""
-        assert found.at("retention of a word (N_w)").model == "exact, of 25 words"
-        assert abs(found.at("retention of a word (N_w)").value - found.at("words unchanged").value) < 0.05
-
-    def test_a_release_with_surrogates_has_the_same_figures_of_words(self, tmp_path: Path) -> None:
-        """Numbers are no words: with others in their places every figure is there, at this epsilon and another."""
-        vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
-        public = Numbers.of([("0000", "1984", 5), ("0000", "", 2), ("00:00", "10:15", 3)])
-        space = cv.build_space(Vectors(list(WORDS), vectors), numbers=public).save(tmp_path / "space")
-        rows = [{**row, "text": f"{row['text']} 2024 12:30, 5"} for row in texts(60)]
-        write_shard(tmp_path / "in" / "x.jsonl", rows)
-        found = {}
-        for policy in ("surrogate", "keep"):
-            private = privatize(tmp_path / "in", space, tmp_path / policy, 1.0, "--numbers", policy)
-            matched = match([str(tmp_path / "in")], [str(private)], columns=("topic", "trait"))
-            manifest = manifest_of(private)
-            question = Question.of(label="topic", attribute="trait", epsilons=(6.0,), seeds=2, space=space)
-            found[policy] = evaluate_release(matched, manifest, question)
-        named = {name: [(m.name, m.epsilon) for m in one.measures] for name, one in found.items()}
-        assert named["surrogate"] == named["keep"]
-        assert "2024" not in (tmp_path / "surrogate" / "data" / "part-00000-of-00001.jsonl").read_text()
-
-    def test_documents_without_a_label_are_left_out_and_said(self, source: Path) -> None:
-        matched = match([str(source)], [str(source)], columns=("topic",))
-        matched.columns["topic"][:40] = [None] * 40
-        found = evaluate_release(matched, None, Question.of(label="topic", seeds=2))
-        assert found.at("accuracy, private to private").value > 0.9
-        assert "40 documents have no value in the column topic; classifiers leave them out." in found.counted
-
-    def test_words_that_cannot_be_laid_side_by_side_have_no_figure(self, source: Path) -> None:
-        matched = match([str(source)], [str(source)])
-        for privates in ([f"{text} more" for text in matched.originals], ["" for _ in matched.originals]):
-            found = evaluate_release(Matched(matched.originals, privates, DOCUMENTS), None, Question())
-            assert "words unchanged" not in {one.name for one in found.measures}
-
-    def test_an_epsilon_is_tried_on_documents_spread_over_a_sorted_corpus(
-        self, source: Path, private: Path, space: Space, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The first documents all have one label; the shortest texts, which no example shows, stand first."""
-        monkeypatch.setattr("corpusveil.evaluation.report.evaluate_release.GRID_DOCUMENTS", 60)
-        matched = match([str(source)], [str(private)], columns=("topic",))
-        order = np.argsort(matched.columns["topic"], kind="stable")
-        originals, privates = ([texts[at] for at in order] for texts in (matched.originals, matched.privates))
-        originals[:70] = ["one two"] * 70
-        sorted_ = Matched(originals, privates, DOCUMENTS, {"topic": [matched.columns["topic"][at] for at in order]})
-        manifest = manifest_of(private)
-        found = evaluate_release(sorted_, manifest, Question.of(label="topic", epsilons=(6.0,), seeds=2, space=space))
-        assert found.at("accuracy, private to private", 6.0).value > 0
-        assert {len(example.versions) for example in found.examples} == {2}
-
     def test_what_cannot_be_measured_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
         """Originals without a word, and another space than the release's."""
         with pytest.raises(DataError):
@@ -245,26 +191,6 @@ class TestTheReport:
         assert names == {"retention of a word (N_w)", "distinct outputs of 100 (S_w)", "N_w : S_w"}
         assert not [name for name in ("documents", "looked_at", "seconds", "counted", "examples") if report.get(name)]
         assert not re.search("[0-9]{3}|words,", " ".join(report["notes"]))
-
-    def test_a_tile_shows_its_floor_and_of_which_words_its_share_is(self) -> None:
-        """Each figure has a floor: not guessing, another document, the most frequent label."""
-        measures = (
-            Figure("privacy", "words unchanged", 0.414),
-            Figure("attack", "words guessed by the released word", 0.744),
-            Figure("attack", "words guessed from context", 0.828),
-            Figure("utility", "similarity of meaning", 0.49, floor=0.31),
-            Figure("utility", "accuracy, private to private", 0.9, deviation=0.1, floor=0.55),
-        )
-        page = render(Findings("t", 1, 1, (), (), measures))
-        tiles = [" ".join(re.sub("<[^>]+>", " ", tile).split()) for tile in page.split('<div class="tile">')[1:]]
-        assert len(tiles) == 4
-        for tile, said in zip(tiles, (
-            "41.4% words unchanged, of all words of the originals",
-            "82.8% words guessed from context, of known words floor 74.4%: a reader who guesses nothing",
-            "90.0% accuracy, private to private floor 55.0%: always the most frequent label",
-            "49.0% similarity of meaning floor 31.0%: the private text of another document",
-        ), strict=True):  # fmt: skip
-            assert tile.startswith(said), tile
 
     def test_escapes_what_it_shows(self) -> None:
         from corpusveil.evaluation.report.findings import Example

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
 import random
 import re
@@ -18,15 +15,12 @@ import pytest
 from corpusveil.cli import demonstration
 from corpusveil.evaluation.attacks.risk_curve import point
 from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.report import question
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import Prior
-from corpusveil.pipelines.settings import toml
-from corpusveil.pipelines.settings.rules import risk_model, risk_reader
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, write_shard
@@ -173,17 +167,6 @@ class TestFigures:
         accuracy = found.at("accuracy, private to private").floor
         assert kept.floor == pytest.approx(accuracy / (1 + accuracy), abs=0.01)  # type: ignore[operator]
 
-    def test_csv_and_json_have_differences_mechanisms_and_risks(
-        self, source: Path, private: Path, space: Space, tmp_path: Path
-    ) -> None:
-        options = ("--space", str(space.url), "--label", "topic", "--seeds", "2", "--mechanism", "santext")
-        assert evaluate(source, private, tmp_path / "r", *options, "--epsilon", "0.3", "--epsilon", "6") == 0
-        told = json.loads((tmp_path / "r" / "report.json").read_text())["measures"]
-        lines = list(csv.DictReader(io.StringIO((tmp_path / "r" / "report.csv").read_text())))
-        for name in ("difference", "low", "high", "mechanism", "risk", "floor", "deviation"):
-            assert [line[name] for line in lines] == ["" if one[name] is None else str(one[name]) for one in told]
-            assert any(line[name] for line in lines), name
-
 
 class TestModels:
     def test_each_has_rows_of_its_own_and_the_first_is_the_one_compared(
@@ -210,18 +193,6 @@ class TestWordLists:
         told = self.share(tmp_path / "in", words=str(tmp_path / "mine.txt"))
         assert (told.value, told.model) == (3 / 8, "list mine.txt, 2 words")
 
-    def test_else_the_systems_then_the_spaces_and_without_any_there_is_no_figure(
-        self, source: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(question, "SYSTEM_WORDS", str(tmp_path / "words"))
-        assert "space" in self.share(source, space=space).model
-        with pytest.raises(KeyError):
-            self.share(source)
-        (tmp_path / "words").write_text(f"{WORDS[0]}\n{WORDS[0].capitalize()}\n{WORDS[0]}'s\n")
-        told = self.share(source, space=space)
-        assert told.model.startswith("list words, ")
-        assert 0 < told.value < 0.05
-
 
 def test_the_demo_says_what_its_release_gives_away(
     source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -237,25 +208,6 @@ def test_the_demo_says_what_its_release_gives_away(
         assert name in told
     page = tmp_path / "evaluation" / "report.html"
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-
-
-def test_the_demo_names_its_risk_beforehand_and_it_is_of_context() -> None:
-    """It denoises, and a denoised release shows what is guessed from context."""
-    settings = toml.read(str(demonstration.CONFIGURATION)).settings
-    (budget,) = settings.needed("budget")
-    assert (budget.epsilon, budget.risk, budget.risk_of) == (None, 0.5, None)
-    assert risk_reader(settings) == "content-context"
-    assert risk_model(settings) == settings.value("model.path")
-
-
-def test_the_demo_shows_one_text_before_after_and_denoised(tmp_path: Path) -> None:
-    shards = [tmp_path / "news.gz", *(tmp_path / name / "data" / "part.gz" for name in ("private-local", "readable"))]
-    for shard, text in zip(shards, ("a cat sat", "of cat as", "the cat sat"), strict=True):
-        shard.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(shard, "wt") as file:
-            file.writelines(json.dumps({"text": one}) + "\n" for one in (text, "another document"))
-    told = demonstration.before_after(str(shards[0]), tmp_path)
-    assert told.splitlines() == ["Before:   a cat sat", "After:    of cat as", "Denoised: the cat sat"]
 
 
 class TestSimilarityOfMeaning:

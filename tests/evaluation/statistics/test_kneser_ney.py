@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError, UserError
+from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language.fixed import LEAST
@@ -178,32 +178,6 @@ def test_scores_of_texts_are_sums_over_their_runs() -> None:
     assert (total.words, total.unknown) == (words, unknown)
     assert unknown > 0
     assert total.value == pytest.approx(math.exp(-found.sum() / words))
-
-
-def test_three_words_by_hand() -> None:
-    """Of "a b. a b. a c": N(.a) = N(.b) = N(.c) = 1 before which nothing or "a" stands; D = 0.75 at each order.
-
-    Unigrams: share 0.25/3, left 0.75, and 4 events. After "a": N(.ab) = N(.ac) = 1 (each at a beginning), of 2.
-    """
-    model = KneserNey.of_texts(["a b.\na b.\na c"])
-    first = 0.25 / 3 + 0.75 / 4
-    assert math.exp(model.model.log_probability([], "A")) == pytest.approx(first, rel=STEP)
-    assert math.exp(model.model.log_probability([], "x")) == pytest.approx(0.75 / 4, rel=STEP)
-    assert math.exp(model.model.log_probability(["a"], "b")) == pytest.approx(0.25 / 2 + 0.75 * first, rel=STEP)
-    assert math.exp(model.model.log_probability(["c", "a"], "a")) == pytest.approx(0.75 * first, rel=2 * STEP)
-
-
-def test_candidates_may_repeat_in_any_order() -> None:
-    model = KneserNey.of_texts(corpus(100, 11))
-    contexts = np.random.default_rng(1).integers(-1, model.model.unknown, (20, 2))
-    every = model.model.log_probabilities(contexts, np.arange(model.model.unknown + 1))
-    chosen = np.array([5, 2, 5, -1, 0])
-    assert (model.model.log_probabilities(contexts, chosen) == every[:, chosen]).all()
-    assert model.model.log_probabilities(np.empty((0, 2), np.int32), chosen).shape == (0, 5)
-    assert model.model.ids(["AB", "nothing"]).tolist() == [model.vocabulary.id("ab"), model.model.unknown]
-    for wrong in (np.array([[0, model.model.unknown + 1]]), np.array([[-2, 0]]), np.array([0, 1])):
-        with pytest.raises(UserError):
-            model.model.log_probabilities(wrong, chosen)
 
 
 def test_what_has_no_words_or_no_trigrams_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpusveil.errors import FormatError, NoFileError, PackageError, ShapeError
+from corpusveil.errors import NoFileError, PackageError, ShapeError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, SentenceEncoder
 from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.spaces import Space
@@ -86,8 +86,3 @@ class TestSentenceEncoder:
         others = ["It's so sunny outside!", "He drove to the stadium.", one, ""]
         assert cosine([one] * 4, others, encoder) == pytest.approx([0.6660, 0.1046, 1, 0], abs=2e-4)
         assert os.environ["HF_HUB_OFFLINE"] == "1"
-
-    def test_a_folder_without_a_model_is_refused(self, tmp_path: Path) -> None:
-        pytest.importorskip("sentence_transformers")
-        with pytest.raises(FormatError):
-            SentenceEncoder(str(tmp_path))
