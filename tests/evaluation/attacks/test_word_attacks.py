@@ -17,7 +17,7 @@ from corpusveil.evaluation.attacks.word_attacks import (
 )
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, smoothed, word_risk
+from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -97,13 +97,3 @@ def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lis
         assert (steps.words == rows.words)[apart].all()
     wrong = _by_steps(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
     assert not np.allclose(wrong.own, steps.own, rtol=3e-6) or epsilon > 20
-
-
-def test_every_word_may_be_an_input() -> None:
-    """By hand: counts 3, 0, 1 become shares 3.5, 0.5, 1.5 of 5.5; without counts all are alike."""
-    prior = smoothed(np.array([3.0, 0.0, 1.0]), total=8)
-    np.testing.assert_allclose(prior.shares, np.array([3.5, 0.5, 1.5]) / 5.5)
-    assert prior.covered == 0.5
-    none = prior_of(build_space(Vectors(words_of(4), normal(4, 2))))
-    assert none.shares.tolist() == [0.25] * 4
-    assert none.covered == 1

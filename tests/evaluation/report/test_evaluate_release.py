@@ -20,7 +20,8 @@ from corpusveil.evaluation.report.evaluate_release import evaluate_release
 from corpusveil.evaluation.report.findings import Findings
 from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import render
-from corpusveil.evaluation.statistics.statistic import Figure
+from corpusveil.evaluation.statistics import statistic
+from corpusveil.evaluation.statistics.statistic import Figure, Reading
 from corpusveil.spaces import Space
 from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.evaluation.releases import DOCUMENTS, manifest_of, texts
@@ -127,6 +128,15 @@ class TestFigures:
         for alpha in (0.75, 0.5, 0.25):
             expected = 100 * (alpha * kept + (1 - alpha) * privacy)
             assert found.at(f"PUC, alpha {alpha:g}").value == pytest.approx(expected)
+
+    def test_a_statistic_of_ones_own_is_in_the_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Registered by any module, as docs/evaluation.md says."""
+        statistic.statistics()
+        monkeypatch.setattr(statistic, "_BY_NAME", {**statistic._BY_NAME})
+        of_evidence = lambda evidence: iter([Reading(float(len(evidence.privates[0])), "mine")])  # noqa: E731
+        statistic.register("characters", group="language", unit="number", compute=of_evidence)
+        figure = cv.evaluate_release(["one two"] * 10, ["one four"] * 10).at("characters")
+        assert (figure.value, figure.model) == (8, "mine")
 
     def test_what_cannot_be_measured_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
         """Originals without a word, and another space than the release's."""

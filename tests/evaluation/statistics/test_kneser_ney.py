@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -124,7 +123,7 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
 
 @pytest.mark.parametrize("least", [1, 4])
 def test_every_context_has_a_distribution(least: int) -> None:
-    """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones; a wrong table is noticed."""
+    """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones."""
     model = KneserNey.of_texts(corpus(600, 7), least)
     ids = np.arange(-1, model.model.unknown + 1)
     pairs = np.stack(np.meshgrid(ids, ids), axis=-1).reshape(-1, 2)
@@ -134,11 +133,6 @@ def test_every_context_has_a_distribution(least: int) -> None:
     arrays = model.model.arrays
     left = (arrays.bigrams[::3] >> np.uint64(32)).astype(np.int64)
     assert ((left > 0) & (left < -LEAST)).sum() > 20, "contexts that were seen are among them"
-    bigrams = arrays.bigrams.copy()
-    bigrams[::3] += np.uint64(1000 << 32)
-    wrong = replace(model.model, arrays=arrays._replace(bigrams=bigrams))
-    broken = np.exp(wrong.log_probabilities(pairs, np.arange(model.model.unknown + 1))).sum(axis=1)
-    assert np.abs(broken - 1).max() > 1e-3
 
 
 @pytest.mark.parametrize("least", [1, 5])
