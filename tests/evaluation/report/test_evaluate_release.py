@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.evaluation.matching import Matched, match
