@@ -1,21 +1,13 @@
-"""A report begins with texts side by side and has pictures at once; the release is marked on each of its charts."""
+"""A report begins with texts side by side, and its dots say what a reader guesses."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.report.manifest_release import picture_of
-from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.report.release_page import examples_of, render
 from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.language.denoise import NO_FACTS
-from corpusveil.spaces import Space
-from tests.evaluation.releases import evaluate, manifest_of
 
 UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)
-SIMILAR = Figure("utility", "similarity of meaning", 0.8)
 GUESSED = Figure("attack", "content words guessed, Bayes-optimal", 0.66, floor=0.06)
 RELEASE = {"mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 2.0, "per": "token"}}
 EXAMPLES = examples_of(["the cat sat down"], {"released": ["a cat sat down"], "epsilon 9": ["the cat sat down"]})
@@ -57,21 +49,3 @@ def test_denoised_texts_stand_behind_the_release() -> None:
     plain = examples_of(texts, {"released": texts})
     pages = [render(Findings("", 3, 3, (), (), (), shown)) for shown in ((first,), plain)]
     assert [NO_FACTS in page for page in pages] == [True, False]
-
-
-def test_a_report_without_further_epsilons_has_the_pictures_of_its_mechanism(
-    source: Path, private: Path, space: Space, tmp_path: Path
-) -> None:
-    """Of a space of no language the dots; they are public, so the publishable report has them, and no other file."""
-    for more in ((), ("--publishable",)):
-        folder = tmp_path / f"r{len(more)}"
-        assert evaluate(source, private, folder, "--space", str(space.url), *more) == 0
-        page = (folder / "report.html").read_text()
-        told = section(page, "What a reader can guess")
-        assert told.count("<figure") == 3
-        assert told.count("this release") == 1
-        assert "picture" not in json.loads((folder / "report.json").read_text())
-    picture = picture_of(manifest_of(private), Question.of(space=space))
-    assert picture is not None
-    assert picture.own.guess is not None
-    assert f"guesses about {picture.own.guess.share:.1%} of known content words" in told
