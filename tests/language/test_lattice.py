@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.language.channel import ALL, Candidates, public_shares, spoken_of
+from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import room
@@ -169,6 +169,12 @@ def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageMod
         for whole, told in ((False, expected.tolist()), (True, list(likeliest))):
             differs[int(whole)] += told != searched(space, model, released.tolist(), 0.5, whole=whole)
     assert differs.min() > 2, "the margin keeps something"
+
+
+def test_the_margin_is_whole_for_rare_words_and_smaller_for_others() -> None:
+    assert changes_of(np.array([0.5, 0.5]), 0.0) is ALL
+    found = -np.log(changes_of(np.array([RARE / 100, RARE, 4 * RARE, 0.5]), 2.0))
+    assert found == pytest.approx([2.0, 2.0, 0.5, 2.0 * RARE / 0.5], abs=2e-5)
 
 
 def test_candidates_hold_the_released_word_and_the_likeliest_of_all(model: LanguageModel) -> None:

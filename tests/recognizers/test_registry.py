@@ -76,7 +76,7 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\ta b\r\n".encode())
+    (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\tb c\r\n".encode())
     assert found(["a b c"], make(str(tmp_path / "t"), space)) == [[("name", "a b"), ("name", "b c")]]
 
 
