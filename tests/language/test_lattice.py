@@ -104,7 +104,7 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
     """Words, sentences; words that the model lacks, of several parts, and drawn for unknown ones."""
     space, rng = space_of(*more), np.random.default_rng(7)
     differs = 0
-    for _ in range(6):
+    for _ in range(3):
         released = rng.integers(0, len(space), 4).tolist()
         marginals, likeliest = enumerated(space, model, released, 0.5, rho)
         found = searched(space, model, released, 0.5, rho)
@@ -113,7 +113,7 @@ def test_the_search_is_the_posterior_of_all_sentences(model: LanguageModel, rho:
         differs += found != released
         if rho == 0.0:
             assert searched(space, model, released, 0.5, whole=True) == list(likeliest)
-    assert differs > 1, "the search changes something"
+    assert differs, "the search changes something"
 
 
 def test_the_places_of_a_document_support_each_other(model: LanguageModel) -> None:
@@ -122,7 +122,7 @@ def test_the_places_of_a_document_support_each_other(model: LanguageModel) -> No
     shares, _ = public_shares(space, model)
     offsets, documents = [0, 3, 3, 6, 9], [0, 3, 3, 4]
     differs = 0
-    for _ in range(8):
+    for _ in range(4):
         released = rng.integers(0, len(space), 9).tolist()
         plain = [enumerated(space, model, released[first : first + 3], 0.3, rho)[0] for first in (0, 3, 6)]
         found = searched(space, model, released, 0.3, rho, memory=memory, offsets=offsets, documents=documents)
@@ -133,7 +133,7 @@ def test_the_places_of_a_document_support_each_other(model: LanguageModel) -> No
         differs += found != searched(space, model, released, 0.3, rho, **apart)
         whole = searched(space, model, released, 0.3, rho, memory=memory, whole=True, **apart)
         assert whole == searched(space, model, released, 0.3, rho, whole=True, **apart), "a sentence has no support"
-    assert differs > 3
+    assert differs > 1
 
 
 def test_a_reader_of_some_words_guesses_the_likeliest_of_these(model: LanguageModel) -> None:
@@ -158,7 +158,7 @@ def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageMod
     space, rng = space_of("aa_ab"), np.random.default_rng(9)
     changes = np.exp(-rng.uniform(0.2, 1.5, len(space)))
     differs = np.zeros(2, int)
-    for _ in range(8):
+    for _ in range(4):
         released = rng.integers(0, len(space), 4)
         marginals, _ = enumerated(space, model, released.tolist(), 0.5)
         odds = marginals[np.arange(4), released] / marginals.max(axis=1)
@@ -168,7 +168,7 @@ def test_a_margin_is_odds_of_words_and_a_penalty_of_sentences(model: LanguageMod
         assert searched(space, model, released.tolist(), 0.5, changes=changes, whole=True) == list(likeliest)
         for whole, told in ((False, expected.tolist()), (True, list(likeliest))):
             differs[int(whole)] += told != searched(space, model, released.tolist(), 0.5, whole=whole)
-    assert differs.min() > 2, "the margin keeps something"
+    assert differs.min() > 0, "the margin keeps something"
 
 
 def test_the_margin_is_whole_for_rare_words_and_smaller_for_others() -> None:
