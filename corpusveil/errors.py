@@ -227,10 +227,6 @@ def missing_parts(counts: str, there: int, parts: int) -> NotMadeError:
     return NotMadeError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
 
 
-def no_causal_model(folder: str) -> NoFileError:
-    return NoFileError(f"{folder}: there is no such folder; give a folder with a causal model and its tokenizer.")
-
-
 def same_id_twice(place: str, column: object) -> BadRowError:
     return BadRowError(f"{place}: two documents have the same {column}; name a column that identifies them.")
 

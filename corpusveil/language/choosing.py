@@ -11,7 +11,6 @@ import functools
 import hashlib
 import operator
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from corpusveil.errors import BadValueError, ChooserError
 from corpusveil.language.channel import Candidates, public_shares
 from corpusveil.language.denoise import MOST, Channel, Denoiser
 from corpusveil.language.prepared import chunks, prepare
+from corpusveil.recognizers.registry import imported
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.counts import Counts
 from corpusveil.text.tokens import Tokens, string_buffers
@@ -134,11 +134,9 @@ def _said(error: BaseException) -> str:
 
 
 def _imported(name: str) -> Any:
-    """Return the object of MODULE:FUNCTION; the working folder is searched last."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    """Return the object of MODULE:FUNCTION."""
     try:
-        return pkgutil.resolve_name(name) if ":" in name else None
+        return imported(name) if ":" in name else None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the same
         raise ChooserError(
             f"chooser {name}: it cannot be imported here ({_said(error)}); install its module, or put it into the "

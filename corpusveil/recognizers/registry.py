@@ -97,12 +97,17 @@ def _with_versions(name: str, *packages: str) -> str:
         raise PackageError(f"The recognizer {name} needs a package: pip install {error.name}.") from None
 
 
-def _imported(name: str) -> Any:
-    """Return the function of MODULE:FUNCTION; the working folder is searched last."""
+def imported(name: str) -> Any:
+    """Return the object of MODULE:NAME; the working folder is searched last. Raises what its module raises."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
+    return pkgutil.resolve_name(name)
+
+
+def _imported(name: str) -> Any:
+    """Return the function of MODULE:FUNCTION."""
     try:
-        function = pkgutil.resolve_name(name)
+        function = imported(name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything
         raise UnknownError(
             f"{name}: this recognizer cannot be imported here ({type(error).__name__}); install its module, or put it "

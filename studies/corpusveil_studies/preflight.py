@@ -28,7 +28,6 @@ from corpusveil_studies.study_data import Sources, StudyData
 
 SETS = ("tasks", "attacks", "searched")
 """Keys of grids that name data sets."""
-NEEDS_TORCH = "needs PyTorch and transformers: pip install 'corpusveil[transformers]'."
 
 
 def absolute(sources: Sources) -> Sources:
@@ -46,7 +45,6 @@ def absolute(sources: Sources) -> Sources:
         vectors=tuple(files.absolute(url) for url in sources.vectors),
         corpus=tuple(files.absolute(shard) for shard in sources.corpus),
         encoder=None if sources.encoder is None else folder(sources.encoder),
-        model=folder(sources.model),
         collection=of(sources.collection),
         queries=of(sources.queries),
         qrels=of(sources.qrels),
@@ -94,15 +92,10 @@ def _check_model(name: str) -> None:
     if name in ("tfidf", "vectors"):
         sklearn()
         return
-    if name != "lstm" and not os.path.isfile(os.path.join(name, "config.json")):
-        raise BadValueError(
-            f"model {name}: choose tfidf, vectors, lstm, or the folder of a transformers model (with config.json)."
-        )
-    if any(
-        importlib.util.find_spec(package) is None
-        for package in (("torch",) if name == "lstm" else ("torch", "transformers"))
-    ):
-        raise PackageError(f"model {name} {NEEDS_TORCH}")
+    if name != "lstm":
+        raise BadValueError(f"model {name}: choose tfidf, vectors or lstm.")
+    if importlib.util.find_spec("torch") is None:
+        raise PackageError("model lstm needs PyTorch: pip install 'corpusveil[transformers]'.")
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, data: StudyData) -> None:

@@ -24,7 +24,7 @@ from corpusveil.errors import ConflictError, FormatError, NoFileError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
-from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, Remembered, model_of
+from corpusveil.evaluation.utility.text_classifiers import Model, Remembered, model_of
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
@@ -202,18 +202,16 @@ class StudyData:
 
     @functools.cached_property
     def model(self) -> Model:
-        """The classifier: a built-in one by name, or a folder that is fine-tuned; the last ones are cached.
+        """The classifier of a name; the last fitted ones are cached.
 
         So the cells of a process share classifiers of original texts, which many cells use.
         """
         return Remembered(self._model(), most=CLASSIFIERS)
 
     def _model(self) -> Model:
-        if self.sources.model in ("tfidf", "vectors"):
-            return model_of(self.sources.model, self.space())
         if self.sources.model == "lstm":
             return Recurrent(self.space())
-        return FineTuned(self.sources.model)
+        return model_of(self.sources.model, self.space())
 
     @functools.cached_property
     def language(self) -> KneserNey:
@@ -290,8 +288,8 @@ def stamps(sources: Sources) -> list[Any]:
     """Return sizes and times of the given files, which identify the results."""
     named = [*sources.vectors]
     named += [source for source in (sources.collection, sources.queries, sources.qrels) if source is not None]
-    folders = [source for source in (sources.encoder, sources.model) if source is not None and os.path.isdir(source)]
-    named += [files.join(folder, name) for folder in folders for name in files.listing(folder)]
+    if sources.encoder is not None and os.path.isdir(sources.encoder):
+        named += [files.join(sources.encoder, name) for name in files.listing(sources.encoder)]
     if sources.data is not None:
         named += [files.join(sources.data, name) for name in sorted(files.listing(sources.data))]
     stamps: list[Any] = (

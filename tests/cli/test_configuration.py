@@ -203,7 +203,7 @@ class TestPaths:
             "audit.model", "audit.path", "budget.function_words", "budget.model", "collocations.add_to",
             "collocations.connectors", "collocations.counts", "collocations.input", "collocations.table",
             "collocations.tokens", "corpus.input", "corpus.root", "denoise.collocations", "denoise.model",
-            "denoise.path", "denoise.release", "embeddings.vectors", "evaluate.causal", "evaluate.collocations",
+            "denoise.path", "denoise.release", "embeddings.vectors", "evaluate.collocations",
             "evaluate.counts", "evaluate.leaked_keys", "evaluate.original", "evaluate.path", "evaluate.private",
             "evaluate.second_private", "evaluate.vectors", "evaluate.words", "key.path", "ledger.path",
             "ledger.spill", "model.counts", "model.path", "output.log", "output.path", "output.records",

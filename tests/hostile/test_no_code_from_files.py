@@ -23,11 +23,6 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
-    (
-        "evaluation/statistics/perplexity.py",
-        "import of torch",
-    ): "computes; transformers loads models",
-    ("evaluation/utility/text_classifiers.py", "import of torch"): "the same",
     ("studies/recurrent.py", "import of torch"): "computes; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",

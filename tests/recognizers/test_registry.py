@@ -10,7 +10,7 @@ import pytest
 
 from corpusveil import demo_space
 from corpusveil.recognizers.names import Names
-from corpusveil.recognizers.registry import content, identity, make, name_of
+from corpusveil.recognizers.registry import content, identity, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
 from tests.calls import refused
@@ -58,14 +58,6 @@ def test_a_function_is_a_recognizer_by_its_name_or_itself(
     assert content(scripted) is None
 
 
-def test_an_object_is_named_after_its_class() -> None:
-    class Finder:
-        def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:
-            return [[] for _ in texts]
-
-    assert name_of(Finder()).endswith("Finder")
-
-
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
     for name in ("no_such_module:f", "json:no_such_function", "json:__doc__"):
         with refused("unknown-name", name):
@@ -84,7 +76,7 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\ta b\r\n".encode())
+    (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\tb c\r\n".encode())
     assert found(["a b c"], make(str(tmp_path / "t"), space)) == [[("name", "a b"), ("name", "b c")]]
 
 

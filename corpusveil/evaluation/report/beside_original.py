@@ -84,7 +84,6 @@ class Asked(TypedDict, total=False):
     documents: int
     corpus: str | None
     counts: Address | None
-    causal: Sequence[Address]
     words: Address | None
     separator: Separator
 
@@ -113,7 +112,7 @@ def evaluate_release(
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
     ``epsilons`` and ``mechanisms`` are tried in addition, under throwaway keys. Above ``documents``, an even sample is
     evaluated. Others: ``private_text``, ``second``, ``second_private``, ``models``, ``seeds``, ``corpus``, ``counts``,
-    ``causal``, ``words``, ``separator``.
+    ``words``, ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.

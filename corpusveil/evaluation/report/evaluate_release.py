@@ -72,7 +72,7 @@ def evaluate_release(
     reached("texts")
     evidence = Evidence(
         matched.originals, matched.privates, question.space, question.encoder_or_vectors(), question.word_list(),
-        lambda texts: language.perplexity(texts).value, held_out, tuple(dict.fromkeys(asked.causal)),
+        lambda texts: language.perplexity(texts).value, held_out,
         _promised(manifest, question),
     )  # fmt: skip
     report.measures += of_texts(evidence)

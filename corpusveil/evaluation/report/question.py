@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError, no_causal_model
+from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
 from corpusveil.evaluation.terms import WordList
-from corpusveil.evaluation.utility.text_classifiers import FineTuned, Model, model_of, sklearn
+from corpusveil.evaluation.utility.text_classifiers import Model, model_of, sklearn
 from corpusveil.mechanisms import find
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import validated
@@ -25,7 +25,6 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
 
-BUILT_IN = ("tfidf", "vectors")
 SYSTEM_WORDS = "/usr/share/dict/words"
 """The word list of many systems; no dependency has a proper list of words."""
 
@@ -74,27 +73,20 @@ class Question:
             check_epsilon(epsilon)
         if self.encoder is not None and self.vectors is not None:
             raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
-        needed = {"Further epsilons need": asked.epsilons, "A leaked key needs": self.keys,
-                  "The model 'vectors' needs": "vectors" in self.models}  # fmt: skip
+        needed = {"Further epsilons need": asked.epsilons, "A leaked key needs": self.keys}
         for what, given in needed.items():
             if given and self.space is None:
                 raise UnsetError(f"{what} the space of the release; add it (space).")
         for name in self.models:
-            if name not in BUILT_IN and not os.path.isfile(os.path.join(name, "config.json")):
-                raise BadValueError(
-                    f"model {name!r}: choose {', '.join(BUILT_IN)}, or the folder of a transformers model."
-                )
+            model_of(name, self.space)
         for name in asked.mechanisms:
             find(name)
         if asked.words is not None and not files.exists(asked.words):
             raise NoFileError(f"{asked.words}: there is no such list; name a file with a word on each line.")
         if asked.counts is not None:
             read_artifact(asked.counts, "counts")
-        if (asked.label is not None or asked.attribute is not None) and set(self.models) & set(BUILT_IN):
+        if asked.label is not None or asked.attribute is not None:
             sklearn()
-        for folder in asked.causal:
-            if not os.path.isdir(folder):
-                raise no_causal_model(folder)
 
     @property
     def epsilons(self) -> list[float]:
@@ -113,7 +105,7 @@ class Question:
 
     def classifiers(self) -> list[Model]:
         """Return the models, which all attackers have too."""
-        return [model_of(name, self.space) if name in BUILT_IN else FineTuned(name) for name in self.models]
+        return [model_of(name, self.space) for name in self.models]
 
     def encoder_or_vectors(self) -> Encoder | None:
         """Return the encoder for similarity of meaning, or None.

@@ -1,28 +1,23 @@
-"""Perplexity of texts, before and after: by a Kneser-Ney model, and by causal models where some are given.
+"""Perplexity of texts, before and after, by a Kneser-Ney model.
 
 The interpolated Kneser-Ney model of order 3 is made of texts or of ``corpusveil count``. Its events are the words,
 lower-cased, of the vocabulary, and ``<unk>`` for all others; numbers, marks and ends of sentences are not events, and
 break the context as in counts. A word at the beginning of such a run is predicted without context. Only perplexities by
-the same model are comparable: another vocabulary is another set of events. A causal model is read from a folder on this
-machine, GPT-2 in the study of collocations.
+the same model are comparable: another vocabulary is another set of events.
 """
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations import artifact
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
-from corpusveil.errors import DataError, FormatError, PackageError, below_least, no_causal_model
-from corpusveil.evaluation.matching import spread
-from corpusveil.evaluation.statistics.encoders import NEEDS_EXTRA, offline
+from corpusveil.errors import DataError, below_least
 from corpusveil.evaluation.statistics.statistic import Evidence, Reading, register
 from corpusveil.evaluation.terms import batches, check_texts, count_words, tokenizer_of
 from corpusveil.language.fixed import ONE
@@ -117,111 +112,10 @@ class KneserNey:
         return np.concatenate(sums), words, unknown
 
 
-LONGEST = 1024
-"""The most tokens of a text, if the model does not state its input size."""
-AT_ONCE = 2048
-"""Tokens per batch: 400 MB of logits for GPT-2."""
-
-
-@dataclass(frozen=True, slots=True)
-class CausalPerplexity:
-    """``mean`` is that of the texts' perplexities (as in the study); ``pooled`` that of all tokens together.
-
-    Both are per token of the model's own tokenizer. ``skipped`` of ``texts`` have no token to predict; ``cut`` are
-    longer than the model's input, and counted up to there.
-    """
-
-    mean: float
-    pooled: float
-    texts: int
-    skipped: int
-    cut: int
-
-
-def causal_perplexity(texts: Sequence[str], model_path: str) -> CausalPerplexity:
-    """Return the perplexity of texts under the causal model in the folder ``model_path``, on the processor.
-
-    Each text begins with the tokenizer's begin-of-text token if it has one, so that the first token counts; otherwise
-    the first token is context only. Raises UserError without the extra, without a model, and if no text has a token to
-    predict.
-    """
-    check_texts(texts)
-    model, tokenizer = _load(model_path)
-    begin = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    config = model.config
-    longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or LONGEST
-    rows = [begin + tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in texts]
-    kept = [row[:longest] for row in rows if len(row) > 1]
-    if not kept:
-        raise DataError("No text has a token to predict, so there is no perplexity; give longer texts.")
-    sums, sizes = np.empty(len(kept)), np.array([len(row) - 1 for row in kept])
-    for some in _batches(sizes):
-        sums[some] = _negative_logs(model, [kept[k] for k in some])
-    cut = sum(len(row) > longest for row in rows)
-    return CausalPerplexity(
-        float(np.exp(sums / sizes).mean()),
-        float(np.exp(sums.sum() / sizes.sum())),
-        len(rows),
-        len(rows) - len(kept),
-        cut,
-    )
-
-
-def _load(model_path: str) -> tuple[Any, Any]:
-    if not os.path.isdir(model_path):
-        raise no_causal_model(model_path)
-    try:
-        transformers = offline("transformers")
-        tokenizer = transformers.AutoTokenizer.from_pretrained(model_path, local_files_only=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(model_path, local_files_only=True)
-    except ImportError:
-        raise PackageError(f"Perplexity under a causal model {NEEDS_EXTRA}") from None
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise FormatError(
-            f"{model_path}: no causal model could be read here ({type(error).__name__}); give the folder of one."
-        ) from None
-    return model.eval(), tokenizer
-
-
-def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[list[int]]:
-    """Yield batches of texts of similar length, padded to at most ``AT_ONCE`` tokens, or a single text."""
-    some: list[int] = []
-    for k in np.argsort(sizes, kind="stable").tolist():
-        if some and (len(some) + 1) * int(sizes[k] + 1) > AT_ONCE:
-            yield some
-            some = []
-        some.append(k)
-    yield some
-
-
-def _negative_logs(model: Any, rows: list[list[int]]) -> npt.NDArray[np.float64]:
-    """Return the sum of -ln P of each row's tokens but the first; float64 [N]."""
-    import torch
-
-    width = max(len(row) for row in rows)
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    with torch.inference_mode():
-        logits = model(input_ids=ids, attention_mask=there).logits[:, :-1].float()
-        losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
-    return np.asarray((losses.double() * there[:, 1:]).sum(dim=1).numpy())
-
-
-CAUSAL_TEXTS = 200
-"""Documents that a causal language model reads: a processor takes about a second for two."""
-
-
 def _read(texts: Sequence[str], evidence: Evidence) -> Iterator[Reading]:
     held_out = texts[evidence.held_out]
     if evidence.perplexity is not None and count_words(held_out)[1]:
         yield Reading(evidence.perplexity(held_out), "Kneser-Ney, 3 words")
-    for folder in evidence.causal:
-        some = [texts[row] for row in spread(len(texts), CAUSAL_TEXTS) if texts[row].strip()]
-        measured = causal_perplexity(some, folder) if some else None
-        if measured is not None and math.isfinite(measured.mean):
-            counted = measured.texts - measured.skipped
-            note = f"mean of {counted:,} texts; over all their tokens together {measured.pooled:,.4g}"
-            yield Reading(measured.mean, os.path.basename(os.path.normpath(folder)), note)
 
 
 register("perplexity, original", group="language", unit="number",

@@ -83,8 +83,8 @@ T = TypeVar("T")
 class Evidence:
     """Texts with their private versions, and further data to compare them; missing data are None.
 
-    ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``causal`` are
-    folders of causal language models; ``promised`` is the share of the space's words that should come back unchanged.
+    ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``promised`` is the
+    share of the space's words that should come back unchanged.
     """
 
     originals: Sequence[str]
@@ -94,7 +94,6 @@ class Evidence:
     words: WordList | None = None
     perplexity: Callable[[Sequence[str]], float] | None = None
     held_out: slice = field(default_factory=lambda: slice(None))
-    causal: tuple[str, ...] = ()
     promised: float | None = None
     _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 

@@ -590,8 +590,8 @@ class EvaluateSettings(Section):
         "Also try this mechanism in the same space, at each {evaluate.epsilons}. Repeatable.", [],
         commands={EVALUATE: "mechanism"}, metavar="NAME")
     models: list[str] = key(
-        "Model and attacker: tfidf (default) or vectors, with logistic regression, or the folder of a transformers "
-        "model to fine-tune. Repeatable; the first is also used at further epsilons.", [],
+        "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable; the first is also used "
+        "at further epsilons.", [],
         commands={EVALUATE: "model"}, metavar="NAME")
     leaked_keys: list[str] = key(
         "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
@@ -608,8 +608,6 @@ class EvaluateSettings(Section):
         "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
         "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
         metavar="FILE")
-    causal: list[str] = key(
-        "A causal language model on this machine, for perplexity: a folder.", [], path=True, metavar="PATH")
     words: str | None = key(
         "A list of words, one a line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
         metavar="URL")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from corpusveil.errors import NotMadeError
 from corpusveil.evaluation.matching import match
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
 from corpusveil.evaluation.report.findings import Findings
@@ -94,9 +92,7 @@ def test_a_release_under_a_corpus_name_is_asked_under_that(
         assert [f": {share}" in line for line in said] == [True]
 
 
-@pytest.mark.parametrize(
-    "more", [("--duplicates", "same-noise"), ("--duplicates", "drop"), ("--per", "document"), ("--text", "body")]
-)
+@pytest.mark.parametrize("more", [("--duplicates", "same-noise"), ("--duplicates", "drop", "--text", "body")])
 def test_whatever_else_the_release_was_made_with(
     source: Path, space: Space, key: Path, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -119,23 +115,6 @@ def test_a_release_that_this_version_would_not_make_is_said(source: Path, secret
     assert not by_key(found, CONFIRMED)
 
 
-def test_a_leaked_key_needs_a_manifest(source: Path, space: Space) -> None:
-    matched = match([str(source)], [str(source)])
-    with pytest.raises(NotMadeError):
-        evaluate_release(matched, None, Question.of(space=space, keys=(Key.generate(),)))
-
-
-@pytest.mark.parametrize(("name", "said"), [("nowhere.key", "nowhere.key"), ("short.key", "exactly 32 random bytes")])
-def test_what_is_no_key_is_one_sentence(
-    source: Path, secret: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
-) -> None:
-    (tmp_path / "short.key").write_bytes(b"short")
-    options = ("--space", str(space.url), "--leaked-key", str(tmp_path / name))
-    assert evaluate(source, secret, tmp_path / "r", *options) == 2
-    (sentence,) = capsys.readouterr().err.splitlines()
-    assert said in sentence
-
-
 def test_publishable_says_nothing_of_keys(
     source: Path, secret: Path, space: Space, key: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,13 +122,3 @@ def test_publishable_says_nothing_of_keys(
     assert evaluate(source, secret, tmp_path / "r", *options) == 0
     for text in (capsys.readouterr().out, (tmp_path / "r" / "report.json").read_text()):
         assert "leaked key" not in text
-
-
-def test_without_collocations_that_a_release_joined_words_by_keys_are_not_tried(
-    source: Path, secret: Path, space: Space
-) -> None:
-    manifest = manifest_of(secret)
-    manifest["configuration"]["text"]["tokenizer"] = "gst"
-    matched = dataclasses.replace(match([str(source)], [str(secret)]))
-    found = evaluate_release(matched, manifest, Question.of(seeds=2, space=space))
-    assert "this needs the release's collocations" in " ".join(found.notes)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import BadValueError, DataError
-from corpusveil.evaluation.attacks.risk_curve import Point, at_equal_risk, curve, point
+from corpusveil.errors import DataError
+from corpusveil.evaluation.attacks.risk_curve import curve, point
 from corpusveil.evaluation.line_charts import line_chart
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.risk import prior_of, word_risk
@@ -31,8 +31,7 @@ def space() -> Space:
     return build_space(Vectors(words_of(40), normal(40, 3), counts=COUNTS))
 
 
-@pytest.mark.parametrize("name", ["santext", "ring-geometric", "tight-exponential", "custext"])
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize(("name", "epsilon"), [("santext", 0.3), ("ring-geometric", 3.0), ("custext", 3.0)])
 def test_figures_are_those_of_brute_force(space: Space, name: str, epsilon: float) -> None:
     """Bayes reconstruction, retention by the prior: from the whole matrix, by plain loops over outputs."""
     mechanism = make(name, space)
@@ -50,20 +49,6 @@ def test_figures_are_those_of_brute_force(space: Space, name: str, epsilon: floa
     assert found.plain_ldp == mechanism.guarantee(epsilon).plain_ldp
 
 
-def test_the_best_guess_is_no_worse_than_any_other(space: Space) -> None:
-    """A thousand random guessing rules recover less; guessing without looking is what is left at epsilon near 0."""
-    mechanism, prior = make("santext", space), prior_of(space)
-    law = matrix(mechanism, 2.0)[prior.words]
-    rng = np.random.default_rng(1)
-    best = point(mechanism, 2.0, prior).risk
-    assert best is not None
-    for _ in range(1000):
-        guess = rng.integers(0, 40, 40)
-        assert (prior.shares[guess] * law[guess, np.arange(40)]).sum() <= best
-    assert point(mechanism, 1e-9, prior).risk == pytest.approx(prior.guess, rel=1e-6)
-    assert point(mechanism, 1e3, prior).risk == pytest.approx(1, abs=1e-6)
-
-
 def test_sampled_figures_agree_with_exact_ones() -> None:
     """``cmp`` on a line has an exact law; forced to be sampled it gives the same within its errors."""
     space = build_space(Vectors(words_of(30), 2 * normal(30, 1)), lists=0)
@@ -76,33 +61,9 @@ def test_sampled_figures_agree_with_exact_ones() -> None:
     assert sampled[1] == pytest.approx(exact[1], rel=0.05)
     control = _sampled(mechanism, 3.0, looked_at)
     assert control[1] != pytest.approx(exact[1], rel=0.05)
-
-
-def test_inputs_are_the_most_frequent_words(space: Space) -> None:
-    prior = prior_of(space, 10)
-    assert sorted(COUNTS[space_row(space)][prior.words]) == sorted(sorted(COUNTS)[-10:])
-    assert prior.covered == pytest.approx(sum(sorted(COUNTS)[-10:]) / COUNTS.sum())
-    with pytest.raises(BadValueError):
-        prior_of(space, 1)
-
-
-def space_row(space: Space) -> np.ndarray:
-    """Return which of the given counts each word has."""
-    given = dict(zip(words_of(40), range(40), strict=True))
-    return np.array([given[space.word(word)] for word in range(40)])
-
-
-def test_risks_are_interpolated() -> None:
-    """Half-way between two points in risk: half-way in ln epsilon and in the rest; nothing beyond the curve."""
-
-    def made(epsilon: float, risk: float, kept: float) -> Point:
-        return Point("m", {}, epsilon, kept, 1.0, 2 * kept, 2 * risk, risk, None, exact=True)
-
-    points = [made(1.0, 0.1, 0.2), made(4.0, 0.3, 0.6), made(8.0, 0.3, 0.7)]
-    (one,) = at_equal_risk(points, [0.05, 0.2, 0.5])
-    assert (one.risk, one.epsilon, one.retention, one.distance) == pytest.approx((0.2, 2.0, 0.4, 0.8))
-    assert one.plain_ldp is None
-    assert one.all_words == pytest.approx(0.4)
+    (estimated,) = curve([make("cmp", build_space(Vectors(words_of(30), normal(30, 3)), lists=0))], [2.0])
+    assert not estimated.exact
+    assert 1 / 30 <= estimated.risk < 1  # type: ignore[operator]
 
 
 def test_epsilons_that_a_mechanism_has_not_are_left_out() -> None:
@@ -123,22 +84,6 @@ def test_charts_place_points_where_they_belong() -> None:
     assert "<a" not in svg
 
 
-def test_the_command_writes_json_and_a_page(space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Points for every mechanism and epsilon, and a page that loads nothing."""
-    space.save(str(tmp_path / "space"))
-    command = ["audit", "--space", str(tmp_path / "space"), "--curve", "--output", str(tmp_path / "out")]
-    for name in ("santext", "ring-geometric", "cmp"):
-        command += ["--mechanism", name]
-    assert run([*command, "--epsilon", "1", "--epsilon", "0.1", "--epsilon", "9"]) == 0
-    out = capsys.readouterr().out
-    assert "at equal risk" in out
-    told = json.loads((tmp_path / "out/curve.json").read_text())
-    assert [one["epsilon"] for one in told["points"]] == [0.1, 1, 9] * 3
-    page = (tmp_path / "out/curve.html").read_text()
-    assert page.count("<polyline") == 9
-    assert "http" not in page.replace("http-equiv", "")
-
-
 def test_the_curve_shows_the_risk_that_epsilon_is_chosen_by(
     space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,22 +99,17 @@ def test_the_curve_shows_the_risk_that_epsilon_is_chosen_by(
     assert (marked.content_risk, marked.risk) == pytest.approx((chosen.measured, chosen.beside), abs=1e-9)
     space.save(str(tmp_path / "space"))
     command = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--risk", "0.4"]
-    assert run([*command, "--curve", "--epsilon", "0.3", "--output", str(tmp_path / "out")]) == 0
+    assert run([*command, "--curve", "--epsilon", "0.3", "--mechanism", "cmp", "--output", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
+    assert "at equal risk" in out
+    told = json.loads((tmp_path / "out/curve.json").read_text())
+    assert {one["mechanism"] for one in told["points"]} == {"ring-geometric", "cmp"}
     assert re.search(rf"ring-geometric +{chosen.epsilon:.4g}\* +0.4 ", out)
     assert re.search(r"ring-geometric +0.3  ", out)
     assert f'>{chosen.epsilon:.4g}*</td><td class="n">0.4<' in (tmp_path / "out/curve.html").read_text()
     for wrong in (["--epsilon", "1"], ["--curve", "--inputs", "10"]):
         assert run([*command, *wrong]) == 2
         assert "[conflicting-settings]" in capsys.readouterr().err
-
-
-def test_noise_on_vectors_has_a_risk_as_well(space: Space) -> None:
-    """Estimated, and said to be; not below what comes back unchanged or the most frequent word."""
-    (one,) = curve([make("cmp", space)], [2.0])
-    assert not one.exact
-    assert one.risk is not None
-    assert prior_of(space).guess <= one.risk < 1
 
 
 def test_a_mechanism_says_what_it_does_in_a_space(

@@ -12,25 +12,18 @@ import pytest
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.evaluation.attacks import word_attacks
 from corpusveil.evaluation.attacks.word_attacks import (
-    ContextAttacker,
     attack_words,
-    document_ids,
     prior_by,
-    released_words,
 )
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, smoothed, word_risk
-from corpusveil.sampling.keys import Key
+from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 
-ON_LISTS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential")
-SLOWER = ("custext", "cmp", "diffractor-exponential")
-"""Of these one epsilon a day."""
 CHAIN = ("words guessed by the released word", "words guessed one by one", "words guessed from context")
 
 
@@ -53,16 +46,7 @@ def space(texts: list[str]) -> Space:
     return build_space(Vectors(words, normal(len(words), 4)))
 
 
-@pytest.mark.parametrize(
-    ("name", "epsilon"),
-    [
-        pytest.param(
-            name, epsilon, marks=[pytest.mark.nightly] if name in SLOWER and (name, epsilon) != ("cmp", 2.0) else []
-        )
-        for name in [*ON_LISTS, "custext", "cmp"]
-        for epsilon in (1.0, 2.0, 5.0)
-    ],
-)
+@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 1.0), ("diffractor-geometric", 5.0), ("cmp", 2.0)])
 def test_no_printed_attack_is_below_a_simpler_one(
     space: Space, texts: list[str], language: KneserNey, name: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,22 +66,6 @@ def test_no_printed_attack_is_below_a_simpler_one(
     assert risk.value == word_risk(make(name, space), epsilon, prior_by(language, space)).share
 
 
-@pytest.mark.parametrize("epsilon", [2.0, 5.0])
-def test_the_search_itself_is_no_worse_than_not_guessing(
-    space: Space, texts: list[str], language: KneserNey, epsilon: float
-) -> None:
-    """Without the maximum: candidates are all words, and the released one; of the 3,000 most frequent ones it is."""
-    mechanism = make("ring-geometric", space)
-    documents = document_ids(space, texts[1::2])[:60]
-    released = released_words(mechanism, epsilon, documents, Key.for_tests())
-    prior = prior_by(language, space)
-    assert prior.words.size == len(space)
-    assert (prior.shares > 0).all()
-    told = ContextAttacker(mechanism, epsilon, language.model).attack(documents, released)
-    assert told.by_search >= told.unchanged
-    assert told.by_law >= told.unchanged - 0.01
-
-
 def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
     """A language model of other text misleads both guesses: then the figure is that of the released word."""
     words = [space.word(number) for number in range(0, len(space), 9)]
@@ -112,10 +80,8 @@ def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
     assert "one by one are better" in within.note
 
 
-@pytest.mark.parametrize("name", ON_LISTS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0, 30.0])
-@pytest.mark.parametrize("lists", [1, 3])
-@pytest.mark.parametrize("inputs", [None, 9])
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
+@pytest.mark.parametrize(("epsilon", "lists", "inputs"), [(0.05, 3, None), (3.0, 1, 9), (30.0, 3, 9)])
 def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
     """Also with several lists, near their ends, where everything is in reach, and of some outputs only."""
     counts = np.random.default_rng(3).integers(0, 90, 61)
@@ -131,13 +97,3 @@ def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lis
         assert (steps.words == rows.words)[apart].all()
     wrong = _by_steps(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
     assert not np.allclose(wrong.own, steps.own, rtol=3e-6) or epsilon > 20
-
-
-def test_every_word_may_be_an_input() -> None:
-    """By hand: counts 3, 0, 1 become shares 3.5, 0.5, 1.5 of 5.5; without counts all are alike."""
-    prior = smoothed(np.array([3.0, 0.0, 1.0]), total=8)
-    np.testing.assert_allclose(prior.shares, np.array([3.5, 0.5, 1.5]) / 5.5)
-    assert prior.covered == 0.5
-    none = prior_of(build_space(Vectors(words_of(4), normal(4, 2))))
-    assert none.shares.tolist() == [0.25] * 4
-    assert none.covered == 1

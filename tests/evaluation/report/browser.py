@@ -34,24 +34,6 @@ WIDEST = """(() => {
     if (one.getBoundingClientRect().right > wide + 0.5 && !inside(one)) found.push(one.tagName);
   return [document.documentElement.scrollWidth - wide, found.length];
 })()"""
-OVERLAPS = """(() => {
-  const found = [];
-  const groups = [['.chart svg', 'text'], ['.chips', '.chip'], ['.panels', '.panel'], ['.tiles', '.tile'],
-    ['.bars', 'span:not(.track)'], ['.counted', 'figcaption, svg, p'],
-    ['body', 'h1, h2, summary, .panels, .tiles, .chart, .chips, .legend']];
-  for (const [within, which] of groups) for (const group of document.querySelectorAll(within)) {
-    const boxes = [...group.querySelectorAll(which)].map(one => [one, one.getBoundingClientRect()])
-      .filter(([one, box]) => box.width && box.height && one.checkVisibility({contentVisibilityAuto: true}));
-    for (let a = 0; a < boxes.length; a++) for (let b = a + 1; b < boxes.length; b++) {
-      const [[one, first], [other, second]] = [boxes[a], boxes[b]];
-      const across = Math.min(first.right, second.right) - Math.max(first.left, second.left);
-      const down = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
-      if (across > 1 && down > 1 && !one.contains(other) && !other.contains(one))
-        found.push(within + ': ' + one.textContent.trim().slice(0, 30) + ' | ' + other.textContent.trim().slice(0, 30));
-    } }
-  return found;
-})()"""
-"""What lies on what: labels of a chart, chips, panels, tiles, bars, and the parts of a page."""
 CONTRAST = """(() => {
   const numbers = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
   const light = (color) => { const [r, g, b] = numbers(color).slice(0, 3).map(c => (c /= 255) <= 0.03928 ? c / 12.92

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import UserError
 from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.report import evaluate_release as evaluation
 from corpusveil.evaluation.report.classifier_figures import Version
 from corpusveil.evaluation.report.epsilon_sweep import sweep_epsilons
 from corpusveil.evaluation.report.evaluate_release import evaluate_release
@@ -21,7 +19,6 @@ from corpusveil.evaluation.report.question import Question
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil.storage.inputs import lies_in_input
 from tests.engines.corpora import WORDS, write_shard
 from tests.evaluation.releases import evaluate, manifest_of, privatize
 
@@ -36,7 +33,6 @@ WRONG = {
     "--seeds 1": "wrong-value",
     "--documents 3": "wrong-value",
     "--counts nowhere": "missing-artefact",
-    "--causal nowhere": "missing-file",
     "--words nowhere": "missing-file",
     "--second topic --label topic": "conflicting-settings",
     "--second-private SPACE": "conflicting-settings",
@@ -105,13 +101,6 @@ def test_a_damaged_manifest_is_refused(
         assert "[damaged-record]" in capsys.readouterr().err, damage
 
 
-def test_epsilons_need_a_manifest(
-    source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert evaluate(source, source, tmp_path / "r", "--epsilon", "1", "--space", str(space.url)) == 2
-    assert "[missing-artefact]" in capsys.readouterr().err
-
-
 def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,23 +109,6 @@ def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     assert evaluate(Path(f"{tmp_path}/*.csv"), private, tmp_path) == 2
     assert "[overlapping-paths]" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
-    assert not lies_in_input("/a/b", "/a/*.csv", ("report.csv",))
-    assert not lies_in_input("/a", "/a/*.parquet", ("report.csv",))
-    assert lies_in_input("/a/b", "/a/**/*.csv", ("report.csv",))
-    assert lies_in_input("/a/b", "/a/", ())
-
-
-def test_collocations_that_further_epsilons_take_are_told_before_anything_is_measured(
-    source: Path, private: Path, space: Space, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measured(*_: Any) -> None:
-        raise AssertionError("something was measured before the call was looked at")
-
-    monkeypatch.setattr(evaluation, "count_words", measured)
-    manifest = manifest_of(private)
-    manifest["configuration"]["text"]["tokenizer"] = "gst"
-    with pytest.raises(UserError):
-        evaluate_release(match([str(source)], [str(private)]), manifest, Question.of(epsilons=(1.0,), space=space))
 
 
 def test_the_releases_own_mechanism_is_left_out_where_it_is_not_defined(private: Path, space: Space) -> None:

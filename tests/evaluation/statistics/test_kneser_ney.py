@@ -6,19 +6,16 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import gensim
 import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError, UserError
+from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language.fixed import LEAST
-from corpusveil.language.smoothing import FALLBACK, Discounts
 
 STEP = 2.0**-15
 """Logarithms are whole multiples of 2^-16: up to three of them are rounded."""
@@ -104,7 +101,7 @@ class Plain:
         return p if n > 1 else (1 - self.unknown) * p + (self.unknown if word == "<unk>" else 0)
 
 
-@pytest.mark.parametrize(("texts", "least", "seed"), [(200, 1, 1), (200, 2, 2), (300, 5, 3), (12, 1, 4), (1, 1, 5)])
+@pytest.mark.parametrize(("texts", "least", "seed"), [(200, 1, 1), (300, 5, 3), (1, 1, 5)])
 def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, least: int, seed: int) -> None:
     made = corpus(texts, seed)
     model, plain = KneserNey.of_texts(made, least), Plain(list(runs_of(made)), least)
@@ -124,9 +121,9 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
     assert math.exp(short) == pytest.approx(plain.probability((names[0],), names[-2]), rel=STEP)
 
 
-@pytest.mark.parametrize("least", [1, 2, 4])
+@pytest.mark.parametrize("least", [1, 4])
 def test_every_context_has_a_distribution(least: int) -> None:
-    """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones; a wrong table is noticed."""
+    """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones."""
     model = KneserNey.of_texts(corpus(600, 7), least)
     ids = np.arange(-1, model.model.unknown + 1)
     pairs = np.stack(np.meshgrid(ids, ids), axis=-1).reshape(-1, 2)
@@ -136,14 +133,9 @@ def test_every_context_has_a_distribution(least: int) -> None:
     arrays = model.model.arrays
     left = (arrays.bigrams[::3] >> np.uint64(32)).astype(np.int64)
     assert ((left > 0) & (left < -LEAST)).sum() > 20, "contexts that were seen are among them"
-    bigrams = arrays.bigrams.copy()
-    bigrams[::3] += np.uint64(1000 << 32)
-    wrong = replace(model.model, arrays=arrays._replace(bigrams=bigrams))
-    broken = np.exp(wrong.log_probabilities(pairs, np.arange(model.model.unknown + 1))).sum(axis=1)
-    assert np.abs(broken - 1).max() > 1e-3
 
 
-@pytest.mark.parametrize("least", [1, 2, 5])
+@pytest.mark.parametrize("least", [1, 5])
 def test_counts_of_the_command_make_the_same_model(tmp_path: Path, least: int) -> None:
     made = corpus(400, 8, 60)
     (tmp_path / "in").mkdir()
@@ -157,15 +149,6 @@ def test_counts_of_the_command_make_the_same_model(tmp_path: Path, least: int) -
     every = np.arange(one.model.unknown + 1)
     assert (one.model.log_probabilities(contexts, every) == other.model.log_probabilities(contexts, every)).all()
     assert one.perplexity(made) == other.perplexity(made)
-
-
-def test_counts_without_trigrams_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b c"}) + "\n")
-    count_corpus([str(tmp_path / "a.jsonl")], str(tmp_path / "counts"), Local(), CountOptions(2, 1))
-    with pytest.raises(MismatchError):
-        KneserNey.of_counts(str(tmp_path / "counts"))
-    with pytest.raises(NotMadeError):
-        KneserNey.of_counts(str(tmp_path / "nowhere"))
 
 
 def test_scores_of_texts_are_sums_over_their_runs() -> None:
@@ -191,56 +174,15 @@ def test_scores_of_texts_are_sums_over_their_runs() -> None:
     assert total.value == pytest.approx(math.exp(-found.sum() / words))
 
 
-def test_discount_by_hand() -> None:
-    assert Discounts.of(np.array([1, 1, 1, 2, 5])).value == 3 / 5
-    assert Discounts.of(np.array([5, 6])).value == FALLBACK
-    assert Discounts.of(np.array([1, 1])).value == FALLBACK
-
-
-def test_three_words_by_hand() -> None:
-    """Of "a b. a b. a c": N(.a) = N(.b) = N(.c) = 1 before which nothing or "a" stands; D = 0.75 at each order.
-
-    Unigrams: share 0.25/3, left 0.75, and 4 events. After "a": N(.ab) = N(.ac) = 1 (each at a beginning), of 2.
-    """
-    model = KneserNey.of_texts(["a b.\na b.\na c"])
-    first = 0.25 / 3 + 0.75 / 4
-    assert math.exp(model.model.log_probability([], "A")) == pytest.approx(first, rel=STEP)
-    assert math.exp(model.model.log_probability([], "x")) == pytest.approx(0.75 / 4, rel=STEP)
-    assert math.exp(model.model.log_probability(["a"], "b")) == pytest.approx(0.25 / 2 + 0.75 * first, rel=STEP)
-    assert math.exp(model.model.log_probability(["c", "a"], "a")) == pytest.approx(0.75 * first, rel=2 * STEP)
-
-
-def test_candidates_may_repeat_in_any_order() -> None:
-    model = KneserNey.of_texts(corpus(100, 11))
-    contexts = np.random.default_rng(1).integers(-1, model.model.unknown, (20, 2))
-    every = model.model.log_probabilities(contexts, np.arange(model.model.unknown + 1))
-    chosen = np.array([5, 2, 5, -1, 0])
-    assert (model.model.log_probabilities(contexts, chosen) == every[:, chosen]).all()
-    assert model.model.log_probabilities(np.empty((0, 2), np.int32), chosen).shape == (0, 5)
-    assert model.model.ids(["AB", "nothing"]).tolist() == [model.vocabulary.id("ab"), model.model.unknown]
-    for wrong in (np.array([[0, model.model.unknown + 1]]), np.array([[-2, 0]]), np.array([0, 1])):
-        with pytest.raises(UserError):
-            model.model.log_probabilities(wrong, chosen)
-
-
-def test_held_out_prose_is_likelier_than_its_words_shuffled() -> None:
-    folder = Path(gensim.__file__).parent / "test" / "test_data"
-    texts = (folder / "lee_background.cor").read_text().splitlines()
-    model = KneserNey.of_texts(texts[:250])
-    rng = np.random.default_rng(0)
-    held = texts[250:]
-    shuffled = [" ".join(rng.permutation(text.split())) for text in held]
-    seen, other, mixed = (model.perplexity(some).value for some in (texts[:250], held, shuffled))
-    assert seen < other < 0.5 * mixed
-    assert 200 < other < 1500
-
-
-def test_texts_without_words_are_refused() -> None:
-    with pytest.raises(DataError):
-        KneserNey.of_texts(["12"])
-    with pytest.raises(DataError):
-        KneserNey.of_texts(["a b c"], 2)
-    with pytest.raises(DataError):
-        KneserNey.of_texts(["a b"]).perplexity(["", "1"])
+def test_what_has_no_words_or_no_trigrams_is_refused(tmp_path: Path) -> None:
+    for call in (lambda: KneserNey.of_texts(["12"]), lambda: KneserNey.of_texts(["a b c"], 2),
+                 lambda: KneserNey.of_texts(["a b"]).perplexity(["", "1"])):  # fmt: skip
+        with pytest.raises(DataError):
+            call()
     with pytest.raises(BadValueError):
         KneserNey.of_texts(["a b"], 0)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b c"}) + "\n")
+    count_corpus([str(tmp_path / "a.jsonl")], str(tmp_path / "counts"), Local(), CountOptions(2, 1))
+    for error, name in ((MismatchError, "counts"), (NotMadeError, "nowhere")):
+        with pytest.raises(error):
+            KneserNey.of_counts(str(tmp_path / name))
