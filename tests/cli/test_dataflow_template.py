@@ -6,6 +6,7 @@ import base64
 import csv
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -41,72 +42,25 @@ IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
 PARAMETERS = {one.name: one for one in dataflow.parameters()}
 SECRET = "projects/project-one/secrets/release-key/versions/3"
 GIVEN = {
-    "input": "gs://bucket/c4/c4-train.*.json.gz",
-    "space": "gs://bucket/spaces/glove",
-    "output": "gs://bucket/private/2026-11",
-    "mechanism": "ring-geometric",
-    "epsilon": "1.5",
-    "key": SECRET,
-}
+    "input": "gs://bucket/c4/c4-train.*.json.gz", "space": "gs://bucket/spaces/glove",
+    "output": "gs://bucket/private/2026-11", "mechanism": "ring-geometric", "epsilon": "1.5", "key": SECRET,
+}  # fmt: skip
 VALID = {
-    **GIVEN,
-    "parameter": "gamma=18,candidates=20",
-    "risk": "0.5",
-    "riskOf": "context",
-    "model": "gs://bucket/models/public",
-    "functionWords": "gs://bucket/function-words.txt",
-    "profile": "pypantera",
-    "strategy": "s3",
-    "averageWords": "52",
-    "delta": "0.000001",
-    "distance": "2",
-    "per": "document",
-    "allocation": "word-share",
-    "weights": "10:3,20:2,1",
-    "fieldWeights": "title:1,body:3",
-    "tokenizer": "gst",
-    "collocations": "gs://bucket/collocations",
-    "text": "review body",
-    "id": "review_id",
-    "root": "gs://bucket/c4/",
-    "keep": "stars,review.date",
-    "records": "gs://private.example-1/records",
-    "ledger": "gs://private/ledger",
-    "unit": "content,customer_id=review.customer",
-    "ledgerMemory": "1.5GB",
-    "corpus": "reviews",
-    "onlyRelease": "0123456789abcdef-0123456789abcdef",
-    "cap": "30",
-    "capDelta": "0.000001",
-    "capToken": "3.5",
-    "capLdp": "100",
-    "rowsPerTask": "65536",
-    "format": "json.gz",
-    "onBadRows": "quarantine",
-    "duplicates": "same-noise",
-    "csvFormulas": "escape",
-    "page": "true",
-    "separator": "semicolon",
-    "unknownWords": "mask",
-    "stopWords": "keep",
-    "numbers": "drop",
-    "contacts": "mask",
-    "punctuation": "keep",
-    "other": "drop",
-    "layout": "keep",
-    "case": "restore",
-    "hyphens": "join",
-    "markup": "strip",
-    "spans": "rules,names",
-    "treat": "phone=surrogate,other=mask",
-    "pseudonyms": "document",
-    "language": "German",
-    "pad": "50",
-    "padGrowth": "1.5",
-    "lengthEpsilon": "0.1",
-    "lengthExtra": "30",
-    "acceptNoGuarantee": "true",
-}
+    **GIVEN, "parameter": "gamma=18,candidates=20", "risk": "0.5", "riskOf": "context",
+    "model": "gs://bucket/models/public", "functionWords": "gs://bucket/function-words.txt", "profile": "pypantera",
+    "strategy": "s3", "averageWords": "52", "delta": "0.000001", "distance": "2", "per": "document",
+    "allocation": "word-share", "weights": "10:3,20:2,1", "fieldWeights": "title:1,body:3", "tokenizer": "gst",
+    "collocations": "gs://bucket/collocations", "text": "review body", "id": "review_id", "root": "gs://bucket/c4/",
+    "keep": "stars,review.date", "records": "gs://private.example-1/records", "ledger": "gs://private/ledger",
+    "unit": "content,customer_id=review.customer", "ledgerMemory": "1.5GB", "corpus": "reviews",
+    "onlyRelease": "0123456789abcdef-0123456789abcdef", "cap": "30", "capDelta": "0.000001", "capToken": "3.5",
+    "capLdp": "100", "rowsPerTask": "65536", "format": "json.gz", "onBadRows": "quarantine",
+    "duplicates": "same-noise", "csvFormulas": "escape", "page": "true", "separator": "semicolon",
+    "unknownWords": "mask", "stopWords": "keep", "numbers": "drop", "contacts": "mask", "punctuation": "keep",
+    "other": "drop", "layout": "keep", "case": "restore", "hyphens": "join", "markup": "strip",
+    "spans": "rules,names", "treat": "phone=surrogate,other=mask", "pseudonyms": "document", "language": "German",
+    "pad": "50", "padGrowth": "1.5", "lengthEpsilon": "0.1", "lengthExtra": "30", "acceptNoGuarantee": "true",
+}  # fmt: skip
 BESIDE = (
     "risk", "riskOf", "model", "functionWords", "parameter", "profile", "strategy", "averageWords", "allocation",
     "weights", "format", "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
@@ -153,11 +107,11 @@ class TestParameters:
             own, beam, location = dataflow.parted(words({**GIVEN, name: right}))
             assert (beam, location) == ([], SECRET)
             assert name == "key" or own[parameter.option] == parameter.value(right)
-            for piece in (*BROKEN, "--accept-no-guarantee", "--keep=id", "-x"):
-                for value in (piece, right + piece, piece + right) if piece else ("",):
-                    assert not re.fullmatch(regex, value), (name, value)
-                    with refused("wrong-value", name):
-                        parameter.value(value)
+            pieces = [(piece, right + piece, piece + right) if piece else ("",) for piece in BROKEN]
+            for value in (*itertools.chain.from_iterable(pieces), "--accept-no-guarantee", "--keep=id", "-x"):
+                assert not re.fullmatch(regex, value), (name, value)
+                with refused("wrong-value", name):
+                    parameter.value(value)
 
     def test_a_key_is_never_a_value(self) -> None:
         """Neither the key in hexadecimal nor a path on the launcher's disk is taken for the key's location."""

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
 from tests.calls import command, fails, succeeds
@@ -88,13 +87,6 @@ class TestTheLedger:
         assert made.privatize(made.at("released", "data"), "further", "--ledger", str(tmp_path / "ledger")) == 0
         assert release_files(tmp_path / "ledger") != release_files(made.folder / "ledger")
 
-    @pytest.mark.parametrize("folder", ["released", "readable"])
-    def test_is_not_begun_in_a_release(self, made: Made, capsys: pytest.CaptureFixture[str], folder: str) -> None:
-        before = release_files(made.folder / folder)
-        assert made.privatize(made.at("in"), "other", "--ledger", made.at(folder)) == 2
-        assert "this folder has a release" in capsys.readouterr().err
-        assert release_files(made.folder / folder) == before
-
 
 @pytest.mark.parametrize("command", [["ledger", "show"], ["plan"]], ids=" ".join)
 def test_a_release_says_what_it_spends(made: Made, command: list[str]) -> None:
@@ -123,14 +115,6 @@ def test_all_that_a_release_keeps_stays(made: Made) -> None:
 def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"kind": "release"}')
     fails(["ledger", "show", tmp_path], "damaged-record", "damaged")
-
-
-def test_the_ledger_counts_the_release_and_not_what_is_made_of_it(made: Made) -> None:
-    """Its own entry is found under the name that the denoised release's manifest repeats, which has no metric."""
-    (line,) = cv.Ledger(made.at("ledger")).spent().releases
-    first, second = manifest(made.at("released")), manifest(made.at("readable"))
-    assert line["release"] == first["spends"]["name"] == second["spends"]["name"]
-    assert line["metric"] == first["spends"]["metric"] != second["spends"]["metric"]
 
 
 def test_another_machine_writes_the_same_bytes(made: Made, tmp_path: Path) -> None:

@@ -220,14 +220,8 @@ class TestWrongFiles:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
             ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
-            ("budget", {"average_words": 5.0}, "conflicting-settings", "budget.average_words"),
-            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "conflicting-settings",
-             "budget.average_words"),
-            ("budget", {"allocation": "dataset", "weights": []}, "conflicting-settings", "budget.average_words"),
             ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
             ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
-            ("engine", {"runner": "FlinkRunner"}, "conflicting-settings", "engine.runner"),
-            ("engine", {"name": "flink"}, "wrong-value", "engine.name"),
             ("mechanism", {"name": "ring-geometri"}, "unknown-name", "ring-geometric?"),
             ("budget", {"epsilon": float("inf")}, "wrong-value", "budget.epsilon"),
             ("output", None, "missing-setting", "[output]"), ("budget", None, "missing-setting", "[budget]"),
@@ -289,10 +283,11 @@ class TestAReadableRelease:
         assert "nothing" in made["spends"]["metric"]
         assert made["content_sha256"] != drawn["content_sha256"]
 
-    def test_needs_what_it_is_made_of(self, values: dict[str, dict[str, Any]], tmp_path: Path) -> None:
-        file = tmp_path / "less.toml"
+    def test_needs_what_it_is_made_of(self, ground: Path, values: dict[str, dict[str, Any]]) -> None:
+        file = ground / "less.toml"
         for left_out, named in (("model", "denoise.model"), ("collocations", "model.counts"), ("space", "space")):
             less = {name: values[name] for name in values if name != left_out}
             fails(["run", save(file, less)], "missing-setting", named)
         del values["space"]["counts"]
+        values["space"]["path"] = "r/other"
         fails(["run", save(file, values)], "missing-setting", "balance")
