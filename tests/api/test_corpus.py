@@ -43,14 +43,6 @@ def test_a_corpus_is_privatized_on_any_engine(
     )
 
 
-def test_a_cell_that_runs_again_does_nothing_twice(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
-    first = cv.privatize_corpus([corpus], tmp_path / "out", release, keep=["stars"])
-    before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
-    again = cv.privatize_corpus([corpus], tmp_path / "out", release, keep=["stars"])
-    assert again.content_sha256 == first.content_sha256
-    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
-
-
 def test_a_plan_comes_first(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
     """It reads a sample, reserves nothing, and says what a cap would refuse."""
     ledger = cv.Ledger(str(tmp_path / "ledger"), cap=5)

@@ -104,17 +104,6 @@ class TestARelease:
         assert manifest("out")["risk"] == found.as_dict()
         assert (found.risk_of, found.exact, found.model) == ("content-context", False, model)
 
-    @pytest.mark.parametrize("reader", ["content", "content-context"])
-    def test_says_so_when_it_is_denoised(self, public: Path, folder: Path, reader: str) -> None:
-        """By context that gives back more than a reader of single words guesses, and the page says it."""
-        model = ["--model", str(public / "model")]
-        asked = ["--risk", "0.6", "--risk-of", reader, *(model if reader == "content-context" else [])]
-        succeeds(*call(public, *asked))
-        succeeds("denoise", "out", "--space", public / "space", *model, "--output", "readable", *QUIET)
-        assert manifest("readable")["risk"] == manifest("out")["risk"]
-        pages = [(folder / f"{name}.report.html").read_text() for name in ("out", "readable")]
-        assert ["recovers more" in page for page in pages] == [False, reader == "content"]
-
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

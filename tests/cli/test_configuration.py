@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +43,6 @@ class TestBothCallers:
                 read(file)
             assert "--" not in str(caught.value)
 
-    def test_the_two_are_one_tree(self, tmp_path: Path) -> None:
-        """The same settings by options and by keys are equal."""
-        file = save(tmp_path / "run.toml", {
-            "corpus": {"input": ["in"]}, "space": {"path": "s"}, "mechanism": {"name": "ring-geometric", "beta": 0.01},
-            "budget": {"epsilon": 1.0, "per": "document", "allocation": "position", "weights": [3, 3, 1]},
-            "output": {"path": "o", "rows_per_task": 8192}, "key": {"test": True},
-        })  # fmt: skip
-        given = self.given(
-            parameter=["beta=0.01"], per="document", allocation="position", weights="2:3,1", rows_per_task=8192,
-            test_key=True,
-        )  # fmt: skip
-        assert settings_of("privatize", given, []) == read(file).written
-
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Path:
@@ -94,18 +80,6 @@ class TestPaths:
             assert not list((ground / "elsewhere").iterdir())
             made = {path.name for path in (ground / "releases" / "may").iterdir()} - {"in", "s.toml", "release.key"}
             assert {name.partition(".report")[0] for name in made} == expected, command
-
-    def test_mean_the_same_in_what_starts_a_schedule(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Written for a file in a subfolder, started from the root of the disk."""
-        monkeypatch.chdir(ground)
-        succeeds("schedule", "releases/may/s.toml", "--write", "cron", "--to", "written")
-        (file,) = (ground / "written").iterdir()
-        (line,) = (line for line in file.read_text().splitlines() if " schedule " in line)
-        words = shlex.split(line[line.index("/") :])
-        assert words[2] == str(ground / "releases" / "may" / "s.toml")
-        monkeypatch.chdir("/")
-        succeeds(*words[1:5])
-        assert (ground / "releases/may/out/run-00001/manifest.json").exists()
 
     def test_a_link_to_a_file_is_where_it_lies(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """In the call and in what starts it alike."""

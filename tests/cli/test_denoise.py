@@ -143,9 +143,6 @@ def choose(batch):
     best = lambda place: max(range(len(place.candidates)), key=lambda k: sum(place.candidates[k][1:]))
     return [[best(place) for place in document.places] for document in batch]
 
-def worst(batch):
-    return [[len(place.candidates) - 1 for place in document.places] for document in batch]
-
 def broken(batch):
     raise KeyError(batch[0].text)
 """
@@ -212,20 +209,3 @@ def test_a_file_of_an_earlier_version_is_refused_where_it_meant_the_search(made:
     lines += [f'path = "{tmp_path}/out"', f'model = "{made.at("model")}"', "candidates = 64", "width = 40"]
     file.write_text("\n".join(lines))
     fails(["run", file], "conflicting-settings", "denoise.width", "denoise.candidates", "denoise.breadth")
-
-
-@pytest.mark.usefixtures("chooser")
-def test_evaluate_reports_what_a_chooser_recovers(made: Made, tmp_path: Path) -> None:
-    """Of a chosen text, as of any release, also without stop words: this is how such an attack is measured.
-
-    The texts are drawn uniformly, so nobody guesses better than the release itself, and a bad chooser much worse.
-    """
-    shares = {}
-    for name in ("choose", "worst"):
-        succeeds(*made.denoise(made.at("released"), str(tmp_path / name)), "--chooser", f"my_model:{name}")
-        succeeds("evaluate", "release", made.at("in"), tmp_path / name, "--output", tmp_path / "report")
-        figures = json.loads((tmp_path / "report" / "report.json").read_text())["measures"]
-        shares[name] = {figure["name"]: figure["value"] for figure in figures}
-    for figure in ("words unchanged", "content words unchanged"):
-        assert 0.4 < shares["choose"][figure] < 0.55
-        assert shares["worst"][figure] < 0.1

@@ -63,27 +63,6 @@ def test_configurations_of_the_study(
     assert len(data_files(tmp_path / "out")) == 1
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ([], "Balance 1 in the order of the lists alone (improved order): the default where there are public counts."),
-        (["--balance", "0.5"], "Balance 0.5 in vectors and lists (improved order): as asked."),
-    ],
-)
-def test_which_balance_was_taken_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str
-) -> None:
-    """Where there are counts: by default that of the lists."""
-    file = vectors(tmp_path, 0, WORDS[:50])
-    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{1000 // k}\n" for k, word in enumerate(WORDS[:50], 1)))
-    counts = np.array([1000 // k for k in range(1, 51)])
-    made = space([file], tmp_path / "space", "--counts", str(tmp_path / "counts.tsv"), *more)
-    assert said in capsys.readouterr().out.splitlines()
-    asked = float(more[1]) if more else None
-    assert made.digest == cv.build_space(cv.read_vectors(file), counts=counts, balance=asked).digest
-    assert made.info["made"]["balance_note"] == said
-
-
 @pytest.mark.parametrize("how", ["bar", "lines", "none"])
 def test_a_name_may_hold_any_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
