@@ -52,7 +52,7 @@ class TestTheCodes:
             assert list(made_without_code(f"import errors\n{line}\n")) == [2], line
 
     def test_each_class_has_its_own(self) -> None:
-        coded = writer().coded()
+        coded = list(writer().coded())
         assert len({kind.code for kind in coded}) == len(coded)
         kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
         assert kinds - {kind.__name__ for kind in coded} == {"CorpusveilError"}
