@@ -120,8 +120,7 @@ def fail(_: Kernel, texts: Any, *__: Any) -> None:
     raise ValueError(texts[0].as_py())
 
 
-@pytest.mark.parametrize("engine", ["local", "beam"])
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("engine", "debug"), [("local", False), ("local", True), ("beam", False)])
 def test_when_the_code_fails_with_text_in_the_error(
     ground: Ground, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str], engine: str, debug: bool,
