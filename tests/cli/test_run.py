@@ -220,8 +220,12 @@ class TestWrongFiles:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
             ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
+            ("budget", {"average_words": 5.0}, "conflicting-settings", "budget.average_words"),
+            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "conflicting-settings",
+             "budget.average_words"),
             ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
             ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
+            ("engine", {"name": "flink"}, "wrong-value", "engine.name"),
             ("mechanism", {"name": "ring-geometri"}, "unknown-name", "ring-geometric?"),
             ("budget", {"epsilon": float("inf")}, "wrong-value", "budget.epsilon"),
             ("output", None, "missing-setting", "[output]"), ("budget", None, "missing-setting", "[budget]"),
@@ -270,7 +274,9 @@ class TestAReadableRelease:
     ) -> None:
         rng = np.random.default_rng(0)
         np.savez(ground / "given.npz", vocab=np.array(WORDS), vectors=rng.normal(size=(len(WORDS), 8)))
-        succeeds("run", save(ground / "readable.toml", values), *QUIET)
+        file = save(ground / "readable.toml", values)
+        succeeds("run", file, *QUIET)
+        assert "that spends nothing, and no ledger counts it" in succeeds("plan", file).out
         readable = ground / "r"
         model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
         succeeds(*model, *QUIET)
