@@ -16,9 +16,6 @@ Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
-Compare = Literal["stamp", "content"]
-"""When a shard counts as changed: by its size and its store's stamp, then by content; or by content alone."""
-
 CsvFormulas = Literal["keep", "escape"]
 """The treatment of CSV cells that a spreadsheet would run as a formula: unchanged, or behind an apostrophe."""
 

@@ -95,10 +95,6 @@ def _check_words(words: int) -> int:
     return words
 
 
-LOOKING_AT_WORDS = frozenset(
-    ("idf", "tf-idf", "tfidf", "pmi", "npmi", "pos", "part-of-speech", "ner", "names", "entities", "attention",
-     "importance", "saliency", "sensitivity", "frequency", "entropy")
-)  # fmt: skip
 MOST_WEIGHT = 1 << 20
 DIFFERENT_WEIGHTS = 64
 MOST_WEIGHTS = 1 << 16
@@ -136,11 +132,6 @@ class Budget:
             raise BadValueError(f"per = {self.per!r}: choose token or document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
             raise BadValueError(f"epsilon = {self.epsilon}: give a document at least {SMALLEST_DOCUMENT}.")
-        if str(self.allocation).lower() in LOOKING_AT_WORDS:
-            raise BadValueError(
-                f"allocation = {self.allocation!r}: budgets that are computed from the words disclose these, outside "
-                f"every bound; use {', '.join(ALLOCATIONS)}, which depend on positions and lengths only."
-            )
         if self.allocation not in ALLOCATIONS:
             raise not_a_choice("allocation", self.allocation, ALLOCATIONS)
         if self.allocation != "uniform" and self.per != "document":

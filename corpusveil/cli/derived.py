@@ -70,10 +70,8 @@ def _flag(name: str, setting: Setting) -> str:
     return str(setting.metavar) if setting.is_argument else f"--{name.replace('_', '-')}"
 
 
-def derived(
-    command: str, kind: type[TyperCommand] | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a function ``(settings, …)`` the options of a command of this ``kind``; it keeps its own options."""
+def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a function ``(settings, …)`` the options of a command; it keeps its own options."""
 
     def give(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -96,7 +94,7 @@ def derived(
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         called.__doc__, called.__name__ = function.__doc__, function.__name__
-        called.kind = kind or Grouped  # type: ignore[attr-defined]
+        called.kind = Grouped  # type: ignore[attr-defined]
         return called
 
     return give

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.cli.derived import Grouped, derived
+from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError
 from corpusveil.pipelines.settings import Settings
@@ -21,33 +21,12 @@ SHOWN = 400
 PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing was spent."
 
 
-class Several(Grouped):
-    """A command whose ``--epsilon`` takes several numbers: ``--epsilon 0.5 1 3``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Write ``--epsilon`` before each number that follows one."""
-        written: list[str] = []
-        for word in args:
-            if len(written) > 1 and written[-2] == "--epsilon" and _is_number(word):
-                written.append("--epsilon")
-            written.append(word)
-        return super().parse_args(ctx, written)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-@derived("preview", kind=Several)
+@derived("preview")
 def preview(
     settings: Settings,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(help="Epsilons of a word: --epsilon 0.5 1 3 (default).", rich_help_panel="How private"),
+        typer.Option(help="An epsilon of a word. Repeatable. Default: 0.5, 1 and 3.", rich_help_panel="How private"),
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
@@ -55,7 +34,7 @@ def preview(
 
     Without --space, the installed space 'en' is used. Without --key, a key is made and thrown away.
 
-    Example: corpusveil preview reviews.csv --text review --epsilon 0.5 1 3
+    Example: corpusveil preview reviews.csv --text review --epsilon 0.5 --epsilon 1
     """
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.preview import preview as shown

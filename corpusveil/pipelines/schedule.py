@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from corpusveil.choices import Compare
 from corpusveil.display import several
 from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
 from corpusveil.pipelines.schedule_state import (
@@ -87,8 +86,7 @@ class Ahead:
 class Schedule:
     """A growing corpus, the place of its releases, and the runs so far.
 
-    ``compare`` says when a shard counts as changed: by size and the ``stamp`` that its store sets at each write, then
-    by content; or by ``content`` alone, which reads everything every time.
+    A shard counts as changed by size and the stamp that its store sets at each write, then by content.
     """
 
     inputs: tuple[str, ...]
@@ -98,7 +96,6 @@ class Schedule:
     records: str
     state: Records
     record_key: bytes = field(repr=False)
-    compare: Compare = "stamp"
     settings: str = ""
     """A digest of everything that decides whether a shard can be used."""
     settle: float = 0.0
@@ -224,32 +221,13 @@ class Schedule:
         """Return the last runs by number: the done record of a finished run, None for an unfinished one."""
         return {number: self._done(number) for number in self._numbers()[-_SHOWN:]}
 
-    def refusal(self, number: int) -> str | None:
-        """Return why the last start of a run ended without a release; None if unknown."""
-        noted = [line for line in metrics_of(self.state) if line.run == number]
-        if not noted or noted[-1].why is None:
-            return None
-        return f"{'refused' if noted[-1].status == UserError.exit_status else 'failed'}: {noted[-1].why}"
-
     def last_failure(self) -> str | None:
-        """Return how and when the last start ended, and what to do; None if it did what was due.
-
-        A ``refusal`` of its run is not said again.
-        """
+        """Return how and when the last start ended; None if it did what was due."""
         noted = metrics_of(self.state)
         if not noted or noted[-1].status == 0:
             return None
         last = noted[-1]
-        if last.status == _INTERRUPTED:
-            return f"was interrupted, {last.time}; the next start continues the run"
-        if last.why is not None:
-            if last.run is not None and self.runs().get(last.run, Finished(shards={})) is None:
-                return f"failed, {last.time}. Correct this and start the schedule again."
-            return f"failed, {last.time}: {last.why} Correct this and start the schedule again."
-        if last.status == UserError.exit_status:
-            shards = several(last.left_out, "unusable shard")
-            return f"left out {shards}, {last.time}; all others are released"
-        return f"failed, {last.time}: an unexpected error; start the schedule again in debug mode to see it"
+        return f"ended with status {last.status}, {last.time}" + (f": {last.why}" if last.why else "")
 
     def _shards(self) -> Sequence[InputShard]:
         try:
@@ -302,7 +280,7 @@ class Schedule:
         """Say whether a shard is unchanged: by size and stamp, or if it may be ``read``, by its digest."""
         if before is None:
             return False
-        if self.compare == "stamp" and tuple(before[:2]) == (shard.size, shard.stamp):
+        if tuple(before[:2]) == (shard.size, shard.stamp):
             return True
         return read and bool(keyed_digest(shard.url, self.record_key) == before[2])
 

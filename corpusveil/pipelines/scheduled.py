@@ -65,7 +65,6 @@ def schedule_of(document: Document) -> Schedule:
         output.records or output.path.rstrip("/") + ".records",
         Records(files.absolute(settings.schedule.state or output.path.rstrip("/") + ".schedule")),
         secret.derive("records"),
-        settings.schedule.compare,
         _digest(document.written),
         settings.schedule.settle_seconds(),
         output.page,
@@ -211,7 +210,7 @@ def status(document: Document) -> Iterator[str]:
         yield f"{several(earlier, 'earlier run')}; {sizes} in all"
     for number, done in runs.items():
         if done is None:
-            yield f"run-{number:05d}: {schedule.refusal(number) or 'begun, not finished'}"
+            yield f"run-{number:05d}: begun, not finished"
         elif done.given_up:
             yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:

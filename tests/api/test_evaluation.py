@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from datasets import Dataset
 
@@ -31,18 +29,13 @@ def reviews() -> dict[str, Any]:
     return {"id": [f"r{row}" for row in range(120)], "text": texts, "topic": [f"t{topic}" for topic in topics]}
 
 
-class TestAudit:
-    def test_what_holds_is_not_refuted(self, space: cv.Space) -> None:
-        audit = cv.audit(cv.RingGeometric(space), 1.0, draws=DRAWS)
-        assert not audit.refuted
-        assert audit.kind == "exact"
-        assert repr(audit).endswith("not refuted")
-
-    def test_what_does_not_is(self, space: cv.Space) -> None:
-        """The paper's claim of a mechanism whose theorem is false."""
-        audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)
-        assert audit.refuted
-        assert "REFUTED" in repr(audit)
+def test_an_audit_refutes_what_does_not_hold_and_nothing_else(space: cv.Space) -> None:
+    """Such as the paper's claim of a mechanism whose theorem is false."""
+    audit = cv.audit(cv.RingGeometric(space), 1.0, draws=DRAWS)
+    assert (audit.refuted, audit.kind) == (False, "exact")
+    audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)
+    assert audit.refuted
+    assert "REFUTED" in repr(audit)
 
 
 def test_a_curve_says_which_epsilon_to_choose(space: cv.Space, tmp_path: Path) -> None:
@@ -59,7 +52,7 @@ def test_a_curve_says_which_epsilon_to_choose(space: cv.Space, tmp_path: Path) -
 
 
 class TestEvaluateRelease:
-    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, Dataset.from_dict])
+    @pytest.mark.parametrize("kind", [pd.DataFrame, Dataset.from_dict])
     def test_frames_are_held_against_each_other(
         self, kind: Any, release: cv.Release, reviews: dict[str, Any], tmp_path: Path
     ) -> None:
@@ -95,21 +88,16 @@ class TestEvaluateRelease:
             "words unchanged"
         )
 
-    @pytest.mark.parametrize(
-        ("arguments", "said"),
-        [
-            ((["aaaa"], "out"), "only one of them is an address"),
-            ((["aaaa"], ["aaab", "aaac"]), "there are 1 and 2 texts; give equal numbers, or an id column"),
-            (([None], ["aaab"]), "no document is in both"),
-            ((["aaaa"], ["aaab"], None, "label"), "label: texts without columns do not have this column"),
-            ((pd.DataFrame({"text": ["aaaa"]}), ["aaab"], None, "label"), "label: there is no such column"),
-        ],
-    )
-    def test_what_does_not_fit_is_a_sentence(self, arguments: tuple[Any, ...], said: str) -> None:
-        original, private, *more = arguments
-        named = {"label": "label"} if "label" in more else {}
-        with pytest.raises(cv.UserError, match=said):
-            cv.evaluate_release(original, private, **named)
+    def test_what_does_not_fit_is_a_sentence(self) -> None:
+        frame = pd.DataFrame({"text": ["aaaa"]})
+        for original, private, named, said in (
+            (["aaaa"], "out", {}, "only one of them is an address"),
+            (["aaaa"], ["aaab", "aaac"], {}, "there are 1 and 2 texts"),
+            ([None], ["aaab"], {}, "no document is in both"),
+            (frame, ["aaab"], {"label": "label"}, "label: there is no such column"),
+        ):  # fmt: skip
+            with pytest.raises(cv.UserError, match=said):
+                cv.evaluate_release(original, private, **named)  # type: ignore[arg-type]
 
     def test_editors_know_every_key(self) -> None:
         """All but those that name what a call is given opened, or where a command reads and writes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -66,16 +65,6 @@ def test_other_steps_refuse_another_language(made: tuple[str, Path], tmp_path: P
     space = ["space", "--vectors", folder / "vectors", "--output", tmp_path / "space", *QUIET]
     fails([*space, "--counts", tmp_path / "counts"], "mismatch", "language", language)
     fails([*space, "--language", "de"], "mismatch", "language", language)
-
-
-def test_a_damaged_record_of_the_language_is_said(made: tuple[str, Path], tmp_path: Path) -> None:
-    _, folder = made
-    shutil.copytree(folder / "tokens", tmp_path / "tokens")
-    recorded = artifact(tmp_path / "tokens")
-    del recorded["tokenizer"]
-    for broken in ("xx", ["fr"], 5, ""):
-        (tmp_path / "tokens" / "_artifact.json").write_text(json.dumps({**recorded, "language": broken}))
-        fails(["train", "--tokens", tmp_path / "tokens", "--output", tmp_path / "vectors", *QUIET], "damaged-artefact")
 
 
 def test_published_vectors_are_given_a_language(tmp_path: Path) -> None:

@@ -35,13 +35,12 @@ def space(files: list[str], output: Path, *more: str) -> cv.Space:
     return cv.load_space(str(output))
 
 
-@pytest.mark.parametrize("order", ["greedy", "improved"])
-@pytest.mark.parametrize("union", [False, True])
 @pytest.mark.parametrize(
-    ("configuration", "used", "lists", "total"), [("L0", 5, 1, 5), ("L1", 5, 2, 10), ("L2", 1, 1, 1)]
+    ("configuration", "used", "lists", "union", "order"),
+    [("L0", 5, 1, False, "greedy"), ("L1", 5, 2, True, "improved"), ("L2", 1, 1, False, "improved")],
 )
 def test_configurations_of_the_study(
-    five: list[str], tmp_path: Path, configuration: str, used: int, lists: int, total: int, union: bool, order: str
+    five: list[str], tmp_path: Path, configuration: str, used: int, lists: int, union: bool, order: str
 ) -> None:
     """L0 is a list of each of five embeddings, L1 two of each, L2 one of the first; each privatizes and says so."""
     total = used * lists
@@ -64,40 +63,17 @@ def test_configurations_of_the_study(
     assert len(data_files(tmp_path / "out")) == 1
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ([], "Balance 1 in the order of the lists alone (improved order): the default where there are public counts."),
-        (["--balance", "0"], "Balance 0, as asked."),
-        (["--balance", "0.5"], "Balance 0.5 in vectors and lists (improved order): as asked."),
-    ],
-)
-def test_which_balance_was_taken_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str
-) -> None:
-    """Where there are counts: by default that of the lists; 0 is the space as before, to the byte."""
-    file = vectors(tmp_path, 0, WORDS[:50])
-    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{1000 // k}\n" for k, word in enumerate(WORDS[:50], 1)))
-    counts = np.array([1000 // k for k in range(1, 51)])
-    made = space([file], tmp_path / "space", "--counts", str(tmp_path / "counts.tsv"), *more)
-    assert said in capsys.readouterr().out.splitlines()
-    asked = float(more[1]) if more else None
-    assert made.digest == cv.build_space(cv.read_vectors(file), counts=counts, balance=asked).digest
-    assert made.info["made"].get("balance_note", "Balance 0, as asked.") == said
-
-
-class TestProgress:
-    @pytest.mark.parametrize("how", ["bar", "lines", "none"])
-    def test_a_name_may_hold_any_character(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-        """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
-        monkeypatch.setattr("corpusveil.waiting._TICK", 0.001)
-        monkeypatch.setattr("corpusveil.waiting.LINE_SECONDS", 0.001)
-        Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
-        said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
-        assert ("reading {E}[bold].txt" in said) == (how != "none")
-        assert ("ordering 400 words" in said) == (how != "none")
+@pytest.mark.parametrize("how", ["bar", "lines", "none"])
+def test_a_name_may_hold_any_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
+    monkeypatch.setattr("corpusveil.waiting._TICK", 0.001)
+    monkeypatch.setattr("corpusveil.waiting.LINE_SECONDS", 0.001)
+    Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
+    said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
+    assert ("reading {E}[bold].txt" in said) == (how != "none")
+    assert ("ordering 400 words" in said) == (how != "none")
 
 
 class TestVocabulary:

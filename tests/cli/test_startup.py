@@ -9,7 +9,6 @@ import sys
 from corpusveil.cli import main
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import declared
-from tests.calls import succeeds
 
 OF_HELP = {"corpusveil", "typer", "shellingham", "typing_extensions", "annotated_doc"}
 OF_A_VALUE = {"pydantic", "pydantic_core", "typing_inspection", "annotated_types"}
@@ -72,11 +71,3 @@ def test_the_package_alone_is_next_to_nothing_and_what_a_command_uses_would_be_s
     assert not SLOW & alone
     assert not {name for name in alone if name.startswith("corpusveil.")}
     assert {"numpy", "numba", "pyarrow", "rich"} <= used
-
-
-def test_a_listing_is_not_cut_short() -> None:
-    """Every command is there with a whole sentence."""
-    lines = succeeds("--help").out.splitlines()
-    for name, (_, sentence) in main.COMMANDS.items():
-        assert any(line.split() == [name, *sentence.split()] for line in lines), name
-        assert sentence.endswith(".")

@@ -44,7 +44,7 @@ def ended(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
 def test_nothing_is_left_of_a_command(number: signal.Signals | None, tmp_path: Path) -> None:
     with command(tmp_path, "wait" if number else "") as process:
         folder = begun(process)

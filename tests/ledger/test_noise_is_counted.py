@@ -95,6 +95,17 @@ DATA: dict[str, list[Any]] = {
 """For each part of a document's tag, values that differ in it."""
 
 
+def noted(draw: Any, found: set[int]) -> Any:
+    """Return what draws, and adds to a set what it drew."""
+
+    def drawn(draws: Draws, *arguments: int) -> Any:
+        out = draw(draws, *arguments)
+        found.update(np.ravel(out).tolist())
+        return out
+
+    return drawn
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     release: Release
@@ -106,27 +117,9 @@ class Case:
     def drawn(self, patch: pytest.MonkeyPatch) -> frozenset[int]:
         """Return all that the kernel draws for the document."""
         found: set[int] = set()
-        uint64, pair, lanes = Draws.uint64, Draws.pair, Draws.lanes
-
-        def noted_lane(draws: Draws, *arguments: int) -> Any:
-            out = uint64(draws, *arguments)
-            found.update(out.tolist())
-            return out
-
-        def noted(draws: Draws, *arguments: int) -> Any:
-            out = pair(draws, *arguments)
-            found.update(np.concatenate(out).tolist())
-            return out
-
-        def noted_lanes(draws: Draws, *arguments: int) -> Any:
-            out = lanes(draws, *arguments)
-            found.update(out.ravel().tolist())
-            return out
-
         with patch.context() as patched:
-            patched.setattr(Draws, "uint64", noted_lane)
-            patched.setattr(Draws, "pair", noted)
-            patched.setattr(Draws, "lanes", noted_lanes)
+            for name in ("uint64", "pair", "lanes"):
+                patched.setattr(Draws, name, noted(getattr(Draws, name), found))
             kernel = self.release.kernel(whole_corpus=True)
             kernel.privatize(pa.array([self.text], pa.large_string()), [self.identity], self.column)
         return frozenset(found)
@@ -163,13 +156,8 @@ def equal_where_counted_once(patch: pytest.MonkeyPatch, some: list[Case]) -> int
 def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
     """What enters a tag, a release or its configuration has variations here; what is added has to be added here too."""
     assert set(inspect.signature(Kernel.noise_tags).parameters) - {"self", "key", "documents"} == set(DATA)
-    consent = {
-        "span_marks",
-        "accept_no_guarantee",
-        "risk",
-        "delta",
-        "distance",
-    }  # which are in no digest and draw nothing
+    # which are in no digest and draw nothing
+    consent = {"span_marks", "accept_no_guarantee", "risk", "delta", "distance"}
     assert {one.name for one in dataclasses.fields(Release)} - consent == set(RELEASES)
     changed: set[str] = set()
     for one in itertools.chain.from_iterable(RELEASES.values()):
@@ -177,11 +165,8 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
             first, second = before.configuration(), one.configuration()
             changed |= {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     versions = {"kernel", "tokenizer"}  # see below
-    assert changed | versions == set(BASE.configuration()) | set(JOINED.configuration()) | {
-        "duplicates",
-        "length",
-        "spans",
-    }
+    every = set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates", "length", "spans"}
+    assert changed | versions == every
 
 
 @pytest.mark.parametrize("duplicates", DUPLICATES)

@@ -33,9 +33,9 @@ ONE_VALUE: dict[str, list[Any]] = {
 NO_VALUE = [None, "", " ", 2.0**53, float("nan"), float("inf"), True, b"\xff", pd.NaT, (1, 2), decimal.Decimal("NaN")]
 
 
-@pytest.mark.parametrize("text", ONE_VALUE)
-def test_values_of_any_type_are_one(text: str) -> None:
-    assert {canonical(value) for value in ONE_VALUE[text]} == {text}
+def test_values_of_any_type_are_one() -> None:
+    for text, values in ONE_VALUE.items():
+        assert {canonical(value) for value in values} == {text}
 
 
 def test_what_could_be_another_value_stays_one() -> None:
@@ -67,12 +67,12 @@ def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
     assert renamed.tobytes() == fingerprints(bytes(32), CUSTOMER, "", texts).tobytes()
 
 
-@pytest.mark.parametrize("value", NO_VALUE)
-def test_a_document_without_a_unit_is_refused_by_its_row(value: Any) -> None:
-    assert canonical(value) is None
-    texts = pa.array(["a", canonical(value), "b"], pa.large_string())
-    with refused("bad-row", "in.csv", "row 12"):
-        texts_of(texts, CUSTOMER, [10, 11, 12], "in.csv")
+def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
+    for value in NO_VALUE:
+        assert canonical(value) is None, value
+    for missing in (None, ""):
+        with refused("bad-row", "in.csv", "row 12"):
+            texts_of(pa.array(["a", missing, "b"], pa.large_string()), CUSTOMER, [10, 11, 12], "in.csv")
 
 
 def test_units_are_named_as_columns() -> None:
@@ -82,11 +82,8 @@ def test_units_are_named_as_columns() -> None:
     assert units_of({"visit": "encounter"}) == units_of("visit=encounter")
     assert units_of(None) == ()
     for wrong, error in (
-        ("", BadValueError),
-        ("a=", BadValueError),
-        ("content=x", BadValueError),
-        (["a", "a=b"], ConflictError),
-    ):
+        ("", BadValueError), ("a=", BadValueError), ("content=x", BadValueError), (["a", "a=b"], ConflictError),
+    ):  # fmt: skip
         with pytest.raises(error, match="unit"):
             units_of(wrong)
     for other in (3, [3], {"a": 3}):
@@ -108,8 +105,3 @@ def test_identifiers_and_dates_of_any_kind_have_texts_or_are_refused() -> None:
     assert canonical("\ud800") is None
     with refused("bad-row", "9999"):
         texts(pa.array([10**15], pa.timestamp("s")))
-
-
-def test_an_empty_cell_is_a_missing_unit() -> None:
-    with refused("bad-row"):
-        texts_of(pa.array(["a", ""]), Unit("u", "u"), [0, 1], "a.csv")

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 from corpusveil.choices import (
     SPOOL_BYTES,
     Allocation,
-    Compare,
     CsvFormulas,
     Duplicates,
     Hyphens,
@@ -668,8 +667,6 @@ class ScheduleSettings(Section):
     COMMANDS = ()
 
     state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True, group="Records")
-    compare: Compare = key(
-        "When a shard counts as changed: by size and the store's stamp, then by content; or by content alone.", "stamp")
     settle: str = key(
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
