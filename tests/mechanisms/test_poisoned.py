@@ -20,7 +20,6 @@ from corpusveil.mechanisms.exponential_rows import rows_of
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import home
-from corpusveil.transforms.release.release import Release
 from tests.calls import refused
 from tests.contracts.mechanism import draws_of
 from tests.contracts.spaces import words_of
@@ -157,16 +156,6 @@ class TestTheRest:
         np.save(copy, vectors * 1000)
         with refused("damaged-artefact"):
             cv.load_space("memory://poisoned/other")
-
-    def test_another_space_at_the_same_place_is_another_release(self, tmp_path: Path) -> None:
-        """Its digest is right, and stands in the release's: no release takes it for its own."""
-        digests = set()
-        for scale in (1, 1000):
-            shutil.rmtree(tmp_path / "space", ignore_errors=True)
-            build_space(Vectors(words_of(30), normal(30, 4) * scale)).save(str(tmp_path / "space"))
-            mechanism = make("santext", cv.load_space(str(tmp_path / "space")))
-            digests.add(Release(mechanism, cv.Budget(1.0), key=cv.Key.for_tests()).digest)
-        assert len(digests) == 2
 
     def test_a_script_that_starts_java_is_the_one_that_was_written(self, tmp_path: Path) -> None:
         started = java._wrapped(Path("/usr/bin/java")) / "bin" / "java"

@@ -86,29 +86,6 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
     assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
 
 
-@pytest.mark.parametrize("factor", [1.0, 1.3])
-def test_samples_come_near_the_exact_risk(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a line ``cmp`` has both; the risk of another epsilon is noticed."""
-    from corpusveil.errors import NoClosedForm
-    from corpusveil.mechanisms import risk
-
-    mechanism = cv.mechanism("cmp", space_of(20, 1, 0))
-    exact = word_risk(mechanism, 2.0)
-
-    def refuse(*_: object) -> None:
-        raise NoClosedForm
-
-    monkeypatch.setattr(risk, "explain", refuse)
-    near = word_risk(mechanism, 2.0 * factor)
-    assert (exact.exact, near.exact) == (True, False)
-    assert (abs(near.share - exact.share) < 0.005) == (factor == 1.0)
-
-
-def test_the_samples_are_the_same_each_time(space: Space) -> None:
-    mechanism = cv.mechanism("cmp", space)
-    assert word_risk(mechanism, 1.0) == word_risk(mechanism, 1.0)
-
-
 def test_what_is_no_mechanism_is_said() -> None:
     with refused("wrong-type", "str"):
         word_risk("ring-geometric", 1.0)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget.privacy_loss import OfLaws
-from corpusveil.evaluation.attacks.guarantee_audit import audit
 from corpusveil.language.channel import Candidates
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms.ring_geometric import RingGeometric
@@ -181,16 +179,6 @@ def test_documents_with_unknown_words_follow_the_product_of_the_laws(lists: int)
     assert fit_p_value(outcomes, joint([1, 5, 2], 1.5 * share)) < LEVEL
 
 
-def test_an_audit_confirms_the_guarantee_and_refutes_a_smaller_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = RingGeometric(spaced(60, 2))
-    checked = audit(mechanism, 1.0, draws=20_000, key=Key.for_tests())
-    assert (checked.kind, checked.reasons) == ("exact", ())
-    assert 0.9 < checked.realised <= 1 + 1e-9
-    whole = RingGeometric.distances
-    monkeypatch.setattr(RingGeometric, "distances", lambda *call: whole(*call) / 1.5)
-    assert audit(mechanism, 1.0, draws=20_000, key=Key.for_tests()).refuted
-
-
 def test_denoising_searches_the_likeliest_originals() -> None:
     """The candidates of each released word, with their probabilities, are those of the law cell by cell."""
     mechanism = RingGeometric(spaced(37, 2))
@@ -203,12 +191,3 @@ def test_denoising_searches_the_likeliest_originals() -> None:
         likeliest = np.sort(shares * law[:, output])[::-1][:5]
         assert (shares * law[:, output])[words[:5]] == pytest.approx(likeliest, rel=1e-9)
         assert candidates.emissions[rows[output]] == pytest.approx(law[words, output], rel=1e-9)
-
-
-def test_the_guarantee_names_the_unit_of_distance() -> None:
-    guarantee = RingGeometric(spaced(60)).guarantee(1.0)
-    cells = sum(arcs_of(60))
-    assert f"mean arcs (of {cells / 60:.6g} cells)" in guarantee.metric
-    assert guarantee.plain_ldp is not None
-    assert math.isclose(guarantee.plain_ldp, int(11 * cells / 60) * 60 / cells, rel_tol=1e-6)
-    assert "wide arcs" in guarantee.notes[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.truncated_gumbel import SHARP, TruncatedGumbel, counts_law, extent, floor_of, scale_of
+from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel, counts_law, extent, floor_of, scale_of
 from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.spaces import distances, excess, normal, space_of
@@ -114,19 +114,3 @@ def test_a_share_of_unchanged_words_in_a_large_vocabulary_is_off_by_less_than_on
         found = mechanism.retention(epsilon)
     assert 0.05 < exact < 0.95
     assert abs(found - exact) < 1 / 1500
-
-
-def test_a_kink_that_nobody_sees_may_be_left_out() -> None:
-    """The law with and without them, where the rule changes over; and a control: at 1 of them it would be seen."""
-    mechanism = TruncatedGumbel(space_of(300 * normal(25, 3)))
-    least, _ = extent(mechanism.space)
-
-    def law_at(ratio: float, sharp: float) -> np.ndarray:
-        """Return the law at ``D / b = ratio``: twice it is the smaller of b's two denominators."""
-        epsilon = 3 * math.exp(2 * ratio) / least + 2 * (1 + math.log(25)) / least
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("corpusveil.mechanisms.truncated_gumbel.SHARP", sharp)
-            return mechanism.distribution(0, epsilon)
-
-    assert np.abs(law_at(SHARP, 0.0) - law_at(SHARP, 1e9)).max() < 1e-11
-    assert np.abs(law_at(0.5, 0.0) - law_at(0.5, 1e9)).max() > 1e-6
