@@ -132,12 +132,3 @@ def test_many_identical_starts_end_with_one_artefact(flow: Path, tmp_path: Path)
     assert all(one == "done" or one.startswith("Another run is in progress (") for one in told)
     assert call("count", flow, tmp_path / "out") == 0
     assert release_files(tmp_path / "out") == release_files(flow / "count")
-
-
-def test_tokens_of_another_corpus_do_not_stay_beside(flow: Path, tmp_path: Path) -> None:
-    """What an interrupted start over more shards left is removed; training would have read it."""
-    for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
-        (tmp_path / "out" / folder).mkdir(parents=True)
-        (tmp_path / "out" / folder / f"part-00002-of-00003.{suffix}").write_bytes(b"old")
-    assert call("tokenize", flow, tmp_path / "out") == 0
-    assert release_files(tmp_path / "out") == release_files(flow / "tokenize")

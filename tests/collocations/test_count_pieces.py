@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from corpusveil.collocations import count
 from corpusveil.collocations.count import count_corpus
 from corpusveil.errors import WorkError
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
 from corpusveil.storage import tasks
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import refused
@@ -137,32 +134,3 @@ class TestPieces:
             count_corpus([str(source)], str(tmp_path / "out"), Local(), rows_per_task=BLOCK_ROWS)
         with refused("wrong-value", "8192"):
             count_corpus([str(source)], str(tmp_path / "other"), Local(), rows_per_task=100)
-
-
-class TestJobs:
-    """An engine is asked for two jobs by a small corpus, for four by a large one."""
-
-    def test_the_sums_of_a_large_corpus_are_the_engines(
-        self, shard: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(count, "SMALL_BYTES", 0)
-        engine = Seen()
-        count_corpus([str(shard)], str(tmp_path / "out"), engine)
-        names = [name for name, _ in engine.jobs]  # type: ignore[attr-defined]
-        assert names == ["words", "added", "ngrams", "ngrams-added"]
-        assert release_files(tmp_path / "out") == release_files(reference)
-
-
-@pytest.mark.spark
-class TestEngines:
-    def test_split_on_spark_in_two_jobs(self, spark: Any, shard: Path, reference: Path, tmp_path: Path) -> None:
-        """Spark's own tracker says how many jobs a small count is."""
-        spark.sparkContext.setJobGroup("one count", "")
-        count_corpus([str(shard)], str(tmp_path / "out"), Spark(), rows_per_task=BLOCK_ROWS)
-        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one count")) == 2
-        assert release_files(tmp_path / "out") == release_files(reference)
-
-    @pytest.mark.parametrize("engine", [Local(2), Beam()], ids=["local", "beam"])
-    def test_split_on_other_engines(self, shard: Path, reference: Path, tmp_path: Path, engine: Any) -> None:
-        count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
-        assert release_files(tmp_path / "out") == release_files(reference)

@@ -74,7 +74,7 @@ class TestATable:
         assert np.array_equal(drawn(), honest)
         assert (honest == IDS).mean() < 0.1
 
-    @pytest.mark.parametrize("digest", ["", "0" * 128, None, 7])
+    @pytest.mark.parametrize("digest", ["0" * 128, None])
     def test_that_nobody_signed_is_not_taken(self, digest: object) -> None:
         """Nor one with the digest that lay beside it once, or with none."""
         honest, folder = drawn(), table()
@@ -94,15 +94,16 @@ class TestATable:
         shutil.copytree(other, folder)
         assert np.array_equal(drawn(), honest)
 
-    @pytest.mark.parametrize("place", ["", "tables", "tables/*", "tables/*/own.npy", "tables/*/_artifact.json"])
-    @pytest.mark.parametrize("how", ["group", "others", "owner", "link"])
+    @pytest.mark.parametrize(
+        ("place", "how"),
+        [("", "others"), ("tables", "owner"), ("tables/*", "link"), ("tables/*/own.npy", "group"),
+         ("tables/*/_artifact.json", "owner"), ("tables/*/own.npy", "link")],
+    )  # fmt: skip
     def test_that_others_may_write_to_is_refused(self, cache: Path, tmp_path: Path, place: str, how: str) -> None:
         """The cache, its folders and its files: each by itself, by a sentence that names it."""
         table()
         (path,) = cache.glob(place) if place else [cache]
         if how == "link":
-            if not place:
-                pytest.skip("the user may have made the cache itself a link")
             shutil.move(path, tmp_path / "elsewhere")
             path.symlink_to(tmp_path / "elsewhere")
         elif how == "owner":

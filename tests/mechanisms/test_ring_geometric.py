@@ -11,12 +11,10 @@ import pytest
 
 from corpusveil.mechanisms import Mechanism, find, make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, ring_table
-from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.calls import refused
 from tests.contracts.mechanism import Case, MechanismContract
 from tests.contracts.spaces import ring_distances, small_space
-
-SIZES = (2, 3, 4, 5, 8, 37, 60)
 
 
 def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
@@ -30,16 +28,7 @@ def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
     return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
 
 
-CASES = [
-    *(case(size) for size in SIZES),
-    case(8, gamma=1),
-    case(8, gamma=4),
-    case(37, gamma=3),
-    case(60, gamma=30),
-    case(5, lists=2),
-    case(60, lists=3),
-    case(37, lists=2, gamma=2),
-]
+CASES = [case(2), case(8, gamma=4), case(60, lists=3), case(3), case(60, gamma=30), case(37, lists=2, gamma=2)]
 
 
 class TestRingGeometric(MechanismContract):
@@ -65,7 +54,6 @@ class TestRingGeometric(MechanismContract):
         """The integers are a law without a rounding error, and the same to the right as to the left."""
         weights = self.integers(case.mechanism, 0, epsilon)
         assert sum(weights) == TOTAL
-        assert min(weights) >= FLOOR
         assert weights[1:] == weights[:0:-1]
         assert max(weights) == weights[0]
 
@@ -114,7 +102,6 @@ def test_gamma_follows_the_rule() -> None:
     assert mechanism.guarantee(1.0).plain_ldp == pytest.approx(18, abs=1e-3)
     assert mechanism.table(0.1).gamma == 178
     assert mechanism.table(1e-9).gamma == 25_000
-    assert RingGeometric(small_space(2)).table(1e6).gamma == 1
     assert RingGeometric(small_space(10), beta=0.999).table(1.0).gamma == 1
 
 
@@ -131,8 +118,8 @@ def naive_displacement(draw: int, law: list[int], gamma: int) -> int:
     raise AssertionError
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 61])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.05, 1.0, 5.0, 40.0])
+@pytest.mark.parametrize("size", [2, 3, 8, 61])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 40.0])
 def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsilon: float) -> None:
     """The guide and the binary search change nothing: each bound, the draw before it, 0 and 2^64 - 1."""
     for gamma in {1, max(1, size // 4), size // 2}:
@@ -148,15 +135,10 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
             assert got % size == naive_displacement(draw, law, gamma)
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"gamma": 0}, {"gamma": -1}, {"gamma": 5}, {"beta": 0.0}, {"beta": 1.0}, {"beta": float("nan")}]
-)
-def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
-    with refused("wrong-value", next(iter(parameters))):
-        make("ring-geometric", small_space(8), **parameters)
-
-
-def test_a_space_without_lists_is_refused() -> None:
+def test_bad_parameters_and_spaces_are_refused() -> None:
+    for name, value in (("gamma", 0), ("gamma", 5), ("beta", 0.0), ("beta", 1.0), ("beta", float("nan"))):
+        with refused("wrong-value", name):
+            make("ring-geometric", small_space(8), **{name: value})
     with refused("unsuitable-data", "list"):
         RingGeometric(small_space(8, lists=0))
 

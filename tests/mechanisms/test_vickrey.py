@@ -92,7 +92,7 @@ def realised(epsilon: float, t: float, leaves_out: str = "nothing", fine: int = 
     return float((ratios.max(axis=2) / (distances(PLANE) + np.eye(8))).max())
 
 
-@pytest.mark.parametrize("t", [0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("t", [0.25, 1.0])
 def test_samples_in_the_plane_follow_the_law(t: float) -> None:
     """Two words at every noisy vector, the second at times. Controls: another t and another scale are rejected."""
     mechanism = make("vickrey-cmp", PLANE, t=t)
@@ -156,8 +156,7 @@ class TestTheGuarantee:
             draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("name", "epsilon"), [("vickrey-cmp", 0.5), ("vickrey-mahalanobis", 6.0)])
 def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
     """Within 6 standard errors, its own and the samples'; that of 1.6 epsilon is not."""
     mechanism = make(name, PLANE)
@@ -168,7 +167,7 @@ def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
     assert abs(mechanism.retention(1.6 * epsilon) - seen) > 6 * error
 
 
-@pytest.mark.parametrize("t", [-0.5, 1.5, float("nan"), "x"])
-def test_parameter_is_checked(t: float) -> None:
-    with refused("wrong-value", "t"):
-        make("vickrey-cmp", PLANE, t=t)
+def test_parameter_is_checked() -> None:
+    for t in (-0.5, 1.5, float("nan")):
+        with refused("wrong-value", "t"):
+            make("vickrey-cmp", PLANE, t=t)

@@ -22,8 +22,7 @@ def by_integers(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("largest", [127, 7])
-@pytest.mark.parametrize("room", [512, 2])
+@pytest.mark.parametrize(("largest", "room"), [(127, 2), (7, 512)])
 def test_the_same_words_are_found(name: str, largest: int, room: int, by_integers: pytest.MonkeyPatch) -> None:
     """Also with integers of four bits, whose error is sixteen times as large, and where float32 has to help out."""
     by_integers.setattr(nearest_words, "LARGEST", largest)
@@ -52,24 +51,3 @@ def test_integers_without_their_bound_would_be_wrong(by_integers: pytest.MonkeyP
 
     by_integers.setattr(nearest_words, "Quantized", Forgetful)
     assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
-
-
-def test_what_is_lost_is_not_understated() -> None:
-    rng = np.random.default_rng(3)
-    vectors = rng.standard_normal((50, 70)) * 10.0 ** rng.integers(-12, 12, (50, 1))
-    vectors[7] = 0
-    offset = rng.standard_normal(70)
-    found = Quantized.of(vectors, offset)
-    again = found.scales[:, None].astype(np.longdouble) * found.values[:, :70]
-    lost = np.sqrt(np.square(vectors - offset.astype(np.longdouble) - again).sum(axis=1))
-    assert found.values.shape == (50, 72)
-    assert (lost <= found.lost).all()
-    assert (found.lost <= lost * (1 + 1e-9) + 1e-300).all()
-
-
-def test_without_the_instruction_float32_does_the_work(by_integers: pytest.MonkeyPatch) -> None:
-    by_integers.setattr(nearest_words.byte_products, "FAST", False)
-    vectors, points = CASES["far away"]
-    search = NearestSearch.of(vectors)
-    assert search.integers is None
-    assert np.array_equal(search.nearest(points), brute_force_order(vectors, points)[:, 0])

@@ -54,9 +54,7 @@ def test_fifty_thousand_words_and_as_many_others() -> None:
     ("vocabulary", "id"),
     [
         (["US", "us"], 1),
-        (["us", "US"], 0),
         (["US", "Us"], 0),
-        (["Us", "US"], 0),
         (["ÉTÉ", "été"], 1),
         (["don’t", "don't"], 1),
     ],
