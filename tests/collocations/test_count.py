@@ -61,7 +61,7 @@ def reference(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCounts:
-    @pytest.mark.parametrize(("max_n", "min_count"), [(1, 1), (2, 3), (3, 1), (4, 2), (5, 2)])
+    @pytest.mark.parametrize(("max_n", "min_count"), [(1, 1), (5, 2)])
     def test_of_any_length_and_least_count(self, tmp_path: Path, max_n: int, min_count: int) -> None:
         made = make(400, max_n, max_n)
         options = CountOptions(max_n, min_count)
@@ -113,10 +113,7 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("stage", [
-        "CountWords", pytest.param("AddWords", marks=pytest.mark.nightly),
-        pytest.param("CountNgrams", marks=pytest.mark.nightly), "AddNgrams",
-    ])  # fmt: skip
+    @pytest.mark.parametrize("stage", ["CountWords", "AddNgrams"])
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
         """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]
@@ -174,18 +171,6 @@ class TestAdding:
         last = write(tmp_path / "c", third, 1)
         count_corpus([str(last)], str(tmp_path / "all"), Local(), add_to=str(tmp_path / "sum"))
         assert table(tmp_path / "all") == sorted(kept((first + second + third).counts, 5))
-
-    def test_words_that_cannot_be_added_are_counted(self, tmp_path: Path, monkeypatch: Any) -> None:
-        """Where keys hold fewer words than there are, a word that earlier shards had but left out is reported."""
-        monkeypatch.setattr(count, "most_words", lambda _: 30)
-        first = make(40, 6, vocabulary=WORDS[:40], sentences=3)
-        options = CountOptions(3, min_count=sorted(first.counts.values())[-8])
-        count_corpus([str(write(tmp_path / "a", first, 1))], str(tmp_path / "old"), Local(), options)
-        lost = [word for word in WORDS[:40] if 0 < first.counts[word] < options.min_count][-1]
-        write_shard(tmp_path / "b" / "x.json.gz", [{"text": f"{lost}. " * 500}])
-        new = str(tmp_path / "b")
-        told = count_corpus([new], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "old"))
-        assert told["words_left_out"] == 1
 
 
 class TestWrong:

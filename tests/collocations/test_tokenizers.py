@@ -140,11 +140,10 @@ class TestTheStudysExample:
         assert total(row, self.TABLE) == pytest.approx(score)
 
 
-@pytest.mark.parametrize("size", [70, 5000])
-def test_long_sentences(size: int) -> None:
+def test_long_sentences() -> None:
     """A sentence of thousands of candidates is ranked as a short one is."""
-    rng = np.random.default_rng(size)
-    words = [f"w{k}" for k in rng.integers(0, 6, size)]
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in rng.integers(0, 6, 5000)]
     table: Table = {(f"w{a}", f"w{b}"): float(rng.integers(1, 5)) for a in range(6) for b in range(6)}
     (row,) = units([" ".join(words)], table, "mst")
     assert row == plain_mst(words, table)

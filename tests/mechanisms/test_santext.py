@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from corpusveil.errors import DataError
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.santext import SanText
-from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks
+from corpusveil.mechanisms.vector_blocks import VectorBlocks
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.spaces import Space
@@ -101,13 +100,3 @@ def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     again = rows_of(space, 0.125)
     assert again is not first
     assert np.array_equal(again.row(3), first.row(3))
-
-
-def test_a_word_without_a_vector_is_refused() -> None:
-    """Where an embedding lacks words there is no distance between them."""
-    full = space_of(normal(LANES, 2))
-    lists = np.array([np.append(np.arange(LANES - 1), -1), np.arange(LANES)], dtype=np.int32)
-    places = np.array([np.append(np.arange(LANES - 1), 0), np.arange(LANES)], dtype=np.int32)
-    partial = type(full)(full.vocabulary, full.vectors, lists, "00", None, {}, places)
-    with pytest.raises(DataError):
-        SanText(partial)

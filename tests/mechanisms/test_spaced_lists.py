@@ -10,7 +10,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget.privacy_loss import OfLaws
-from corpusveil.language.channel import Candidates
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.mechanisms.risk import explain, prior_of, word_risk
@@ -78,17 +77,6 @@ class TestSpacedLists(MechanismContract):
         assert matrix(case.mechanism, epsilon) == pytest.approx(law, rel=1e-9)
         every = np.arange(len(law))
         assert case.mechanism.chances(every[:, None], every, epsilon) == pytest.approx(law, rel=1e-9)
-
-    def test_words_out_of_reach_are_as_probable_as_their_arcs_are_wide(self, case: Case, epsilon: float) -> None:
-        """Beyond reach the law is a constant times the width; every other word is among the near ones, once."""
-        mechanism, law = case.mechanism, matrix(case.mechanism, epsilon)
-        assert isinstance(mechanism, RingGeometric)
-        every = np.arange(len(law))
-        inside = mechanism.in_reach(every[:, None], every, epsilon)
-        far = mechanism.outside(epsilon)[:, None] * mechanism.widths
-        assert law[~inside] == pytest.approx(far[~inside], rel=1e-12)
-        for output, words in enumerate(mechanism.near(every, epsilon)):
-            assert sorted(words[words >= 0].tolist()) == np.flatnonzero(inside[:, output]).tolist()
 
     def test_explanations_and_risk_are_those_of_all_laws(self, case: Case, epsilon: float) -> None:
         mechanism, prior = case.mechanism, prior_of(case.mechanism.space)
@@ -177,17 +165,3 @@ def test_documents_with_unknown_words_follow_the_product_of_the_laws(lists: int)
     assert fit_p_value(outcomes, joint([1, 5, 2], share)) > LEVEL
     assert fit_p_value(outcomes, joint([5, 2, 1], share)) < LEVEL
     assert fit_p_value(outcomes, joint([1, 5, 2], 1.5 * share)) < LEVEL
-
-
-def test_denoising_searches_the_likeliest_originals() -> None:
-    """The candidates of each released word, with their probabilities, are those of the law cell by cell."""
-    mechanism = RingGeometric(spaced(37, 2))
-    law, _ = oracle(mechanism, 0.5)
-    shares = prior_of(mechanism.space).shares
-    candidates = Candidates(mechanism, shares, 6)
-    rows = candidates.rows(0.5, np.arange(37, dtype=np.int32))
-    for output in range(37):
-        words = candidates.words[rows[output]]
-        likeliest = np.sort(shares * law[:, output])[::-1][:5]
-        assert (shares * law[:, output])[words[:5]] == pytest.approx(likeliest, rel=1e-9)
-        assert candidates.emissions[rows[output]] == pytest.approx(law[words, output], rel=1e-9)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.tem import Tem
 from corpusveil.spaces import Space
 from tests.calls import refused
@@ -85,13 +84,6 @@ def test_gamma_follows_the_rule() -> None:
         outside = 1 - np.diag(matrix(mechanism, 8.0))
         assert outside.max() <= 0.0011
     assert mechanism.retention(8.0) == pytest.approx(0.999, abs=1e-3)
-
-
-def test_beyond_the_diameter_it_is_santext() -> None:
-    """Where no distance is above gamma nothing is truncated."""
-    space = space_of(normal(40, 4))
-    assert np.array_equal(matrix(Tem(space, gamma=1e6), 1.0), matrix(SanText(space), 1.0))
-    assert not np.array_equal(matrix(Tem(space, gamma=1.0), 1.0), matrix(SanText(space), 1.0))
 
 
 def test_bad_parameters_are_refused() -> None:

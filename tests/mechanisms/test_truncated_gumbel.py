@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel, counts_law, extent, floor_of, scale_of
+from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
 from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.spaces import distances, excess, normal, space_of
@@ -49,14 +49,6 @@ def test_epsilon_has_a_floor() -> None:
     assert mechanism.scale(floor * 1.01) > 0
     stated = 2 * (1 + math.log(48_210))
     assert floor_of(48_210, stated / 106.7) == pytest.approx(106.7 * (1 + 3 / stated))
-
-
-def test_the_number_of_candidates_is_poisson_or_all() -> None:
-    """K is Poisson(ln n) in [1, n), and n with what is left, at least 1 / n of it."""
-    law = counts_law(50)
-    assert law.sum() == pytest.approx(1)
-    assert law[0] == pytest.approx(math.log(50) / 50)
-    assert law[-1] == pytest.approx(1 / 50, rel=1e-6)
 
 
 def test_the_theorem_is_false() -> None:

@@ -82,23 +82,6 @@ def test_arcs_that_cannot_be_are_refused(wrong: list[int]) -> None:
         dataclasses.replace(space, arcs=np.array(wrong, np.int64))
 
 
-@pytest.mark.parametrize(
-    ("code", "how"),
-    [
-        ("wrong-value", {"spacing": 1.5}),
-        ("wrong-value", {"sensitive": {"wa": 0}}),
-        ("wrong-value", {"harmless": {"wa": float("nan")}}),
-        ("wrong-type", {"harmless": "wa"}),
-        ("conflicting-settings", {"sensitive": WORDS[:2], "harmless": WORDS[1:3]}),
-        ("conflicting-settings", {"spacing": 0.5, "lists": 0}),
-        ("missing-setting", {"spacing": 0.5, "counts": None}),
-    ],
-)
-def test_what_cannot_be_spaced_is_said(code: str, how: dict[str, Any]) -> None:
-    with refused(code, next(name for name in ("spacing", "sensitive", "harmless") if name in how)):
-        build_space(embedding(), **{"counts": COUNTS, **how})
-
-
 def test_the_command_says_the_spacing_and_the_words_that_are_unknown(tmp_path: Path) -> None:
     """``space --spacing``, words with and without a factor, then ``audit`` and ``privatize`` on that space."""
     vectors, counts = tmp_path / "v.txt", tmp_path / "c.tsv"

@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 
 from corpusveil.spaces import list_orders
 from corpusveil.spaces.list_orders import greedy_orders
-from corpusveil.spaces.nominations import nominate, points_of
 
 
 def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) -> np.ndarray:
@@ -84,11 +83,3 @@ def test_different_vectors_of_one_fingerprint_stay_different(monkeypatch: pytest
     vectors = cases()["duplicates"].astype(np.float32)
     monkeypatch.setattr(list_orders, "_fingerprints", lambda vectors: np.zeros(len(vectors), np.uint64))
     np.testing.assert_array_equal(greedy_orders(vectors, [9])[0], brute_force(vectors, 9))
-
-
-def test_full_scans_stay_rare() -> None:
-    """What makes it fast: most steps are settled by the nominees (here fewer than one in twenty are not)."""
-    vectors = np.random.default_rng(0).normal(size=(3000, 50)).astype(np.float32)
-    prepared = points_of(vectors)
-    _, scans = list_orders._tour(prepared, nominate(prepared, list_orders.NOMINEES), 0)
-    assert scans < 150

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -14,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import nearest_words, slices
+from corpusveil.spaces import nearest_words
 from corpusveil.spaces.nearest_words import NearestSearch
 from tests.calls import refused
 
@@ -110,44 +107,6 @@ def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
     assert np.array_equal(finder.nearest(points), squared.argmin(axis=1))
     k = min(3, len(vectors))
     assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
-
-
-def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel that is run in slices may ask for slices itself: it does them alone, and waits for nobody."""
-    monkeypatch.setattr(slices, "_threads", lambda: 2)
-    done = np.zeros((8, 10), np.int64)
-
-    def inner(row: int, low: int, high: int) -> None:
-        done[row, low:high] += 1
-
-    def outer(low: int, high: int) -> None:
-        for row in range(low, high):
-            slices.in_slices(10, inner, row)
-
-    slices.in_slices(8, outer)
-    assert (done == 1).all()
-
-
-PROGRAM = """
-import hashlib, numpy as np
-from corpusveil.spaces.nearest_words import NearestSearch
-rng = np.random.default_rng(8)
-vectors = (rng.normal(size=(5000, 64)) + 50).astype(np.float32)
-points = vectors[:700] + 3 * rng.normal(size=(700, 64))
-print(hashlib.sha256(NearestSearch.of(vectors).nearest(points).tobytes()).hexdigest())
-"""
-
-
-def test_threads_of_the_blas_do_not_matter() -> None:
-    """One thread and several, in processes of their own: the same words."""
-
-    def said(threads: str) -> str:
-        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(names, threads)}
-        done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, check=True)
-        return done.stdout.decode()
-
-    assert said("1") == said("3")
 
 
 @pytest.mark.parametrize("factor", [0.0, 2.0**-64, 2.0**64])

@@ -78,13 +78,6 @@ def test_a_bad_row_is_named(tmp_path: Path, row: str) -> None:
         read_counts(str(path), VOCABULARY)
 
 
-def test_counts_of_other_words_are_refused(tmp_path: Path) -> None:
-    """A file that knows none of the words is the wrong file, and would silently make every count 0."""
-    (tmp_path / "c.tsv").write_text("unknown\t5\n")
-    with refused("unsuitable-data"):
-        read_counts(str(tmp_path / "c.tsv"), VOCABULARY)
-
-
 def test_files_that_are_not_counts_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"word": ["a"]}), tmp_path / "c.parquet")
     (tmp_path / "d.parquet").write_bytes(b"PAR1 no")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import operator
 import pickle
 import shutil
 import uuid
@@ -191,16 +189,6 @@ def test_a_worker_refuses_a_space_that_was_exchanged(tmp_path: Path, space: Spac
     build_space(embedding(1)).save(str(tmp_path / "s"))
     with pytest.raises(ChangedError):
         pickle.loads(data)
-
-
-def test_another_process_opens_the_same_space(tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where its working folder is another one: the address that travels is absolute."""
-    monkeypatch.chdir(tmp_path)
-    saved = space.save("relative")
-    monkeypatch.chdir("/")
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply(operator.attrgetter("digest", "url", "vectors.filename"), (saved,))
-    assert found == (space.digest, str(tmp_path / "relative"), tmp_path / "relative" / "vectors.npy")
 
 
 def test_several_embeddings_make_lists_over_their_common_words() -> None:

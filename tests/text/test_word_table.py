@@ -34,22 +34,6 @@ def test_exactly_the_vocabulary_is_found(vocabulary: list[str], others: list[str
     assert found(tokenizer, asked) == [index.get(word.lower(), UNKNOWN) for word in asked]
 
 
-def test_fifty_thousand_words_and_as_many_others() -> None:
-    """By brute size: tags and places collide, and still no word is missed or mistaken."""
-    random = np.random.default_rng(0)
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyzé"))
-    made = ["".join(letters[random.integers(0, 27, length)]) for length in random.integers(3, 12, 130_000)]
-    words = list(dict.fromkeys(made))
-    vocabulary, others = words[:50_000], words[50_000:100_000]
-    tokenizer = Tokenizer.of_words(vocabulary)
-    assert found(tokenizer, vocabulary) == list(range(50_000))
-    assert found(tokenizer, [word.upper() for word in vocabulary]) == list(range(50_000))
-    assert set(found(tokenizer, others)) == {UNKNOWN}
-    used = int((tokenizer.table.slots != np.uint32(2**32 - 1)).sum())
-    assert used == 50_000
-    assert tokenizer.table.slots.size >= 2 * used
-
-
 @pytest.mark.parametrize(
     ("vocabulary", "id"),
     [
