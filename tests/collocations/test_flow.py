@@ -19,10 +19,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
-from corpusveil.collocations.word2vec import Training, count_tokens, train
+from corpusveil.collocations.word2vec import Checkpoint, Training, count_tokens, train
 from corpusveil.errors import BadValueError, InUseError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
@@ -116,7 +115,7 @@ class TestTokenize:
 
 KILLED = """
 import os, signal, sys
-from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.jobs.local import Local
