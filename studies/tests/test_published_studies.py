@@ -130,21 +130,6 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
     assert "text" not in "".join(path.name for path in Path(ground.folder, "cells", "done").iterdir())
 
 
-def test_the_worked_example_of_the_four_strategies_has_its_epsilons_a_token() -> None:
-    """I think, therefore I am: six tokens, E = 10 (papers.md)."""
-    from corpusveil.budget import Budget
-    from corpusveil.transforms.release.presets import follow
-
-    units = {"s1": 6, "s2": 4, "s3": 4, "s4": 4}
-    words = 6
-    for name, expected in (("s1", 10 / 6), ("s2", 10 / 6), ("s3", 2.5), ("s4", 2.5)):
-        options, budget = follow(name, {}, (), 10 / words, words)
-        assert budget == pytest.approx(10)
-        shares = {"uniform": budget / units[name], "word-share": budget / words}
-        assert shares[options["allocation"]] == pytest.approx(expected)
-        Budget(budget, options["per"], options["allocation"])
-
-
 @pytest.fixture(scope="module")
 def compared(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = "sizes = [4, 16]\nepsilons = [1, 1000]\nwords = 10\nruns = 20\n"

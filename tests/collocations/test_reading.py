@@ -78,17 +78,6 @@ class TestAbbreviations:
 
 
 class TestHyphens:
-    def test_part_words_or_join_them(self, tmp_path: Path) -> None:
-        """N-grams cross one that parts words, as they cross a blank; not a dash between blanks, nor a comma."""
-        for hyphens, there, missing in (
-            ("split", ["long term", "a long term", "well known plan's"], ["long-term", "term well", "end at"]),
-            ("join", ["long-term", "well-known plan's end"], ["long", "end at"]),
-        ):
-            (tmp_path / hyphens).mkdir()
-            found = counted(tmp_path / hyphens, hyphens=hyphens)
-            assert all(ngram in found for ngram in there)
-            assert not any(ngram in found for ngram in missing)
-
     @pytest.mark.parametrize("method", ["gst", "optimal"])
     def test_units_take_them_in_where_the_table_was_counted_so(self, method: Any) -> None:
         """*x-ray* and *x ray* are then one unit; by a table of before, *x-ray* stays two words and a mark."""

@@ -93,15 +93,6 @@ def test_what_decides_the_integers_is_in_the_name() -> None:
     assert len(names) == 7
 
 
-def test_is_mapped_and_read_only() -> None:
-    rows_of(SPACE, 1.5).keep()
-    exponential_rows._cache.clear()
-    table = rows_of(SPACE, 1.5)
-    with pytest.raises(ValueError, match="read-only"):
-        table.totals[0, 0] = 1
-    assert table.built_bytes < 1000
-
-
 def _keep(_: int) -> str:
     exponential_rows._cache.clear()
     return str(rows_of(SPACE, 2.5).keep())

@@ -11,11 +11,9 @@ from corpusveil.mechanisms import make
 from corpusveil.mechanisms.tem import Tem
 from corpusveil.spaces import Space
 from tests.calls import refused
-from tests.contracts.mechanism import Case, draws_of, matrix
-from tests.contracts.statistics import LEVEL, fit_p_value
+from tests.contracts.mechanism import Case, matrix
 from tests.mechanisms import spaces
 from tests.mechanisms.spaces import (
-    Floats,
     RowsContract,
     distances,
     normal,
@@ -48,28 +46,6 @@ class TestTem(RowsContract):
         law = matrix(case.mechanism, epsilon)
         assert law == pytest.approx(mixed, rel=2.0**-20)
         assert law == pytest.approx(mixed, abs=1e-12)
-
-
-def published(apart: Floats, epsilon: float, gamma: float) -> Floats:
-    """Return the law of TEM as published: scores with Gumbel noise, and a bottom for all words beyond gamma."""
-    law = np.zeros_like(apart)
-    for word, inside in enumerate(apart <= gamma):
-        outside = len(apart) - int(inside.sum())
-        scores = np.where(inside, np.exp(-epsilon / 2 * apart[word]), 0.0)
-        bottom = math.exp(-epsilon / 2 * gamma) * outside
-        law[word] = scores / (scores.sum() + bottom)
-        law[word, ~inside] = bottom / (scores.sum() + bottom) / max(outside, 1)
-    return law
-
-
-def test_it_is_the_published_mechanism() -> None:
-    """The law that is sampled is that of scores, Gumbel noise and bottom; samples fit the published form."""
-    mechanism = Tem(space_of(normal(60, 2)), gamma=0.8)
-    law = published(distances(mechanism.space), 3.0, 0.8)
-    assert matrix(mechanism, 3.0) == pytest.approx(law, abs=1e-9)
-    out = mechanism.privatize(np.full(200_000, 7, dtype=np.int32), 3.0, draws_of(200_000))
-    assert fit_p_value(out, law[7]) > LEVEL
-    assert fit_p_value(out, law[8]) < LEVEL
 
 
 def test_gamma_follows_the_rule() -> None:

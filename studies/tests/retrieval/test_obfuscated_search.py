@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.errors import BadTypeError, BadValueError
+from corpusveil.errors import BadValueError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.denoise import Denoiser
@@ -110,25 +110,6 @@ def test_variants_have_noise_of_their_own_and_are_the_same_under_one_key() -> No
 def test_queries_are_prepared_as_in_the_study() -> None:
     assert prepared("What is a DL-19 query, 2nd   «Edition» | = ?\tDon't") == "what is a query edition dont"
     assert prepared("12 ...") == ""
-
-
-def test_known_items_by_hand() -> None:
-    """First halves "a a b c" and "a d e f": a is in both and weighs nothing, so it comes last, by the alphabet."""
-    found = known_items(["A a, b c | w x y z", "a d e f, k l m n", "A a b c w x y z", "one"], 2, terms=3)
-    assert found.documents == ("w x y z", "k l m n")
-    assert found.queries == ("b c a", "d e f")
-    assert found.items == (0, 1)
-    assert found.judgements.grades == [{0: 1}, {1: 1}]
-    few = known_items(["a a b c w x y z", "a d e f k l m n"], 2, terms=2, words_of_queries={"a", "b", "d", "w"})
-    assert few.queries == ("b a", "d a")
-
-
-def test_hostile_queries_are_refused() -> None:
-    for queries, variants in [([], 5), (["a"], 0), (["a"], -1)]:
-        with pytest.raises(BadValueError):
-            obfuscate(queries, release(), variants)
-    with pytest.raises(BadTypeError):
-        obfuscate("aaaa", release())
 
 
 def test_an_engine_that_denoises_first_learns_and_finds_more() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import BadValueError, ShapeError, UnsetError
+from corpusveil.errors import BadValueError, UnsetError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.keys import Key
@@ -158,18 +158,6 @@ class TestGenetic:
         assert ((found.texts == 1).sum(axis=1) >= 6).all()
         assert attack(probabilities, examples, noise, Genetic(48, 1), 0).robust.all()
 
-    def test_any_wrong_member_is_success_of_several_classes(self, space: Space) -> None:
-        """Of three classes a member can be wrong though another has a smaller probability of the truth."""
-        examples = Examples(np.zeros((1, 2), np.int32), np.zeros(1, np.int64), ("a", "b", "c"))
-
-        def probabilities(texts: np.ndarray, premises: np.ndarray | None) -> np.ndarray:
-            out = np.tile([0.40, 0.30, 0.30], (len(texts), 1))
-            out[texts[:, 1] == 1] = [0.45, 0.55, 0.0]
-            return out
-
-        found = attack(probabilities, examples, Noise(Recording(space), 1.0, KEY), Genetic(30, 1), 0)
-        assert found.generation.tolist() == [1]
-
     def test_is_the_same_by_seed_and_key_and_whoever_is_beside(self, space: Space) -> None:
         examples, trained = made(4, rows=30), random_network(space, 3)
 
@@ -184,11 +172,6 @@ class TestGenetic:
         assert (first.generation == one.generation[:9]).all(), "nor do padding and neighbours matter"
         others = [run(examples, seed=1), run(examples, key=Key.generate())]
         assert all((other.texts != one.texts).any() for other in others)
-
-    def test_bad_calls_are_refused(self, space: Space) -> None:
-        examples = made(0)
-        with pytest.raises(ShapeError):
-            attack(sure, examples, noise_of(space), SMALL, 0, examples.texts[:3])
 
 
 class TestMeasures:
