@@ -11,7 +11,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import on_distances
-from corpusveil.mechanisms.risk import HIGHEST, LOWEST, explain, largest_epsilon, prior_of, word_risk
+from corpusveil.mechanisms.risk import HIGHEST, LOWEST, explain, explain_sampled, largest_epsilon, prior_of, word_risk
 from corpusveil.sampling.grid import grid_value, is_on_grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
@@ -83,6 +83,34 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
         assert found.unchanged == pytest.approx(unchanged, rel=on_distances.TOLERANCE)
     other = word_risk(mechanism, 8.1, prior).unchanged  # another epsilon would be noticed
     assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-exponential", "santext", "custext"])
+def test_explanations_are_bayes_rule(name: str) -> None:
+    """Of a released word over the whole vocabulary."""
+    space, every = space_of(30, 1), np.arange(30)
+    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
+    joint = shares[:, None] * mechanism.distributions(every, 0.7)
+    explained = explain(mechanism, 0.7, every, shares, every, 5)
+    for output in range(30):
+        best = np.lexsort((every, -joint[:, output]))[:5]
+        assert joint[explained.words[output], output] == pytest.approx(joint[best, output])
+        assert explained.joint[output] == pytest.approx(joint[best, output])
+    assert explained.evidence == pytest.approx(joint.sum(axis=0))
+    assert explained.own == pytest.approx(np.diag(joint) / shares)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
+    """Of a mechanism that has both; those of another epsilon are noticed."""
+    space, every = space_of(30, 1), np.arange(30)
+    mechanism, shares = cv.mechanism("cmp", space), 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
+    exact = explain(mechanism, 2.0, every, shares, every, 8)
+    near = explain_sampled(mechanism, 2.0 * factor, every, shares, every, 8)
+    worst = np.abs(near.evidence - exact.evidence).max()
+    agree = np.mean(near.words[:, 0] == exact.words[:, 0])
+    assert (worst < 0.004 and agree > 0.8) == (factor == 1.0)
+    assert (near.own > 0).all()
 
 
 def test_what_is_no_mechanism_is_said() -> None:
