@@ -111,3 +111,21 @@ def test_many_cells_are_avoided() -> None:
     wide = np.array(arcs([0] * 59 + [10**9], spacing=1.0))
     assert wide.min() == 1
     assert 800 < wide.sum() <= 16 * 60
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        ("wrong-value", {"spacing": -0.1}),
+        ("wrong-value", {"spacing": 1.5}),
+        ("wrong-value", {"sensitive": {"wa": 0}}),
+        ("wrong-value", {"harmless": {"wa": float("nan")}}),
+        ("wrong-type", {"harmless": "wa"}),
+        ("conflicting-settings", {"sensitive": WORDS[:2], "harmless": WORDS[1:3]}),
+        ("conflicting-settings", {"spacing": 0.5, "lists": 0}),
+        ("missing-setting", {"spacing": 0.5, "counts": None}),
+    ],
+)
+def test_what_cannot_be_spaced_is_said(code: str, how: dict[str, Any]) -> None:
+    with refused(code, next(name for name in ("spacing", "sensitive", "harmless") if name in how)):
+        build_space(embedding(), **{"counts": COUNTS, **how})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import DataError
+from corpusveil.spaces.balance import balanced
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
@@ -91,3 +92,10 @@ def test_equal_vectors_and_unions_are_refused() -> None:
     more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
     with refused("conflicting-settings"):
         build_space([embedding(), more], counts=COUNTS, balance=1, union=True)
+
+
+def test_words_left_out_do_not_weigh() -> None:
+    kept = embedding().words[:50]
+    space = build_space(embedding(), counts=COUNTS, balance=1, only=kept)
+    alone = Vectors(kept, embedding().vectors[:50], "toy0")
+    np.testing.assert_array_equal(space.vectors, balanced(alone, COUNTS[:50], 1.0)[0].vectors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corpusveil.spaces.build import build_space
+from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.list_orders import cells_of, greedy_orders
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
@@ -51,3 +51,17 @@ def test_each_cell_has_its_exact_order_and_the_nearest_cell_follows(start: int) 
 def test_cells_too_small_are_refused() -> None:
     with refused("wrong-value", "15", "16"):
         build_space(Vectors(["a", "b"], points(2)), cell=15)
+
+
+def test_a_space_says_that_its_lists_are_in_cells() -> None:
+    vectors = Vectors([f"w{i}" for i in range(80)], points(80))
+    plain, celled = build_space(vectors), build_space(vectors, cell=40)
+    assert plain.digest != celled.digest
+    assert celled.info["made"]["cell"] == 40
+    assert "misses nearer words in other cells" in celled.info["made"]["cell_note"]
+    assert "cell" not in plain.info["made"]
+    how = {"lists": 1, "seed": 0, "counts": None, "order": None, "union": False, "only": None}
+    assert plain.info["call"] == call_of([vectors], **how)
+    assert celled.info["call"] == call_of([vectors], **how, cell=40)
+    assert plain.info["call"] != celled.info["call"]
+    assert "cell" not in build_space(vectors, lists=0, cell=40).info["made"]

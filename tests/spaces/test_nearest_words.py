@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import nearest_words
+from corpusveil.spaces import nearest_words, slices
 from corpusveil.spaces.nearest_words import NearestSearch, Quantized
 from tests.calls import refused
 
@@ -173,3 +173,19 @@ def test_integers_without_their_bound_would_be_wrong(by_integers: pytest.MonkeyP
 
     by_integers.setattr(nearest_words, "Quantized", Forgetful)
     assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
+
+
+def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that is run in slices may ask for slices itself: it does them alone, and waits for nobody."""
+    monkeypatch.setattr(slices, "_threads", lambda: 2)
+    done = np.zeros((8, 10), np.int64)
+
+    def inner(row: int, low: int, high: int) -> None:
+        done[row, low:high] += 1
+
+    def outer(low: int, high: int) -> None:
+        for row in range(low, high):
+            slices.in_slices(10, inner, row)
+
+    slices.in_slices(8, outer)
+    assert (done == 1).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,12 @@ class TestSpace:
         assert run([*release, "--space", str(tmp_path / "old"), "--output", str(tmp_path / "other")]) == 2
         assert "count public text again" in capsys.readouterr().err
         assert not (tmp_path / "other").exists()
+
+    @pytest.mark.parametrize("saved", [False, True])
+    def test_goes_to_other_processes_with_them(self, tmp_path: Path, saved: bool) -> None:
+        space = space_with(Numbers.of(ROWS))
+        space = space.save(tmp_path / "space") if saved else space
+        assert pickle.loads(pickle.dumps(space)).numbers == Numbers.of(ROWS)
 
 
 class TestReading:

@@ -89,3 +89,10 @@ def test_files_that_are_not_counts_are_refused(tmp_path: Path) -> None:
     ):  # fmt: skip
         with refused(code, name):
             read_counts(str(tmp_path / name), VOCABULARY)
+
+
+def test_counts_of_other_words_are_refused(tmp_path: Path) -> None:
+    """A file that knows none of the words is the wrong file, and would silently make every count 0."""
+    (tmp_path / "c.tsv").write_text("unknown\t5\n")
+    with refused("unsuitable-data"):
+        read_counts(str(tmp_path / "c.tsv"), VOCABULARY)

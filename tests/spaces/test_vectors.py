@@ -133,6 +133,7 @@ def test_npz_is_read(tmp_path: Path) -> None:
         ({"words": np.array(WORDS), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
         ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, ("wrong-shape", "10")),
         ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, ("wrong-shape",)),
+        ({"vocab": np.arange(10), "vectors": MATRIX}, ("wrong-format",)),
         ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
         ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
         ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2", "UTF-8")),
@@ -221,6 +222,7 @@ def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataTy
         ({"token": ["a", None], "vector": [[1.0], [2.0]]}, ("bad-row", "row 2", "'token'")),
         ({"token": ["a", "b"], "vector": [[1.0], None]}, ("bad-row", "row 2", "'vector'")),
         ({"token": ["a", "b"], "vector": [1.0, 2.0]}, ("wrong-column",)),
+        ({"token": [1, 2], "vector": [[1.0], [2.0]]}, ("wrong-column",)),
         ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, ("wrong-column", "'token'", "'word'")),
     ],
 )

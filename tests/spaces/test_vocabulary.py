@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.errors import UnknownError
+from corpusveil.errors import ShapeError, UnknownError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vocabulary import parts, read_vocabulary, write_vocabulary
 from tests.calls import refused
@@ -65,3 +65,12 @@ def test_parts_of_a_collocation() -> None:
     assert parts("a__b") == ["a__b"]
     assert parts("_a") == ["_a"]
     assert parts("plain") == ["plain"]
+
+
+def test_duplicates_and_wrong_counts_are_refused() -> None:
+    with refused("wrong-value", "once"):
+        Vocabulary.from_words(["a", "a"])
+    with pytest.raises(ShapeError):
+        Vocabulary.from_words(["a", "b"], np.array([1]))
+    with refused("wrong-value", "negative"):
+        Vocabulary.from_words(["a", "b"], np.array([1, -1]))

@@ -109,6 +109,10 @@ class TestPackages:
             with refused("missing-package", "pip install 'corpusveil[languages]'"):
                 call()
 
+    def test_their_versions_are_part_of_how_texts_are_read(self) -> None:
+        assert version_of("ja").startswith("/icu-")
+        assert version_of("de", stop_words=True) not in ("", version_of("fr", stop_words=True))
+
 
 class TestDetection:
     def test_finds_the_language_of_texts(self) -> None:
