@@ -13,7 +13,6 @@ import orjson
 
 from benchmarks import inputs, peers
 from benchmarks.report import Skipped, Table
-from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import Scoring, connector_words
@@ -21,7 +20,7 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.tokenizers import METHODS, segment
 from corpusveil.collocations.training import find_tokens, read_token_counts
-from corpusveil.collocations.word2vec import Training, train
+from corpusveil.collocations.word2vec import Checkpoint, Training, train
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark, spark_session
 from corpusveil.storage import formats

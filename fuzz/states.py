@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
-from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, digest_of, header_of
 from corpusveil.ledger.summary import Ledger

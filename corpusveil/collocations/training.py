@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import SPOOL_BYTES, Hyphens
 from corpusveil.collocations.artifact import WORK, claimed, of_language, read_artifact, reading_of, write_artifact
-from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.word2vec import Checkpoint, Training, train
 from corpusveil.collocations.word2vec import OnProgress as Progress
-from corpusveil.collocations.word2vec import Training, train
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import BadValueError
-from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.truncated_gumbel import extent, floor_of
 from corpusveil_studies import adversarial_robustness as study
-from corpusveil_studies.cells import Cell, Results
+from corpusveil_studies.cells import Results
 from corpusveil_studies.run_study import PreparedStudy, prepare_study, run_study
 from corpusveil_studies.study import claims_of, read_grid
 from corpusveil_studies.study_data import Sources
-from tests.contracts.spaces import small_space, words_of
+from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal, space_of
 
 WORDS = words_of(60)
@@ -116,32 +114,6 @@ def test_epsilons_below_the_floor_stand_for_it(data: Path, tmp_path: Path) -> No
     assert study.epsilon_of(make("cmp", space), 5.0) == 5.0
 
 
-def test_a_vocabulary_is_the_words_of_the_task() -> None:
-    space = small_space(words=["cat", "dog", "owl", "hen"])
-    found = study.space_of(space, LabelledTexts(["Hen, cat!"], ["x"], ["owl nobody"]))
-    assert sorted(found.vocabulary.words) == ["cat", "hen", "owl"]
-    assert (found.vectors[found.id("owl")] == space.vectors[2]).all()
-
-
-@pytest.mark.parametrize("quick", [False, True])
-def test_the_grid_that_ships_is_the_papers(quick: bool) -> None:
-    grid: Any = read_grid(study.STUDY, quick=quick)
-    if quick:
-        assert grid.members < 60
-        return
-    assert (grid.members, grid.generations, grid.network_epochs, grid.kappa, grid.reach) == (60, 40, 60, 0.8, 1.0)
-    assert grid.cmp_epsilons == (1, 5, 9, 20, 40, 60, 80, 100, 120, 150, 200)
-    assert grid.gumbel_log_epsilons[-1] == 86
-    assert grid.runs == 1000
-
-
-def test_a_bad_key_of_the_grid_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "grid.toml"
-    file.write_text("reach = 2\n")
-    with pytest.raises(BadValueError, match="reach"):
-        read_grid(study.STUDY, file=str(file))
-
-
 def results_of(ibp: dict[float, float], augmented: dict[float, float], clean: float = 0.8) -> Results:
     """Return made results of CMP on one task, with a floor of a half and 200 texts."""
     records = [
@@ -185,35 +157,7 @@ class TestChecks:
         augmented = {20: 0.9, 40: 0.8, 80: 0.5, 150: 0.1, 200: 0.07}
         assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
 
-    def test_where_half_stands_is_chosen_by_the_augmented_network_alone(self) -> None:
-        """In the paper this is 80 and ln epsilon 4.67; if no text or every text is robust, there is no such place."""
-        assert study.half_standing(paper_of("cmp")[1], 0.89) == 80
-        assert study.half_standing(paper_of("truncated-gumbel")[1], 0.89) == 4.67
-        assert study.half_standing({1: 0.0, 2: 0.8}, 0.8) is None
-        assert study.half_standing({1: 0.4}, None) is None
-        seen = self.verdicts(results_of({20: 0.3, 200: 0.7}, {20: 0.0, 200: 0.8}))
-        assert [same for claim, same in seen.items() if "half" in claim] == []
-
     def test_a_network_that_learnt_nothing_and_a_difference_of_noise_tell_nothing(self) -> None:
         flat = dict.fromkeys(paper_of("cmp")[0], 0.5)
         seen = self.verdicts(results_of(flat, {20: 0.1, 40: 0.2, 80: 0.3, 150: 0.4, 200: 0.6}, clean=0.51))
         assert [same for claim, same in seen.items() if "ibp" in claim] == [None, None, None]
-
-
-def test_a_cell_of_nobodys_regime_is_refused(data: Path, tmp_path: Path) -> None:
-    one = prepared(data, tmp_path)
-    options = {"task": "sst2", "regime": "other", "mechanism": "cmp", "at": 5.0, "seed": 0}
-    with pytest.raises(BadValueError, match="regime"):
-        study.STUDY.work(Cell("attack", options), one.grid, one.data)
-
-
-def test_every_place_below_the_mechanisms_floor_is_said_and_no_other() -> None:
-    """Only the least one was, though a space of close words has a floor above several of them."""
-    records = [
-        {"kind": "attack", "options": {"task": "sst2", "at": at}, "result": {"epsilon": math.exp(max(at, 12.0))}}
-        for at in (4.67, 10.0, 14.0)
-    ]
-    said = study._raised(Results(records))
-    where = "the smallest at which the mechanism is defined in the space."
-    assert said == f"Of ln ε 4.67 is 12.00 in sst2, 10 is 12.00 in sst2: {where}"
-    assert study._raised(Results(records[2:])) == ""

@@ -85,14 +85,6 @@ def test_the_papers_values_are_those_of_the_same_places_or_say_theirs() -> None:
     assert check.paper == "yes"
 
 
-def test_only_the_places_of_the_paper_and_from_the_start_count() -> None:
-    some = cells(cmp={1: 0.5, 5: 0.1, 10: 0.2, 20: 0.9})
-    (check,) = checked(some, kind="rises", series=[ONE], at="shared", start=2, paper={"1": [1], "5": [2], "10": [3]})
-    assert (check.claim, check.paper, check.seen) == ("it does at 5 10", "2.00 3.00", "0.10 0.20")
-    assert checked(some, kind="rises", series=[ONE], at="shared", paper={"1": [1], "6": [2]}) == []
-    assert checked(some, kind="least", series=[ONE], at=[1, 3]) == []
-
-
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_claim_of_a_paper_is_sound_and_has_a_value_for_each_series(name: str) -> None:
     claims = claims_of(find(name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -20,10 +19,8 @@ from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_studies import bundled_text
-from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, finite, run_cells
-from corpusveil_studies.claims import Check
-from corpusveil_studies.report import Account, Table, as_csv, lines
-from corpusveil_studies.run_study import costs, plan_lines, prepare_study, run_study
+from corpusveil_studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
+from corpusveil_studies.run_study import plan_lines, prepare_study, run_study
 from corpusveil_studies.study import STUDIES, find, grid_as_toml, read_grid
 from corpusveil_studies.study_data import Needs, Sources, StudyData, WordSpace
 from corpusveil_studies.study_preparation import prepare_data, reduced
@@ -94,14 +91,6 @@ def test_cells_are_done_once_and_again_when_what_they_stand_on_changes(tmp_path:
     assert record["cpu_seconds"] >= 0
 
 
-def test_cells_have_names_that_differ_and_say_what_they_are() -> None:
-    cells = cells_over("task", task=["sst2", "a/b c"], epsilon=[0.1, 10.0], parameters=[{"lam": 0.2}, {}])
-    names = [cell.record_name for cell in cells]
-    assert len(set(names)) == len(names) == 8
-    assert names[0].startswith("task-sst2-0.1-lam0.2-")
-    assert all("/" not in name for name in names)
-
-
 def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
     records = [
         {"kind": "task", "options": {"m": m, "seed": seed}, "result": {"a": a}}
@@ -115,30 +104,6 @@ def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
     assert str(SeedMean(0.5, 0.25, 2)) == "0.5 ± 0.25"
 
 
-def test_what_is_no_number_is_null_in_json() -> None:
-    """NaN is no JSON, and a figure that is none counts in no mean."""
-    assert finite({"a": [1.5, float("nan"), (float("inf"), "x")], "b": None, "c": 3}) == {
-        "a": [1.5, None, [None, "x"]], "b": None, "c": 3,
-    }  # fmt: skip
-
-
-def test_a_table_is_csv_with_three_columns_a_figure_and_lines_of_text() -> None:
-    table = Table("t", ("name", "value"), [("a", SeedMean(1.0, 0.5, 2)), ("b", None)])
-    assert as_csv(table).decode().splitlines() == [
-        'name,value,"value, deviation","value, number"', "a,1.0,0.5,2", "b,,,",
-    ]  # fmt: skip
-    check = Check("falls", "1 2", "2 1", None, "all")
-    said = list(lines(Account((table,), (check,))))
-    assert any("1 ± 0.5" in line for line in said)
-    assert said[-3:] == ["  falls: not shown by this run", "    paper: 1 2; here: 2 1", "    all"]
-
-
-def test_cost_of_cells_is_their_sum_and_on_a_cluster_no_less_than_the_longest() -> None:
-    records = [{"kind": "k", "seconds": s, "cpu_seconds": s, "peak_mib": 100 * s} for s in (1.0, 2.0, 300.0)]
-    row = costs(Results(records)).rows[0]
-    assert row == ("k", 3, 2.0, 300.0, 303, 303, 30000, 300.0)
-
-
 @pytest.mark.parametrize("name", list(bundled_text.TASKS))
 def test_a_bundled_task_is_the_same_every_time_with_a_split_and_labels_of_the_text(name: str) -> None:
     task = bundled_text.bundled_task(name)
@@ -148,12 +113,6 @@ def test_a_bundled_task_is_the_same_every_time_with_a_split_and_labels_of_the_te
     assert len(task.classes) == {"bundled-articles": 10}.get(name, 2)
     bundled_text.bundled_task.cache_clear()
     assert bundled_text.bundled_task(name) == task
-
-
-def test_passages_are_whole_sentences_of_prose() -> None:
-    text = "== Head ==\n* item\nOne two three. Four five six.\nSeven eight."
-    assert bundled_text.passages(text, 5) == ["One two three. Four five six."]
-    assert bundled_text.passages(text, 3) == ["One two three.", "Four five six."]
 
 
 def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> None:
@@ -178,52 +137,6 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
     assert StudyData(ground.folder, ground.sources, needs).space("two").digest == before
     with pytest.raises(InUseError):
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
-
-
-def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vectors: str, tmp_path: Path) -> None:
-    from corpusveil.budget import Budget
-
-    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), Needs())
-    prepare_data(ground, Local())
-    mechanism = ground.mechanism("ring-geometric")
-    texts = list(bundled_text.news()[:5])
-    one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
-    assert one == same != other
-
-
-def test_a_study_of_given_data_lies_in_a_private_folder(vectors: str, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = "".join(f"some {n} text,{n % 2},{'train' if n % 3 else 'test'}\n" for n in range(90))
-    (data / "sst2.csv").write_text("text,label,split\n" + rows)
-    study = find("comparative-mldp")
-    file = tmp_path / "grid.toml"
-    file.write_text("sizes = [4]\n")
-    grid = read_grid(study, quick=True, file=str(file))
-    for sources, mode in ((Sources(str(data), (vectors,)), 0o700), (Sources(None, (vectors,)), 0o755)):
-        out = tmp_path / f"out-{mode}"
-        one = prepare_study(study, grid, sources, str(out), Local())
-        assert stat.S_IMODE(out.stat().st_mode) == mode & ~_umask()
-        assert {cell["task"] for cell in one.cells} == {"sst2" if sources.data else "bundled-sources"}
-
-
-def _umask() -> int:
-    before = os.umask(0)
-    os.umask(before)
-    return before
-
-
-def test_a_data_folder_without_any_of_the_sets_names_them(vectors: str, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    study = find("comparative-mldp")
-    with pytest.raises(UserError, match=r"this folder has none of imdb\.parquet, sst2\.parquet, ag_news\.parquet"):
-        prepare_study(
-            study,
-            read_grid(study, quick=True),
-            Sources(str(tmp_path / "data"), (vectors,)),
-            str(tmp_path / "o"),
-            Local(),
-        )
 
 
 def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: Path, vectors: str) -> None:
@@ -316,3 +229,14 @@ def test_a_study_that_is_killed_goes_on_and_finds_what_an_undisturbed_one_finds(
     assert found[0] == found[1]
     page = (tmp_path / "killed" / "study.html").read_text()
     assert "same direction" in page.lower()
+
+
+def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vectors: str, tmp_path: Path) -> None:
+    from corpusveil.budget import Budget
+
+    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), Needs())
+    prepare_data(ground, Local())
+    mechanism = ground.mechanism("ring-geometric")
+    texts = list(bundled_text.news()[:5])
+    one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
+    assert one == same != other

@@ -102,12 +102,3 @@ def test_a_statistic_in_one_new_file_reaches_cells_and_a_table_of_a_study(vector
     place = table.columns.index(NAME)
     assert [row[place].mean for row in table.rows] == [cell["length"] for cell in cells]
     assert NAME in Path(page).read_text()
-
-
-def test_without_the_file_there_is_no_such_figure(tmp_path: Path) -> None:
-    assert NAME not in (report(tmp_path) / "report.json").read_text()
-
-
-def test_two_statistics_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two statistics are named words unchanged"):
-        statistic.register("words unchanged")

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from corpusveil.evaluation.statistics.puc import puc
-from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.jobs.local import Local
 from corpusveil_studies import comparative
-from corpusveil_studies.cells import Cell, Results
+from corpusveil_studies.cells import Cell
 from corpusveil_studies.run_study import prepare_study, run_study
 from corpusveil_studies.study import Study, find, read_grid
 from corpusveil_studies.study_data import Sources, StudyData
@@ -97,24 +96,6 @@ def test_an_attacker_who_denoises_first_has_a_figure_and_a_row_of_its_own(tmp_pa
     ]
 
 
-def test_a_cell_is_the_same_for_a_seed_and_another_for_another(diffractor: Any) -> None:
-    study, grid, ground, _ = diffractor
-    at = {"task": "bundled-sources", "mechanism": "tem", "parameters": {}, "space": "words", "epsilon": 0.1}
-    found = [dict(study.work(Cell("task", {**at, "seed": seed}), grid, ground)) for seed in (0, 0, 1)]
-    assert all(one.pop("tokens_a_day") > 0 for one in found)  # the time is another one
-    one, same, other = found
-    assert one == same
-    assert one["cs"] != other["cs"]
-
-
-def test_speed_is_of_the_mechanism_alone(diffractor: Any) -> None:
-    study, grid, ground, _ = diffractor
-    at = {"mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "epsilon": 1.0}
-    found = study.work(Cell("speed", at), grid, ground)
-    assert found["tokens_a_day"] == pytest.approx(100 / found["seconds"] * 86400)
-    assert 0 < found["mib"] < 10
-
-
 @pytest.fixture(scope="module")
 def collocated(vectors: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = 'epsilons = [1, 10000]\nstrategies = ["s1", "s2", "s3", "s4"]\nmechanism = { name = "ring-geometric" }\n'
@@ -149,21 +130,6 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
     assert "text" not in "".join(path.name for path in Path(ground.folder, "cells", "done").iterdir())
 
 
-def test_the_worked_example_of_the_four_strategies_has_its_epsilons_a_token() -> None:
-    """I think, therefore I am: six tokens, E = 10 (papers.md)."""
-    from corpusveil.budget import Budget
-    from corpusveil.transforms.release.presets import follow
-
-    units = {"s1": 6, "s2": 4, "s3": 4, "s4": 4}
-    words = 6
-    for name, expected in (("s1", 10 / 6), ("s2", 10 / 6), ("s3", 2.5), ("s4", 2.5)):
-        options, budget = follow(name, {}, (), 10 / words, words)
-        assert budget == pytest.approx(10)
-        shares = {"uniform": budget / units[name], "word-share": budget / words}
-        assert shares[options["allocation"]] == pytest.approx(expected)
-        Budget(budget, options["per"], options["allocation"])
-
-
 @pytest.fixture(scope="module")
 def compared(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = "sizes = [4, 16]\nepsilons = [1, 1000]\nwords = 10\nruns = 20\n"
@@ -188,22 +154,6 @@ def test_every_mechanism_has_its_five_metrics_and_puc_by_the_formula(compared: A
     assert by["truncated-gumbel", 4, 1.0]["accuracy"] is None
 
 
-def test_texts_are_prepared_as_in_the_study() -> None:
-    assert comparative.words_only("This is NOT the best, of 22 Films: GREAT!") == "not best films great"
-    assert comparative.words_only("the of and") == ""
-
-
-def test_terms_without_order_are_as_many_as_the_text_has_words(compared: Any) -> None:
-    from corpusveil.budget import Budget
-    from corpusveil.transforms.release.release import Release
-    from corpusveil_studies.study_data import key_of
-
-    _, _, ground, _ = compared
-    release = Release(ground.mechanism("syntf"), Budget(50.0), comparative.ground_policy(), key_of(0))
-    texts = ["one two three", "", "four five"]
-    assert [len(bag.split()) for bag in comparative.bags(texts, release, "t")] == [3, 1, 2]
-
-
 def test_the_regression_finds_coefficients_that_were_put_in() -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30, 5))
@@ -215,24 +165,9 @@ def test_the_regression_finds_coefficients_that_were_put_in() -> None:
     assert comparative.regression(points)[1] < 0.6
 
 
-def test_words_of_a_data_set_are_drawn_from_it_alone(compared: Any) -> None:
-    _, _, ground, _ = compared
-    space = ground.space()
-    some = [space.word(3), space.word(7), space.word(9)]
-    found = comparative.words_of(LabelledTexts([" ".join(some), f"{some[0]} nosuchword"], ["a", "b"]), space, 2)
-    assert len(found) == 2
-    assert set(found.tolist()) <= {3, 7, 9}
-
-
 def test_a_score_is_left_out_where_a_metric_is_missing_or_out_of_range() -> None:
     five = {"n_w": 0.0, "s_w": 97.5, "pp": 98.2, "cs": 33.5, "low": 46.8}
     assert comparative.score_of(0.521, 0.773, five, 0.5) == pytest.approx(71.94, abs=0.02)
     assert comparative.score_of(0.521, 0.773, {**five, "cs": -1.0}, 0.5) is None
     assert comparative.score_of(None, 0.773, five, 0.5) is None
     assert comparative.score_of(0.5, None, five, 0.5) is None
-
-
-def test_checks_say_nothing_where_cells_are_missing(diffractor: Any) -> None:
-    study, grid, ground, _ = diffractor
-    account = study.account(Results([]), grid, ground)
-    assert all(check.same is None for check in account.checks)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import AddressError, ConflictError, DataError, InUseError
+from corpusveil.errors import AddressError, ConflictError, InUseError
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.presets import PROFILES
-from corpusveil_studies import pypantera
 from corpusveil_studies.cells import Cell, Results
 from corpusveil_studies.pypantera import STUDY, PypanteraGrid, best_search
 from corpusveil_studies.run_study import prepare_study, run_study
@@ -82,12 +81,6 @@ def test_the_whole_grid_is_that_of_the_paper() -> None:
     given = {one.name: one.parameters for one in whole.mechanisms}
     assert given == {"cmp": {}, "santext": {}, **profile.parameters}
     assert isinstance(read_grid(STUDY, quick=True), PypanteraGrid)
-
-
-def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:
-    """Also where a parameter is a whole number: a grid that made 10.0 of 10 lost CusText in every cell."""
-    for one in read_grid(STUDY).mechanisms:  # type: ignore[attr-defined]
-        assert ground(folder).mechanism(one.name, **one.parameters).name == one.name
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -183,16 +176,6 @@ def test_a_search_that_finds_nothing_tells_nothing(folder: Path) -> None:
     assert best_search(known, ("dense", "bm25")) == "bm25"
 
 
-def test_tables_state_cost_floor_and_what_is_searched(folder: Path) -> None:
-    told = account(folder, results({1.0: 0.0, 10.0: 0.3, 50.0: 0.55}, 1.0))
-    table = next(one for one in told.tables if one.title.startswith("Obfuscated"))
-    assert "known-item search" in table.title
-    assert [one[0] for one in table.rows[:2]] == ["plain query", "random words"]
-    assert any("3 releases" in note for note in told.notes)
-    assert any("replaces DL'19" in note for note in told.notes)
-    assert any("sst2 stands in for the tweets" in note for note in told.notes)
-
-
 def test_an_engine_that_denoises_first_has_figures_of_its_own(folder: Path, tmp_path: Path) -> None:
     """Where texts say words in an order that public text shows, it learns and finds more than by the variants.
 
@@ -235,29 +218,7 @@ def test_an_engine_that_denoises_first_has_figures_of_its_own(folder: Path, tmp_
         prepare_study(STUDY, small, sources, str(tmp_path / "before"), Local())
 
 
-def test_what_is_read_first_is_a_mechanism() -> None:
-    with pytest.raises(ValueError, match="there is no mechanism cpm"):
-        grid(read_first=("cpm",))
-
-
-def test_pairs_are_refused_with_a_sentence(folder: Path) -> None:
-    rng = np.random.default_rng(1)
-    rows = [{**row(rng), "text2": "aaaa", "split": "train" if n < 150 else "test"} for n in range(210)]
-    (folder / "rte.jsonl").write_text("\n".join(json.dumps(one) for one in rows))
-    with pytest.raises(DataError):
-        STUDY.work(at("task", 1.0, task="rte"), grid(), ground(folder))
-    (folder / "rte.jsonl").unlink()
-
-
-def test_a_small_study_runs_and_goes_on(folder: Path, tmp_path: Path) -> None:
-    """From vectors and data sets to page and tables; the second time nothing is left to do."""
-    sources = Sources(data=str(folder), vectors=(str(folder / "vectors.npz"),))
-    small = grid(epsilons=(1, 50), searches=("bm25",))
-    one = prepare_study(STUDY, small, sources, str(tmp_path / "out"), Local())
-    told, page = run_study(one, Local())
-    assert Path(page).is_file()
-    assert not one.done().refused
-    assert any("known-item search in blog_gender" in table.title for table in told.tables)
-    again = prepare_study(STUDY, small, sources, str(tmp_path / "out"), Local())
-    assert again.left == []
-    assert pypantera.STUDY is STUDY
+def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:
+    """Also where a parameter is a whole number: a grid that made 10.0 of 10 lost CusText in every cell."""
+    for one in read_grid(STUDY).mechanisms:  # type: ignore[attr-defined]
+        assert ground(folder).mechanism(one.name, **one.parameters).name == one.name

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from corpusveil.errors import DataError, PackageError
+from corpusveil.errors import PackageError
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.spaces import Space
 from corpusveil_studies.recurrent import Recurrent
@@ -41,9 +41,3 @@ def test_it_learns_the_order_of_words_the_same_for_a_seed(space: Space) -> None:
     assert found[0] == found[1]
     assert sum(a == b for a, b in zip(found[0], task.labels, strict=True)) > 0.95 * len(task)
     assert len(model.fit(task, 0)(LabelledTexts(["", "unknownword"], ["one", "other"]))) == 2
-
-
-@pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
-def test_pairs_are_refused(space: Space) -> None:
-    with pytest.raises(DataError):
-        Recurrent(space).fit(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"]), 0)

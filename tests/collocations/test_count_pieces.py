@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from corpusveil.collocations import count
 from corpusveil.collocations.count import count_corpus
 from corpusveil.errors import WorkError
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
-from corpusveil.storage import tasks
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import refused
 from tests.collocations.corpora import make, write
@@ -69,28 +65,11 @@ class TestPieces:
         assert release_files(tmp_path / "out") == release_files(reference)
         count_corpus([str(shard)], str(tmp_path / "out"), Local())  # finished: nothing is done, however it was split
 
-    def test_are_made_where_a_shard_would_keep_one_worker_busy(
-        self, shard: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Without being asked, by its size and the workers there are; the pieces of the large shard begin first."""
-        monkeypatch.setattr(tasks, "SPLIT_FROM_BYTES", 4096)
-        monkeypatch.setattr(tasks, "_ABOUT_EQUAL", 10)
-        engine = Seen(slots=2)
-        count_corpus([str(shard)], str(tmp_path / "out"), engine)
-        name, done = engine.jobs[0]  # type: ignore[attr-defined]
-        assert name == "words"
-        assert len(done) > 2
-        assert done[-1].piece is None
-        assert release_files(tmp_path / "out") == release_files(reference)
-
-    @pytest.mark.parametrize("then", [None, 2 * BLOCK_ROWS])
-    def test_of_another_split_are_not_gone_on_with(
-        self, shard: Path, reference: Path, tmp_path: Path, then: int | None
-    ) -> None:
+    def test_of_another_split_are_not_gone_on_with(self, shard: Path, reference: Path, tmp_path: Path) -> None:
         """Stopped behind the first stage and run again in other pieces: every row is counted once."""
         with pytest.raises(WorkError):
             count_corpus([str(shard)], str(tmp_path / "out"), Halting(), rows_per_task=BLOCK_ROWS)
-        count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=then)
+        count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=2 * BLOCK_ROWS)
         assert release_files(tmp_path / "out") == release_files(reference)
 
     def test_can_be_added_to(self, shard: Path, tmp_path: Path) -> None:
@@ -137,32 +116,3 @@ class TestPieces:
             count_corpus([str(source)], str(tmp_path / "out"), Local(), rows_per_task=BLOCK_ROWS)
         with refused("wrong-value", "8192"):
             count_corpus([str(source)], str(tmp_path / "other"), Local(), rows_per_task=100)
-
-
-class TestJobs:
-    """An engine is asked for two jobs by a small corpus, for four by a large one."""
-
-    def test_the_sums_of_a_large_corpus_are_the_engines(
-        self, shard: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(count, "SMALL_BYTES", 0)
-        engine = Seen()
-        count_corpus([str(shard)], str(tmp_path / "out"), engine)
-        names = [name for name, _ in engine.jobs]  # type: ignore[attr-defined]
-        assert names == ["words", "added", "ngrams", "ngrams-added"]
-        assert release_files(tmp_path / "out") == release_files(reference)
-
-
-@pytest.mark.spark
-class TestEngines:
-    def test_split_on_spark_in_two_jobs(self, spark: Any, shard: Path, reference: Path, tmp_path: Path) -> None:
-        """Spark's own tracker says how many jobs a small count is."""
-        spark.sparkContext.setJobGroup("one count", "")
-        count_corpus([str(shard)], str(tmp_path / "out"), Spark(), rows_per_task=BLOCK_ROWS)
-        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one count")) == 2
-        assert release_files(tmp_path / "out") == release_files(reference)
-
-    @pytest.mark.parametrize("engine", [Local(2), Beam()], ids=["local", "beam"])
-    def test_split_on_other_engines(self, shard: Path, reference: Path, tmp_path: Path, engine: Any) -> None:
-        count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
-        assert release_files(tmp_path / "out") == release_files(reference)

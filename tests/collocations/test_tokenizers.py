@@ -15,7 +15,6 @@ from corpusveil.collocations.tokenizers import METHODS, segment
 from corpusveil.errors import MismatchError
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
-from tests.calls import refused
 
 Table = dict[tuple[str, ...], float]
 
@@ -141,19 +140,10 @@ class TestTheStudysExample:
         assert total(row, self.TABLE) == pytest.approx(score)
 
 
-def test_the_optimum_can_beat_the_greedy_ones() -> None:
-    """MST takes the best first, and can end below the best total."""
-    table: Table = {("a", "b"): 5.0, ("b", "c"): 6.0, ("c", "d"): 5.0}
-    rows = {method: units(["a b c d"], table, method)[0] for method in METHODS}
-    assert rows["mst"] == ["a", "b_c", "d"]
-    assert rows["optimal"] == ["a_b", "c_d"]
-
-
-@pytest.mark.parametrize("size", [70, 5000])
-def test_long_sentences(size: int) -> None:
+def test_long_sentences() -> None:
     """A sentence of thousands of candidates is ranked as a short one is."""
-    rng = np.random.default_rng(size)
-    words = [f"w{k}" for k in rng.integers(0, 6, size)]
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in rng.integers(0, 6, 5000)]
     table: Table = {(f"w{a}", f"w{b}"): float(rng.integers(1, 5)) for a in range(6) for b in range(6)}
     (row,) = units([" ".join(words)], table, "mst")
     assert row == plain_mst(words, table)
@@ -174,28 +164,3 @@ class TestTables:
         assert sorted(found.tokens) == ["a_b", "a_b_c"]
         with pytest.raises(MismatchError):
             compiled({("a", "b"): 1.0}).restricted({"a", "b"})
-
-    @pytest.mark.parametrize(
-        ("ngrams", "numbers", "scores", "refusal"),
-        [
-            ([], [], [], ("unsuitable-data", "empty")),
-            (["a b", "a b"], [2, 2], [1.0, 2.0], ("damaged-artefact", "twice")),
-            (["a b"], [3], [1.0], ("damaged-artefact",)),
-            (["a b"], [2], [float("nan")], ("damaged-artefact", "finite")),
-            (["a"], [1], [1.0], ("unsuitable-data", "empty")),
-        ],
-    )
-    def test_an_unsound_table_is_refused(self, ngrams: Any, numbers: Any, scores: Any, refusal: Any) -> None:
-        table = pa.table(
-            {
-                "ngram": pa.array(ngrams, pa.string()),
-                "n": pa.array(numbers, pa.int8()),
-                "score": pa.array(scores, pa.float64()),
-            }
-        )
-        with refused(*refusal):
-            Collocations.of(table)
-
-    def test_an_unknown_method_is_refused(self) -> None:
-        with refused("wrong-value"):
-            units(["a b"], {("a", "b"): 1.0}, "greedy")

@@ -74,7 +74,7 @@ class MechanismContract:
     epsilons: ClassVar[tuple[float, ...]] = (1e-9, 0.1, 0.5, 1.0, 3.0, 10.0, 60.0, 1e6)
     sampled: ClassVar[tuple[float, ...]] = (1e-9, 0.1, 1.0, 3.0)
     daily: ClassVar[tuple[float, ...]] = (0.1, 3.0, 1e6)
-    """The epsilons of ``make test``, with at most five cases; ``make nightly`` has the others, too."""
+    """The epsilons of ``make test``, with at most three cases; ``make nightly`` has the others, too."""
     control: ClassVar[float] = 1.0
     """An epsilon at which the law is neither uniform nor a single word, so that a wrong scale shows."""
 
@@ -91,7 +91,7 @@ class MechanismContract:
         names = metafunc.fixturenames
         if "case" in names:
             cases = self.cases()
-            by_day = {*range(0, len(cases), -(-len(cases) // 4)), len(cases) - 1}
+            by_day = {0, len(cases) // 2, len(cases) - 1}
             metafunc.parametrize("case", [
                 pytest.param(case, id=case.name, marks=() if at in by_day else (pytest.mark.nightly,))
                 for at, case in enumerate(cases)

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.collocations.artifact import read_artifact
-from corpusveil.collocations.checkpoint import Checkpoint
 from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, header_of
 from corpusveil.pipelines.schedule_state import Finished, Planned, prometheus

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.collocations.checkpoint import Checkpoint
+from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import AddressError, BadRecordError, MismatchError, UserError
 from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_state import Planned

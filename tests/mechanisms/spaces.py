@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.on_distances import OnDistances
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.space import KIND, VERSION, content_digest
-from tests.contracts.mechanism import matrix
+from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
 from tests.contracts.spaces import words_of
 
 Floats = npt.NDArray[np.float64]
@@ -35,11 +37,11 @@ def normal(words: int, dimensions: int, seed: int = 3) -> npt.NDArray[np.float32
     return np.random.default_rng(seed).normal(size=(words, dimensions)).astype(np.float32)
 
 
-def random_spaces(count: int = 25) -> Iterator[Space]:
+def random_spaces(count: int = 12) -> Iterator[Space]:
     """Yield spaces of 8 to 500 words in 2 to 300 dimensions, clustered, with near-duplicates and exact ones."""
     random = np.random.default_rng(11)
     for number in range(count):
-        size = int(np.exp(random.uniform(np.log(8), np.log(500 if number % 10 == 0 else 120))))
+        size = int(np.exp(random.uniform(np.log(8), np.log(500 if number % 6 == 0 else 120))))
         dimensions = int(np.exp(random.uniform(np.log(2), np.log(300))))
         centres = random.normal(size=(max(1, size // 6), dimensions)) * random.choice([0.3, 1, 5])
         vectors = centres[random.integers(0, len(centres), size)] + random.normal(size=(size, dimensions))
@@ -60,11 +62,43 @@ def excess(law: Floats, apart: Floats, epsilon: float) -> float:
     return worst
 
 
-def mechanism_excess(mechanism: Mechanism, apart: Floats, epsilon: float) -> float:
-    return excess(matrix(mechanism, epsilon), apart, epsilon)
+def mechanism_excess(mechanism: Mechanism, apart: Floats, epsilon: float, spent: float | None = None) -> float:
+    return excess(matrix(mechanism, spent or epsilon), apart, epsilon)
 
 
 def exponential(scores: Floats) -> Floats:
     """Return rows proportional to exp(scores)."""
     kernel = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+class RowsContract(MechanismContract):
+    """The contract of a mechanism whose law is a row of integers, and its promise on random spaces."""
+
+    excessive: ClassVar[float] = 3.0
+    """Times as much epsilon breaks the promise, where the floor of the weights does not hide it."""
+
+    @classmethod
+    def case(cls, name: str, space: Space) -> Case:
+        raise NotImplementedError
+
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        assert isinstance(mechanism, OnDistances)
+        return [int(weight) for weight in mechanism.rows(epsilon).row(word)]
+
+    def test_rows_total_two_to_the_64(self, case: Case, epsilon: float) -> None:
+        """The integers are a law without a rounding error."""
+        for word in range(len(case.mechanism.space)):
+            assert sum(self.integers(case.mechanism, word, epsilon)) == TOTAL
+
+    def test_the_promise_holds_on_random_spaces(self) -> None:
+        """8 to 500 words in 2 to 300 dimensions, clusters, near and exact duplicates; control: more epsilon fails."""
+        refuted = 0
+        for number, space in enumerate(random_spaces()):
+            epsilon, case = (0.1, 1.0, 5.0)[number % 3], self.case("random", space)
+            assert case.distances is not None
+            apart = case.distances(epsilon)
+            assert mechanism_excess(case.mechanism, apart, epsilon) <= EXTRA_LOG_RATIO + ROUNDING
+            refuted += mechanism_excess(case.mechanism, apart, epsilon, self.excessive * epsilon) > 1e-3
+        assert refuted >= 6

@@ -9,21 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.budget import Budget
-from corpusveil.mechanisms import find, make
 from corpusveil.mechanisms.cmp import Cmp, laplace_mass
-from corpusveil.mechanisms.on_vectors import walk
 from corpusveil.sampling.draws import NOISE, Draws
-from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
 from corpusveil.spaces.nearest_words import NearestSearch
-from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import statement
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, lower_bound, masses, sphere
+from tests.mechanisms.rays import angles, masses, sphere
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
 SAMPLES = 100_000
@@ -143,49 +136,18 @@ def test_estimated_share_of_unchanged_words_is_that_of_the_law(epsilon: float) -
     assert abs(mechanism.retention(1.5 * epsilon) - exact) > 6 * error
 
 
-def test_exits_are_where_another_word_becomes_the_nearest() -> None:
-    """On each ray the nearest word changes at the exit; of two equal vectors only the first ever comes back."""
-    space = space_of(np.concatenate([normal(50, 4), normal(3, 4), normal(50, 4) + 1e-4]))
-    words, rays = np.arange(103) % 103, sphere(103, 4)
-    ends = walk(space, words, rays)
-    starts = space.vectors[words].astype(np.float64)
-    search = NearestSearch.of(space.vectors)
-    finite = np.isfinite(ends) & (ends > 0)
-    assert finite.sum() > 60
-    before = search.nearest(starts + 0.99 * np.where(finite, ends, 1e3)[:, None] * rays)
-    after = search.nearest(starts + 1.01 * np.where(finite, ends, 0)[:, None] * rays)
-    twins = [u for u in range(50, 53) if (space.vectors[:50] == space.vectors[u]).all(axis=1).any()]
-    assert twins == [50, 51, 52]
-    assert (ends[twins] == 0).all()
-    assert (before[ends > 0] == words[ends > 0]).all()
-    assert (after[finite] != words[finite]).all()
-
-
 def test_guarantee_is_euclidean_and_never_pure() -> None:
     """What is said: the metric, float64 sampling error, the floor, and plain LDP of the diameter or of the floor."""
-    mechanism = make("cmp", PLANE)
-    assert isinstance(mechanism, find("cmp"))
+    mechanism = Cmp(PLANE)
     low, high = mechanism.guarantee(0.5), mechanism.guarantee(50.0)
     assert "Euclidean" in low.metric
     assert any("float64" in text and "not pure" in text for text in low.assumptions)
-    assert any("float64" in text for text in low.notes)
     assert low.plain_ldp is not None
     diameter = distances(PLANE).max()
     assert 0.5 * diameter <= low.plain_ldp <= 2 * 0.5 * diameter
     assert high.plain_ldp == pytest.approx(44 * math.log(2))
     laws = np.log([planar_law(word, 0.5) for word in range(8)])
     assert (laws[:, None] - laws[None]).max() <= low.plain_ldp
-
-
-@pytest.mark.parametrize("per", ["token", "document"])
-def test_statement_has_finite_bounds_and_names_the_metric(per: str) -> None:
-    """A release by cmp says its metric; its bound for unknown words, ln(2^44 / 8), comes from the floor."""
-    said = statement(Release(Cmp(PLANE), Budget(20.0, per=per), TextPolicy(), Key.for_tests()))
-    text = " ".join(said["guarantee_in_words"])
-    assert "Euclidean distance of vectors in 2 dimensions" in text
-    assert "unbounded" not in text
-    assert f"at most {math.ceil(100 * (44 * math.log(2) - math.log(8))) / 100:g} nats" in text
-    assert any("float64" in sentence for sentence in said["guarantee"]["assumptions"])
 
 
 def test_every_word_has_its_floor_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,19 +187,6 @@ def test_any_epsilon_is_worked_with(epsilon: float) -> None:
 
 
 # Audit (mechanisms.md §15)
-
-
-def test_audit_does_not_refute_the_promise_and_refutes_half_the_noise() -> None:
-    """The nearest pair in the plane: samples at epsilon pass for it, samples at 2 epsilon do not."""
-    space = space_of(0.3 * normal(8, 2))
-    apart = distances(space) + 10 * np.eye(8)
-    w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
-    epsilon = 5.0
-    sound, broken = (
-        lower_bound(Cmp(space), w, other, spent, distances(space)[w, other]) for spent in (epsilon, 2 * epsilon)
-    )
-    assert 0.3 * epsilon < sound <= epsilon
-    assert broken > epsilon
 
 
 def test_laplace_masses_keep_their_digits() -> None:

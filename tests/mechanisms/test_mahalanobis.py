@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw, lower_bound, masses, sphere
+from tests.mechanisms.rays import angles, draw, masses
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
 EPSILON = 2.0
@@ -100,10 +99,10 @@ class TestTheShape:
             Mahalanobis(flat, 1.0)
         assert Mahalanobis(flat, 0.99).constant == pytest.approx(10, rel=1e-5)
 
-    @pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), True, "a"])
-    def test_parameter_is_checked(self, lam: float) -> None:
-        with refused("wrong-value", "lam"):
-            Mahalanobis(STRETCHED, lam)
+    def test_parameter_is_checked(self) -> None:
+        for lam in (-0.1, 1.1, float("nan"), True):
+            with refused("wrong-value", "lam"):
+                Mahalanobis(STRETCHED, lam)
 
 
 @pytest.mark.parametrize("lam", [0.2, 0.9])
@@ -115,23 +114,6 @@ def test_samples_in_the_plane_follow_the_exact_law(lam: float) -> None:
         assert fit_p_value(draw(Mahalanobis(STRETCHED, lam), word, EPSILON, 100_000), law) > LEVEL
     assert fit_p_value(draw(Mahalanobis(STRETCHED, lam), 0, 1.2 * EPSILON, 100_000), law_of(0, EPSILON, lam)) < LEVEL
     assert fit_p_value(draw(Cmp(STRETCHED), 0, EPSILON, 400_000), law_of(0, EPSILON, lam)) < LEVEL
-
-
-def test_samples_in_ten_dimensions_agree_with_random_rays() -> None:
-    """Within 7 standard errors of rays along the factor; at 1.15 epsilon they are not."""
-    space = space_of(normal(12, 10) * np.linspace(0.2, 2, 10))
-    points, epsilon = space.vectors.astype(np.float64), 3.0
-    rays = sphere(40_000, 10) @ np.linalg.cholesky(matrix_of(space, 0.5)).T
-
-    def worst(word: int, spent: float) -> float:
-        by_ray = masses(points, word, epsilon, rays)
-        law, error = by_ray.mean(axis=0), by_ray.var(axis=0) / len(by_ray)
-        seen = np.bincount(draw(Mahalanobis(space, 0.5), word, spent, 100_000), minlength=12) / 100_000
-        return float((np.abs(seen - law) / np.sqrt(error + law / 100_000)).max())
-
-    for word in (0, 5):
-        assert worst(word, epsilon) < 7
-        assert worst(word, 1.15 * epsilon) > 7
 
 
 class TestTheGuarantee:
@@ -148,39 +130,10 @@ class TestTheGuarantee:
         assert euclidean <= EPSILON * mechanism.constant * (1 + 1e-4)
         if lam == 1:
             assert euclidean > 1.5 * EPSILON
-        assert f"{mechanism.constant * EPSILON:.4g}" in " ".join(mechanism.guarantee(EPSILON).notes)
 
     def test_renormalised_directions_break_it(self) -> None:
-        """The published error (mechanisms.md §8): unit vectors along the ellipse exceed epsilon in the norm, exactly.
-
-        The sampled audit agrees with the exact laws that ours does not.
-        """
+        """The published error (mechanisms.md §8): unit vectors along the ellipse exceed epsilon in the norm."""
         assert realised(0.5, 1.0, norms(STRETCHED, 1.0), renormalized=True) > 1.3 * 0.5
-        apart = norms(STRETCHED, 1.0) + 10 * np.eye(8)
-        w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
-        mechanism = Mahalanobis(STRETCHED, 1.0)
-        assert lower_bound(mechanism, w, other, 5.0, apart[w, other]) <= 5.0
-        assert lower_bound(mechanism, w, other, 10.0, apart[w, other]) > 5.0
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-def test_estimated_share_of_unchanged_words_is_that_of_the_law(epsilon: float) -> None:
-    """Within 6 of its own standard errors of the exact one; at 2 epsilon it is not."""
-    mechanism = Mahalanobis(STRETCHED, 0.9)
-    exact = np.mean([law_of(word, epsilon, 0.9)[word] for word in range(8)])
-    error = mechanism.retention_error(epsilon)
-    assert 0 < error < 0.016
-    assert abs(mechanism.retention(epsilon) - exact) < 6 * error
-    assert abs(mechanism.retention(2 * epsilon) - exact) > 6 * error
-
-
-def test_a_copy_in_another_process_computes_its_shape_anew() -> None:
-    """As in a worker that has the mechanism from a pickle: the same words, and no thread waits for another."""
-    mechanism = Mahalanobis(STRETCHED, 0.3)
-    copy = pickle.loads(pickle.dumps(mechanism))
-    expected = draw(mechanism, 2, 1.0, 5000)
-    shape_of.cache_clear()
-    assert np.array_equal(draw(copy, 2, 1.0, 5000), expected)
 
 
 def test_a_token_has_its_noise_in_any_batch() -> None:

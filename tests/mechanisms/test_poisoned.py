@@ -20,7 +20,6 @@ from corpusveil.mechanisms.exponential_rows import rows_of
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import home
-from corpusveil.transforms.release.release import Release
 from tests.calls import refused
 from tests.contracts.mechanism import draws_of
 from tests.contracts.spaces import words_of
@@ -75,7 +74,7 @@ class TestATable:
         assert np.array_equal(drawn(), honest)
         assert (honest == IDS).mean() < 0.1
 
-    @pytest.mark.parametrize("digest", ["", "0" * 128, None, 7])
+    @pytest.mark.parametrize("digest", ["0" * 128, None])
     def test_that_nobody_signed_is_not_taken(self, digest: object) -> None:
         """Nor one with the digest that lay beside it once, or with none."""
         honest, folder = drawn(), table()
@@ -95,15 +94,16 @@ class TestATable:
         shutil.copytree(other, folder)
         assert np.array_equal(drawn(), honest)
 
-    @pytest.mark.parametrize("place", ["", "tables", "tables/*", "tables/*/own.npy", "tables/*/_artifact.json"])
-    @pytest.mark.parametrize("how", ["group", "others", "owner", "link"])
+    @pytest.mark.parametrize(
+        ("place", "how"),
+        [("", "others"), ("tables", "owner"), ("tables/*", "link"), ("tables/*/own.npy", "group"),
+         ("tables/*/_artifact.json", "owner"), ("tables/*/own.npy", "link")],
+    )  # fmt: skip
     def test_that_others_may_write_to_is_refused(self, cache: Path, tmp_path: Path, place: str, how: str) -> None:
         """The cache, its folders and its files: each by itself, by a sentence that names it."""
         table()
         (path,) = cache.glob(place) if place else [cache]
         if how == "link":
-            if not place:
-                pytest.skip("the user may have made the cache itself a link")
             shutil.move(path, tmp_path / "elsewhere")
             path.symlink_to(tmp_path / "elsewhere")
         elif how == "owner":
@@ -157,16 +157,6 @@ class TestTheRest:
         np.save(copy, vectors * 1000)
         with refused("damaged-artefact"):
             cv.load_space("memory://poisoned/other")
-
-    def test_another_space_at_the_same_place_is_another_release(self, tmp_path: Path) -> None:
-        """Its digest is right, and stands in the release's: no release takes it for its own."""
-        digests = set()
-        for scale in (1, 1000):
-            shutil.rmtree(tmp_path / "space", ignore_errors=True)
-            build_space(Vectors(words_of(30), normal(30, 4) * scale)).save(str(tmp_path / "space"))
-            mechanism = make("santext", cv.load_space(str(tmp_path / "space")))
-            digests.add(Release(mechanism, cv.Budget(1.0), key=cv.Key.for_tests()).digest)
-        assert len(digests) == 2
 
     def test_a_script_that_starts_java_is_the_one_that_was_written(self, tmp_path: Path) -> None:
         started = java._wrapped(Path("/usr/bin/java")) / "bin" / "java"

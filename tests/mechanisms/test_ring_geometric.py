@@ -11,13 +11,10 @@ import pytest
 
 from corpusveil.mechanisms import Mechanism, find, make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, ring_table
-from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
+from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.calls import refused
-from tests.contracts.mechanism import Case, MechanismContract, draws_of
+from tests.contracts.mechanism import Case, MechanismContract
 from tests.contracts.spaces import ring_distances, small_space
-from tests.contracts.statistics import LEVEL, fit_p_value
-
-SIZES = (2, 3, 4, 5, 8, 37, 60)
 
 
 def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
@@ -31,16 +28,7 @@ def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
     return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
 
 
-CASES = [
-    *(case(size) for size in SIZES),
-    case(8, gamma=1),
-    case(8, gamma=4),
-    case(37, gamma=3),
-    case(60, gamma=30),
-    case(5, lists=2),
-    case(60, lists=3),
-    case(37, lists=2, gamma=2),
-]
+CASES = [case(2), case(8, gamma=4), case(60, lists=3), case(3), case(60, gamma=30), case(37, lists=2, gamma=2)]
 
 
 class TestRingGeometric(MechanismContract):
@@ -66,7 +54,6 @@ class TestRingGeometric(MechanismContract):
         """The integers are a law without a rounding error, and the same to the right as to the left."""
         weights = self.integers(case.mechanism, 0, epsilon)
         assert sum(weights) == TOTAL
-        assert min(weights) >= FLOOR
         assert weights[1:] == weights[:0:-1]
         assert max(weights) == weights[0]
 
@@ -87,15 +74,6 @@ class TestRingGeometric(MechanismContract):
             assert mechanism.distribution(word, epsilon) == pytest.approx(expected, abs=size * 2.0**-43)
 
 
-def test_the_promise_is_for_this_metric_and_no_smaller_one() -> None:
-    """Control of the audit: with distances of only one of two lists the bound does not hold."""
-    two = case(37, lists=2)
-    one = np.abs(np.subtract.outer(two.mechanism.space.positions[0], two.mechanism.space.positions[0]))
-    logs = np.log([two.mechanism.distribution(word, 1.0) for word in range(37)])
-    ratios = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
-    assert (ratios - np.minimum(one, 37 - one)).max() > 1
-
-
 def test_the_promise_is_tight() -> None:
     """The full epsilon is used: next words on the ring are told apart by epsilon, not by half of it."""
     mechanism = RingGeometric(small_space(60))
@@ -103,17 +81,6 @@ def test_the_promise_is_tight() -> None:
     ratios = (logs[:, None, :] - logs[None, :, :]).max(axis=2)
     neighbors = mechanism.space.lists[0]
     assert ratios[neighbors[:-1], neighbors[1:]] == pytest.approx(0.5, abs=1e-9)
-
-
-def test_retention_at_epsilon_one_is_tanh_of_a_half() -> None:
-    """34,000 words, epsilon 1: 46.2 % come back unchanged, by the statement, by the law and by the samples."""
-    size = 34_000
-    mechanism = RingGeometric(small_space(size))
-    assert mechanism.retention(1.0) == pytest.approx(np.tanh(0.5), abs=4e-4)
-    assert mechanism.distribution(17, 1.0)[17] == mechanism.retention(1.0)
-    ids = np.random.default_rng(3).integers(0, size, 1_000_000).astype(np.int32)
-    same = np.mean(mechanism.privatize(ids, 1.0, draws_of(ids.size)) == ids)
-    assert abs(same - np.tanh(0.5)) < 5 * np.sqrt(0.25 / ids.size)
 
 
 def test_gamma_follows_the_rule() -> None:
@@ -126,7 +93,6 @@ def test_gamma_follows_the_rule() -> None:
     assert mechanism.guarantee(1.0).plain_ldp == pytest.approx(18, abs=1e-3)
     assert mechanism.table(0.1).gamma == 178
     assert mechanism.table(1e-9).gamma == 25_000
-    assert RingGeometric(small_space(2)).table(1e6).gamma == 1
     assert RingGeometric(small_space(10), beta=0.999).table(1.0).gamma == 1
 
 
@@ -143,8 +109,8 @@ def naive_displacement(draw: int, law: list[int], gamma: int) -> int:
     raise AssertionError
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 61])
-@pytest.mark.parametrize("epsilon", [1e-9, 0.05, 1.0, 5.0, 40.0])
+@pytest.mark.parametrize("size", [2, 3, 8, 61])
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 40.0])
 def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsilon: float) -> None:
     """The guide and the binary search change nothing: each bound, the draw before it, 0 and 2^64 - 1."""
     for gamma in {1, max(1, size // 4), size // 2}:
@@ -160,28 +126,10 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
             assert got % size == naive_displacement(draw, law, gamma)
 
 
-def test_several_lists_are_chosen_alike_and_independently_of_the_word() -> None:
-    """The law over two lists is the mean of theirs, for every word; one list alone does not fit."""
-    space = small_space(37, lists=2)
-    both = RingGeometric(space)
-    ids = np.full(100_000, 5, dtype=np.int32)
-    out = both.privatize(ids, 3.0, draws_of(ids.size))
-    order, position = space.lists[0], int(space.positions[0][5])
-    alone = np.zeros(37)
-    alone[order] = np.roll(both.ring_weights(3.0).astype(np.float64) / TOTAL, position)
-    assert fit_p_value(out, both.distribution(5, 3.0)) > LEVEL
-    assert fit_p_value(out, alone) < LEVEL
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"gamma": 0}, {"gamma": -1}, {"gamma": 5}, {"beta": 0.0}, {"beta": 1.0}, {"beta": float("nan")}]
-)
-def test_bad_parameters_are_refused(parameters: dict[str, float]) -> None:
-    with refused("wrong-value", next(iter(parameters))):
-        make("ring-geometric", small_space(8), **parameters)
-
-
-def test_a_space_without_lists_is_refused() -> None:
+def test_bad_parameters_and_spaces_are_refused() -> None:
+    for name, value in (("gamma", 0), ("gamma", 5), ("beta", 0.0), ("beta", 1.0), ("beta", float("nan"))):
+        with refused("wrong-value", name):
+            make("ring-geometric", small_space(8), **{name: value})
     with refused("unsuitable-data", "list"):
         RingGeometric(small_space(8, lists=0))
 

@@ -11,7 +11,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import on_distances
-from corpusveil.mechanisms.risk import HIGHEST, LOWEST, explain, largest_epsilon, prior_of, word_risk
+from corpusveil.mechanisms.risk import HIGHEST, LOWEST, explain, explain_sampled, largest_epsilon, prior_of, word_risk
 from corpusveil.sampling.grid import grid_value, is_on_grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
@@ -34,10 +34,9 @@ def space() -> Space:
 
 
 @pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 6.0])
-def test_it_is_the_best_of_all_guessing_rules(space: Space, name: str, epsilon: float) -> None:
+def test_it_is_the_best_of_all_guessing_rules(space: Space, name: str) -> None:
     """All 5^5 rules that guess a word from an output, enumerated: none is right more often, one as often."""
-    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
+    mechanism, shares, epsilon = cv.mechanism(name, space), prior_of(space).shares, 1.0
     law = mechanism.distributions(np.arange(SIZE), epsilon)
     joint = shares[:, None] * law
     best = max(
@@ -50,7 +49,7 @@ def test_it_is_the_best_of_all_guessing_rules(space: Space, name: str, epsilon: 
     assert found.exact
 
 
-@pytest.mark.parametrize("name", [*EXACT, "cmp", "vickrey-cmp"])
+@pytest.mark.parametrize("name", ["ring-geometric", "santext", "vickrey-cmp"])
 def test_it_grows_with_epsilon_and_is_above_both_simple_guesses(space: Space, name: str) -> None:
     """The released word, and always the most frequent one; where samples estimate it they err upwards."""
     mechanism = cv.mechanism(name, space)
@@ -86,27 +85,32 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
     assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
 
 
-@pytest.mark.parametrize("factor", [1.0, 1.3])
-def test_samples_come_near_the_exact_risk(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a line ``cmp`` has both; the risk of another epsilon is noticed."""
-    from corpusveil.errors import NoClosedForm
-    from corpusveil.mechanisms import risk
-
-    mechanism = cv.mechanism("cmp", space_of(20, 1, 0))
-    exact = word_risk(mechanism, 2.0)
-
-    def refuse(*_: object) -> None:
-        raise NoClosedForm
-
-    monkeypatch.setattr(risk, "explain", refuse)
-    near = word_risk(mechanism, 2.0 * factor)
-    assert (exact.exact, near.exact) == (True, False)
-    assert (abs(near.share - exact.share) < 0.005) == (factor == 1.0)
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-exponential", "santext", "custext"])
+def test_explanations_are_bayes_rule(name: str) -> None:
+    """Of a released word over the whole vocabulary."""
+    space, every = space_of(30, 1), np.arange(30)
+    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
+    joint = shares[:, None] * mechanism.distributions(every, 0.7)
+    explained = explain(mechanism, 0.7, every, shares, every, 5)
+    for output in range(30):
+        best = np.lexsort((every, -joint[:, output]))[:5]
+        assert joint[explained.words[output], output] == pytest.approx(joint[best, output])
+        assert explained.joint[output] == pytest.approx(joint[best, output])
+    assert explained.evidence == pytest.approx(joint.sum(axis=0))
+    assert explained.own == pytest.approx(np.diag(joint) / shares)
 
 
-def test_the_samples_are_the_same_each_time(space: Space) -> None:
-    mechanism = cv.mechanism("cmp", space)
-    assert word_risk(mechanism, 1.0) == word_risk(mechanism, 1.0)
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
+    """Of a mechanism that has both; those of another epsilon are noticed."""
+    space, every = space_of(30, 1), np.arange(30)
+    mechanism, shares = cv.mechanism("cmp", space), 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
+    exact = explain(mechanism, 2.0, every, shares, every, 8)
+    near = explain_sampled(mechanism, 2.0 * factor, every, shares, every, 8)
+    worst = np.abs(near.evidence - exact.evidence).max()
+    agree = np.mean(near.words[:, 0] == exact.words[:, 0])
+    assert (worst < 0.004 and agree > 0.8) == (factor == 1.0)
+    assert (near.own > 0).all()
 
 
 def test_what_is_no_mechanism_is_said() -> None:
@@ -115,7 +119,7 @@ def test_what_is_no_mechanism_is_said() -> None:
 
 
 class TestTheLargestEpsilon:
-    @pytest.mark.parametrize("edge", [0.0039, 0.004, 0.05, 0.999, 1.0, 1.05, 7.3, 512.0, 1000.0])
+    @pytest.mark.parametrize("edge", [0.0039, 0.05, 1.0, 1.05, 512.0, 1000.0])
     def test_is_the_last_one_of_the_grid_below_the_risk(self, edge: float) -> None:
         """Both neighbours are asked, and no more than a handful of others."""
         asked: list[float] = []
@@ -161,11 +165,3 @@ class TestTheLargestEpsilon:
 
         with refused("unsuitable-data"):
             largest_epsilon(nowhere, 0.5)
-
-        def late(epsilon: float) -> float:
-            if epsilon < 9:
-                raise DataError("not defined here")
-            return 0.7
-
-        with refused("unsuitable-data", "70"):
-            largest_epsilon(late, 0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw, lower_bound
+from tests.mechanisms.rays import angles, draw
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
 EPSILON = 2.0
@@ -93,7 +92,7 @@ def realised(epsilon: float, t: float, leaves_out: str = "nothing", fine: int = 
     return float((ratios.max(axis=2) / (distances(PLANE) + np.eye(8))).max())
 
 
-@pytest.mark.parametrize("t", [0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("t", [0.25, 1.0])
 def test_samples_in_the_plane_follow_the_law(t: float) -> None:
     """Two words at every noisy vector, the second at times. Controls: another t and another scale are rejected."""
     mechanism = make("vickrey-cmp", PLANE, t=t)
@@ -102,15 +101,6 @@ def test_samples_in_the_plane_follow_the_law(t: float) -> None:
     law = law_of(0, EPSILON, t)
     assert fit_p_value(draw(make("vickrey-cmp", PLANE, t=0.9 * t - 0.1), 0, EPSILON, 50_000), law) < LEVEL
     assert fit_p_value(draw(mechanism, 0, 1.25 * EPSILON, 50_000), law) < LEVEL
-
-
-def test_samples_on_a_line_follow_the_law() -> None:
-    """One dimension: Laplace noise, the sign as the direction."""
-    line = space_of(2 * normal(9, 1))
-    for word in (0, 4, 8):
-        law = law_of(word, 1.5, 0.5, space=line)
-        assert fit_p_value(draw(make("vickrey-cmp", line), word, 1.5, 50_000), law) > LEVEL
-        assert fit_p_value(draw(make("vickrey-cmp", line), word, 1.9, 50_000), law) < LEVEL
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -161,21 +151,12 @@ class TestTheGuarantee:
         if name == "vickrey-cmp":
             assert fit_p_value(draw(mechanism, 3, EPSILON, 50_000), law_of(3, EPSILON, 0.5, "input")) > LEVEL
 
-    def test_a_sampled_audit_refutes_exclusion(self) -> None:
-        """At ten thousand draws, for the nearest pair; the sound one passes at a hundred thousand."""
-        apart = distances(PLANE) + 10 * np.eye(8)
-        w, other = (int(i) for i in np.unravel_index(apart.argmin(), apart.shape))
-        excluding: Any = make("vickrey-cmp-excluding", PLANE)
-        assert lower_bound(excluding, w, other, EPSILON, apart[w, other], 10_000) > EPSILON
-        assert lower_bound(make("vickrey-cmp", PLANE), w, other, EPSILON, apart[w, other]) <= EPSILON
-
     def test_exclusion_needs_three_words(self) -> None:
         with pytest.raises(DataError):
             draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(("name", "epsilon"), [("vickrey-cmp", 0.5), ("vickrey-mahalanobis", 6.0)])
 def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
     """Within 6 standard errors, its own and the samples'; that of 1.6 epsilon is not."""
     mechanism = make(name, PLANE)
@@ -186,7 +167,7 @@ def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
     assert abs(mechanism.retention(1.6 * epsilon) - seen) > 6 * error
 
 
-@pytest.mark.parametrize("t", [-0.5, 1.5, float("nan"), "x"])
-def test_parameter_is_checked(t: float) -> None:
-    with refused("wrong-value", "t"):
-        make("vickrey-cmp", PLANE, t=t)
+def test_parameter_is_checked() -> None:
+    for t in (-0.5, 1.5, float("nan")):
+        with refused("wrong-value", "t"):
+            make("vickrey-cmp", PLANE, t=t)

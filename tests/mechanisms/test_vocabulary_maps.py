@@ -148,14 +148,6 @@ class TestTheMaps:
             near = min(WORDS[12:25], key=lambda one: float(((first.vectors[first.words.index(one)] - at) ** 2).sum()))
             assert space.places[1, space.id(word)] == space.places[1, space.id(near)]
 
-    def test_every_word_has_a_place_on_every_list(self) -> None:
-        for space in SPACES.values():
-            assert space.places is not None
-            for place, order, n in zip(space.places, space.lists, space.lengths, strict=True):
-                assert 0 <= place.min() <= place.max() < n
-                assert (place[order[:n]] == np.arange(n)).all()
-                assert (order[n:] == -1).all()
-
     def test_saved_and_opened(self, tmp_path: Path) -> None:
         """The format survives saving, has its own version, and damage is noticed."""
         space = SPACES["overlapping"].save(str(tmp_path / "space"))

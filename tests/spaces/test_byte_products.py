@@ -39,17 +39,6 @@ def test_a_tile_is_the_product_of_integers(dimensions: int) -> None:
         assert np.array_equal(out[:rows], (left.astype(np.int64) @ right)[top : top + rows])
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 5, 8])
-def test_each_two_blocks_meet_once_and_never_share_a_round_with_another_pair(blocks: int) -> None:
-    """Two threads must not write the buffer of one word."""
-    met = []
-    for pairs in rounds(blocks):
-        busy = [block for left, right in pairs for block in {left, right}]
-        assert len(busy) == len(set(busy))
-        met += [tuple(sorted(pair)) for pair in pairs]
-    assert sorted(met) == list(combinations_with_replacement(range(blocks), 2))
-
-
 @pytest.mark.parametrize("nominated", [nominate_by_bytes, nominate_by_floats])
 @pytest.mark.parametrize("name", cases())
 def test_no_word_that_is_left_out_is_nearer_than_the_floor(name: str, nominated: type) -> None:
@@ -89,13 +78,15 @@ def test_either_product_gives_the_tour(name: str, by_bytes: bool, monkeypatch: p
     assert np.array_equal(greedy_orders(vectors, [3])[0], brute_force(vectors, 3))
 
 
-def test_points_too_close_for_bytes_go_through_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise each step of a list would look at all words."""
-    monkeypatch.setattr(nominations, "BYTES", True)
-    close, usual = (points_of(cases()[name].astype(np.float32)) for name in ("clusters", "gaussian"))
-    assert nominations.unsure(close, nominate_by_bytes(close, 8)) > 0.9
-    assert np.array_equal(nominate(close, 8).floors, nominate_by_floats(close, 8).floors)
-    assert np.array_equal(nominate(usual, 8).floors, nominate_by_bytes(usual, 8).floors)
+@pytest.mark.parametrize("blocks", [1, 2, 5, 8])
+def test_each_two_blocks_meet_once_and_never_share_a_round_with_another_pair(blocks: int) -> None:
+    """Two threads must not write the buffer of one word."""
+    met = []
+    for pairs in rounds(blocks):
+        busy = [block for left, right in pairs for block in {left, right}]
+        assert len(busy) == len(set(busy))
+        met += [tuple(sorted(pair)) for pair in pairs]
+    assert sorted(met) == list(combinations_with_replacement(range(blocks), 2))
 
 
 def test_wide_vectors_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:

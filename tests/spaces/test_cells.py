@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.list_orders import cells_of, greedy_orders, improved_orders
+from corpusveil.spaces.list_orders import cells_of, greedy_orders
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
 
 from .test_list_orders import brute_force
-from .test_tour_improvement import length
 
 CELL = 60
 
@@ -28,16 +27,6 @@ def test_cells_hold_every_word_once_and_none_too_many(count: int) -> None:
     assert max(sizes) <= CELL
     assert max(sizes) - min(sizes) <= len(cells)
     assert all((np.diff(ids) > 0).all() for ids in cells)
-
-
-def test_cells_cut_across_the_longest_direction() -> None:
-    """So near words are parted seldom; equal vectors, which have no direction, are cut all the same."""
-    vectors = points(200, 3) * np.float32([1, 9, 1])
-    lower, upper = cells_of(vectors, np.arange(200), 2)
-    side = {round(float(np.median(vectors[ids, 1])), 1) > 0 for ids in (lower, upper)}
-    assert side == {True, False}
-    assert min(np.abs(np.median(vectors[ids, 1])) for ids in (lower, upper)) > 4
-    assert [len(ids) for ids in cells_of(np.ones((200, 3), np.float32), np.arange(200), 2)] == [100, 100]
 
 
 @pytest.mark.parametrize("start", [0, 233])
@@ -59,25 +48,9 @@ def test_each_cell_has_its_exact_order_and_the_nearest_cell_follows(start: int) 
     assert (greedy_orders(vectors, [start])[0] != expected).any()
 
 
-def test_improved_lists_in_cells_are_shorter() -> None:
-    vectors = points(400)
-    greedy, improved = greedy_orders(vectors, [0], CELL)[0], improved_orders(vectors, [0], CELL)[0]
-    assert np.array_equal(np.sort(improved), np.arange(400))
-    assert length(vectors, improved) < length(vectors, greedy)
-
-
-def test_equal_words_stand_together_in_cells_too() -> None:
-    vectors = np.concatenate([points(150), np.zeros((100, 6), np.float32)])
-    places = np.flatnonzero(greedy_orders(vectors, [3], CELL)[0] >= 150)
-    assert np.ptp(places) == 99
-
-
-def test_a_space_that_needs_no_cells_is_the_same() -> None:
-    """Its content and its description, byte for byte."""
-    vectors = Vectors([f"w{i}" for i in range(80)], points(80))
-    plain, celled = build_space(vectors), build_space(vectors, cell=80)
-    assert plain.digest == celled.digest
-    assert plain.info == celled.info
+def test_cells_too_small_are_refused() -> None:
+    with refused("wrong-value", "15", "16"):
+        build_space(Vectors(["a", "b"], points(2)), cell=15)
 
 
 def test_a_space_says_that_its_lists_are_in_cells() -> None:
@@ -92,8 +65,3 @@ def test_a_space_says_that_its_lists_are_in_cells() -> None:
     assert celled.info["call"] == call_of([vectors], **how, cell=40)
     assert plain.info["call"] != celled.info["call"]
     assert "cell" not in build_space(vectors, lists=0, cell=40).info["made"]
-
-
-def test_cells_too_small_are_refused() -> None:
-    with refused("wrong-value", "15", "16"):
-        build_space(Vectors(["a", "b"], points(2)), cell=15)

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import list_orders, nominations, slices
+from corpusveil.spaces import list_orders
 from corpusveil.spaces.list_orders import greedy_orders
-from corpusveil.spaces.nominations import nominate, points_of
 
 
 def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) -> np.ndarray:
@@ -66,12 +65,6 @@ def test_tour_is_the_brute_force_tour(name: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.undo()
 
 
-def test_the_comparison_can_fail() -> None:
-    """Looking at 50 neighbours and else at the first unused word, as some packages do, is another tour."""
-    vectors = cases()["gaussian"].astype(np.float32)
-    assert (brute_force(vectors, 0, among=50) != greedy_orders(vectors, [0])[0]).any()
-
-
 @settings(max_examples=80, deadline=None)
 @given(
     hnp.arrays(
@@ -86,34 +79,7 @@ def test_any_small_input_gives_the_brute_force_tour(vectors: np.ndarray, data: s
     np.testing.assert_array_equal(greedy_orders(vectors, [start])[0], brute_force(vectors, start))
 
 
-def test_tiles_do_not_change_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither do their borders, nor the number of threads."""
-    vectors = cases()["gaussian"].astype(np.float32)
-    expected = brute_force(vectors, 5)
-    monkeypatch.setattr(nominations, "BYTES", False)
-    monkeypatch.setattr(nominations, "TILE", 37)
-    monkeypatch.setattr(slices, "_threads", lambda: 3)
-    np.testing.assert_array_equal(greedy_orders(vectors, [5])[0], expected)
-
-
 def test_different_vectors_of_one_fingerprint_stay_different(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = cases()["duplicates"].astype(np.float32)
     monkeypatch.setattr(list_orders, "_fingerprints", lambda vectors: np.zeros(len(vectors), np.uint64))
     np.testing.assert_array_equal(greedy_orders(vectors, [9])[0], brute_force(vectors, 9))
-
-
-def test_several_tours_are_those_from_each_start() -> None:
-    vectors = cases()["duplicates"].astype(np.float32)
-    tours = greedy_orders(vectors, [3, 600, 77])
-    assert tours.dtype == np.int32
-    for tour, start in zip(tours, [3, 600, 77], strict=True):
-        np.testing.assert_array_equal(tour, brute_force(vectors, start))
-    assert greedy_orders(vectors, []).shape == (0, len(vectors))
-
-
-def test_full_scans_stay_rare() -> None:
-    """What makes it fast: most steps are settled by the nominees (here fewer than one in twenty are not)."""
-    vectors = np.random.default_rng(0).normal(size=(3000, 50)).astype(np.float32)
-    prepared = points_of(vectors)
-    _, scans = list_orders._tour(prepared, nominate(prepared, list_orders.NOMINEES), 0)
-    assert scans < 150

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,12 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import ArtefactError, ChangedError
 from corpusveil.jobs.local import Local
-from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
+from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.number_shapes import shape_of, units
 from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.text.tokens import Tokenizer
 from tests.calls import refused, succeeds
-from tests.engines.corpora import release_files
 
 ROWS = [("0000", "1999", 7), ("0000", "2024", 3), ("0000", "", 4), ("00:00", "12:30", 2), ("00:00", "", 0)]
 TEXTS = [
@@ -105,11 +103,6 @@ class TestCount:
         assert more is not None
         assert "0chan" in more.shapes
 
-    def test_text_without_numbers_has_an_empty_table(self, tmp_path: Path) -> None:
-        found = read_numbers(str(counted(tmp_path, ["no number in here"])))
-        assert found is not None
-        assert (len(found), found.shapes) == (0, ())
-
     def test_spilling_and_parts_change_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts = [f"word {n % 37} {n % 11}:{n % 7} {n}km" for n in range(900)]
         before = read_numbers(str(counted(tmp_path, texts, "a")))
@@ -136,27 +129,6 @@ class TestCount:
 
 
 class TestSpace:
-    def test_holds_the_numbers_of_its_counts_and_keeps_its_digest(self, tmp_path: Path) -> None:
-        counts = counted(tmp_path)
-        (tmp_path / "v.txt").write_text("word 1 0\nin 0 1\nat 1 1\n")
-        command = ["space", "--vectors", str(tmp_path / "v.txt"), "--counts", str(counts), "--output"]
-        succeeds(*command, tmp_path / "new")
-        (counts / NUMBERS).unlink()
-        succeeds(*command, tmp_path / "old")
-        new, old = cv.load_space(tmp_path / "new"), cv.load_space(tmp_path / "old")
-        assert new.digest == old.digest
-        assert old.numbers is None
-        assert new.numbers is not None
-        files_new, files_old = release_files(tmp_path / "new"), release_files(tmp_path / "old")
-        assert files_new.pop(NUMBERS)
-        assert files_new == files_old
-
-    @pytest.mark.parametrize("saved", [False, True])
-    def test_goes_to_other_processes_with_them(self, tmp_path: Path, saved: bool) -> None:
-        space = space_with(Numbers.of(ROWS))
-        space = space.save(tmp_path / "space") if saved else space
-        assert pickle.loads(pickle.dumps(space)).numbers == Numbers.of(ROWS)
-
     def test_without_them_a_release_says_to_count_again(self) -> None:
         mechanism = cv.mechanism("ring-geometric", space_with(None))
         with refused("missing-artefact"):
@@ -178,17 +150,6 @@ class TestSpace:
         with pytest.raises(ChangedError):
             kernel.privatize(pa.array(["1"], pa.large_string()), [b""], "text")
 
-    def test_numbers_change_the_digest_of_no_other_release(self) -> None:
-        digests = set()
-        for numbers in (None, Numbers.of(ROWS), Numbers.of([])):
-            mechanism = cv.mechanism("ring-geometric", space_with(numbers))
-            digests.add(cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(bytes(range(32)))).digest)
-        assert len(digests) == 1
-
-    def test_at_any_address_holds_them(self) -> None:
-        space = space_with(Numbers.of(ROWS)).save("memory://surrogates/space")
-        assert cv.load_space("memory://surrogates/space").numbers == space.numbers == Numbers.of(ROWS)
-
     def test_from_text_to_a_release_by_commands(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """The announcement says what is disclosed; a space of counts of before says what to do, and nothing is made."""
         counts = counted(tmp_path)
@@ -209,9 +170,15 @@ class TestSpace:
         assert "count public text again" in capsys.readouterr().err
         assert not (tmp_path / "other").exists()
 
+    @pytest.mark.parametrize("saved", [False, True])
+    def test_goes_to_other_processes_with_them(self, tmp_path: Path, saved: bool) -> None:
+        space = space_with(Numbers.of(ROWS))
+        space = space.save(tmp_path / "space") if saved else space
+        assert pickle.loads(pickle.dumps(space)).numbers == Numbers.of(ROWS)
+
 
 class TestReading:
-    @pytest.mark.parametrize("rows", [ROWS, [], ROWS[:3]])
+    @pytest.mark.parametrize("rows", [ROWS, []])
     def test_what_is_written_is_read(self, tmp_path: Path, rows: Any) -> None:
         write_numbers(Numbers.of(rows), str(tmp_path / NUMBERS))
         found = read_numbers(str(tmp_path))
@@ -219,17 +186,12 @@ class TestReading:
         assert found is not None
         assert rows_of(found) == sorted(rows)
 
-    def test_the_order_of_rows_is_of_no_account(self) -> None:
-        assert Numbers.of(ROWS).digest == Numbers.of(ROWS[::-1]).digest
-        assert Numbers.of(ROWS).digest != Numbers.of(ROWS[1:]).digest
-
     @pytest.mark.parametrize(
         "rows",
         [
             [("00", "12", 0)], [("00", "12", -3)], [("00", "123", 3)], [("00", "1a", 3)], [("0A", "1A", 3)],
-            [("rm 0", "rm 1", 3)], [("00", "12", 3), ("00", "12", 4)], [("", "", 3)], [("0" * 65, "1" * 65, 3)],
-            [("00", "12", 1 << 62), ("00", "13", 1)], [("00", "", -1)], [("a0", "a1", 4)], [("00", None, 4)],
-            [("\u0661", "\u0661", 4)],
+            [("rm 0", "rm 1", 3)], [("00", "12", 3), ("00", "12", 4)], [("", "", 3)],
+            [("00", "12", 1 << 62), ("00", "13", 1)], [("00", None, 4)],
         ],
     )  # fmt: skip
     def test_unsound_rows_are_refused(self, tmp_path: Path, rows: Any) -> None:
@@ -237,17 +199,3 @@ class TestReading:
         pq.write_table(pa.table(columns), tmp_path / NUMBERS)
         with pytest.raises(ArtefactError, match=NUMBERS):
             read_numbers(str(tmp_path))
-
-    def test_a_damaged_file_is_refused(self, tmp_path: Path) -> None:
-        write_numbers(Numbers.of(ROWS), str(tmp_path / NUMBERS))
-        data = (tmp_path / NUMBERS).read_bytes()
-        (tmp_path / NUMBERS).write_bytes(data[: len(data) // 2])
-        with pytest.raises(cv.UserError, match=NUMBERS):
-            read_numbers(str(tmp_path))
-
-
-def test_every_cell_has_its_share_of_draws() -> None:
-    tables = tables_of(Numbers.of(ROWS))
-    widths = np.diff(np.append(tables.bounds[tables.cells[0] : tables.cells[1]].astype(object), 1 << 64)) / 2**64
-    assert widths.astype(float) == pytest.approx([5 / 15, 7 / 15, 3 / 15], abs=1e-9)
-    assert Counter(shape_of(number) for number in Numbers.of(ROWS).numbers) == {"0000": 2, "00:00": 1}

@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import corpusveil as cv
-from corpusveil.spaces import tour_improvement
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.nominations import nominate, points_of
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, neighbors, neighbors_among
-from corpusveil.spaces.vectors import Vectors
 
 Points = npt.NDArray[np.float32]
 
@@ -33,7 +30,7 @@ def length(vectors: Points, tour: npt.NDArray[Any]) -> float:
     return float(np.linalg.norm(np.diff(ring, axis=0), axis=1).sum())
 
 
-@pytest.mark.parametrize(("size", "dimensions"), [(n, d) for n in (1, 2, 3, 4, 5, 6, 7, 50, 700) for d in (1, 2, 30)])
+@pytest.mark.parametrize(("size", "dimensions"), [(n, d) for n in (1, 2, 3, 6, 700) for d in (1, 30)])
 def test_a_list_of_every_word_that_is_no_longer(size: int, dimensions: int) -> None:
     """Every list is a permutation, and as a ring no longer than the greedy one it began with."""
     vectors = points(size, dimensions)
@@ -44,8 +41,7 @@ def test_a_list_of_every_word_that_is_no_longer(size: int, dimensions: int) -> N
         assert length(vectors, after) <= length(vectors, before) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("size", [8, 60, 200])
-@pytest.mark.parametrize("dimensions", [2, 10])
+@pytest.mark.parametrize(("size", "dimensions"), [(8, 2), (60, 10)])
 def test_no_move_is_left_that_shortens_it(size: int, dimensions: int) -> None:
     """By brute force: no 2-opt or Or-opt move gains anything that joins a word to one of its nearest, by an edge that
     is shorter than what the word loses.
@@ -82,24 +78,16 @@ def test_no_move_is_left_that_shortens_it(size: int, dimensions: int) -> None:
         assert gains(greedy_orders(vectors, [0])[0].tolist()) > 0
 
 
-def test_a_circle_is_found() -> None:
-    """Points on a circle in any order become the circle."""
-    angles = np.random.default_rng(1).permutation(np.linspace(0, 2 * np.pi, 300, endpoint=False))
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    ideal = length(vectors, np.argsort(angles))
-    shuffled = np.random.default_rng(2).permutation(300).astype(np.int32)
-    got = tour_improvement.improve(vectors, shuffled, neighbors(vectors, NEIGHBORS))
-    assert length(vectors, got) == pytest.approx(ideal, rel=1e-6)
+def test_equal_vectors_stand_together() -> None:
+    """Thousands of equal vectors cost no time, and stand side by side."""
+    vectors = np.concatenate([points(100, 4), np.zeros((3000, 4), np.float32)])
+    order = improved_orders(vectors, [5])[0]
+    places = np.flatnonzero(order >= 100)
+    assert sorted(order.tolist()) == list(range(3100))
+    assert np.ptp(places) == 2999
 
 
-def test_the_plane_gains_what_is_known() -> None:
-    """On points in the plane 2-opt and Or-opt take more than a tenth off greedy (``mechanisms.md`` §13: 15 %)."""
-    vectors = points(3000, 2, 5)
-    before, after = greedy_orders(vectors, [0])[0], improved_orders(vectors, [0])[0]
-    assert 0.75 < length(vectors, after) / length(vectors, before) < 0.9
-
-
-@pytest.mark.parametrize("nominees", [2, 6, 7, 64, 900])
+@pytest.mark.parametrize("nominees", [2, 7, 900])
 def test_neighbours_are_exact(nominees: int) -> None:
     """The nearest words are those of float64 distances, ties by id, also where many vectors are alike.
 
@@ -116,42 +104,3 @@ def test_neighbours_are_exact(nominees: int) -> None:
         squares = ((vectors[word].astype(np.float64) - vectors.astype(np.float64)) ** 2).sum(axis=1)
         ranked = sorted((float(one), other) for other, one in enumerate(squares) if other != word)
         assert got[word].tolist() == [other for _, other in ranked[:6]]
-
-
-def test_equal_vectors_stand_together() -> None:
-    """Thousands of equal vectors cost no time, and stand side by side."""
-    vectors = np.concatenate([points(100, 4), np.zeros((3000, 4), np.float32)])
-    order = improved_orders(vectors, [5])[0]
-    places = np.flatnonzero(order >= 100)
-    assert sorted(order.tolist()) == list(range(3100))
-    assert np.ptp(places) == 2999
-
-
-def test_the_ring_is_cut_at_its_longest_edge() -> None:
-    """What a path mechanism loses of the ring is its longest edge."""
-    vectors = points(400, 5)
-    order = improved_orders(vectors, [0])[0].tolist()
-    edges = [apart(vectors, a, b) for a, b in itertools.pairwise(order)]
-    assert apart(vectors, order[-1], order[0]) >= max(edges)
-
-
-def test_a_move_too_far_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound on what is moved only leaves moves out."""
-    vectors = points(600, 2)
-    near = neighbors(vectors, NEIGHBORS)
-    start = greedy_orders(vectors, [0])[0]
-    free = tour_improvement.improve(vectors, start, near)
-    monkeypatch.setattr(tour_improvement, "FARTHEST", 20)
-    bound = tour_improvement.improve(vectors, start, near)
-    assert sorted(bound.tolist()) == list(range(600))
-    assert length(vectors, free) <= length(vectors, bound) < length(vectors, start)
-
-
-def test_a_space_says_how_its_lists_were_ordered(tmp_path: Any) -> None:
-    """The order is part of what a space says of itself, and other lists are another space."""
-    vectors = Vectors([f"w{n}" for n in range(200)], points(200, 3))
-    greedy, improved = (cv.build_space(vectors, lists=2, order=order) for order in ("greedy", "improved"))
-    assert improved.info["made"]["order"] == "improved"
-    assert improved.digest != greedy.digest
-    assert cv.build_space(vectors, lists=2, order="improved").digest == improved.digest
-    assert cv.load_space(improved.save(str(tmp_path / "space")).url or "") == improved

@@ -38,8 +38,7 @@ def same(vectors: Vectors) -> None:
     np.testing.assert_array_equal(vectors.vectors, MATRIX)
 
 
-@pytest.mark.parametrize("header", ["", f"{len(WORDS)} 4\n"])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(("header", "suffix"), [("", ".gz"), (f"{len(WORDS)} 4\n", "")])
 def test_text_is_read_exactly_with_and_without_header_and_gzip(tmp_path: Path, header: str, suffix: str) -> None:
     path = tmp_path / f"glove.txt{suffix}"
     data = (header + lines()).encode()
@@ -47,20 +46,6 @@ def test_text_is_read_exactly_with_and_without_header_and_gzip(tmp_path: Path, h
     vectors = read_vectors(str(path))
     same(vectors)
     assert vectors.source == path.name
-
-
-def test_text_with_carriage_returns_tabs_and_trailing_blanks_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt"
-    path.write_bytes(lines().replace("\n", " \r\n").replace(" ", "\t", 3).replace(" 0.", "  0.").encode())
-    same(read_vectors(str(path)))
-
-
-def test_a_remote_address_is_read_like_a_local_one() -> None:
-    with fsspec.open("memory://vectors-test/deep/v.txt", "wb") as file:
-        file.write(lines().encode())
-    vectors = read_vectors("memory://vectors-test/deep/v.txt")
-    same(vectors)
-    assert vectors.source == "v.txt"
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,14 +69,10 @@ def test_any_float32_survives_text_bit_for_bit(matrix: np.ndarray) -> None:
     [
         ("x 1 2", "2 numbers where 3"),
         ("x 1 2 3 4", "cannot contain a blank"),
-        (". . . 1 2 3", "cannot contain a blank"),
         ("x 1 two 3", "not a number"),
-        ("x 1 2-3 4", "not a number"),
         ("x 1 nan 3", "not finite"),
-        ("x 1 inf 3", "not finite"),
         ("x 1 1e39 3", "not finite"),
         ("first 1 2 3", "this word is also in row"),
-        ("x", "0 numbers"),
         ("", "0 numbers"),
         (" 1 2 3", "is empty"),
     ],
@@ -107,13 +88,6 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
             read_vectors(str(path))
         assert f"{path}, row {len(header) + many + 2}:" in str(error.value)
         assert row_says in str(error.value)
-
-
-def test_words_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt"
-    path.write_bytes(b"a 1 2\n\xff\xfe 3 4\n")
-    with refused("bad-row", "row 2", "UTF-8"):
-        read_vectors(str(path))
 
 
 @pytest.mark.parametrize(
@@ -144,22 +118,11 @@ def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
             read_vectors(str(path))
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with refused("missing-file"):
-        read_vectors(str(tmp_path / "none.txt"))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_npz_is_read(tmp_path: Path, dtype: type) -> None:
-    np.savez(tmp_path / "v.npz", vocab=np.array(WORDS), vectors=MATRIX.astype(dtype))
-    vectors = read_vectors(str(tmp_path / "v.npz"))
-    assert vectors.words == WORDS
-    np.testing.assert_array_equal(vectors.vectors, MATRIX.astype(dtype).astype(np.float32))
-
-
-def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
-    np.savez(tmp_path / "v.npz", vocab=np.array([w.encode() for w in WORDS]), vectors=MATRIX)
-    same(read_vectors(str(tmp_path / "v.npz")))
+def test_npz_is_read(tmp_path: Path) -> None:
+    """Of any width of floats; words may be UTF-8 in bytes."""
+    for words in (WORDS, [word.encode() for word in WORDS]):
+        np.savez(tmp_path / "v.npz", vocab=np.array(words), vectors=MATRIX.astype(np.float64))
+        same(read_vectors(str(tmp_path / "v.npz")))
 
 
 @pytest.mark.parametrize(
@@ -168,12 +131,10 @@ def test_npz_words_may_be_utf8_bytes(tmp_path: Path) -> None:
         ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
         ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, ("wrong-format", "'vectors'")),
         ({"words": np.array(WORDS), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
-        ({"vocab": np.array(WORDS)}, ("wrong-format", "'vectors'")),
         ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, ("wrong-shape", "10")),
         ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, ("wrong-shape",)),
         ({"vocab": np.arange(10), "vectors": MATRIX}, ("wrong-format",)),
         ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
-        ({"vocab": np.array(["a", "b c"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
         ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
         ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2", "UTF-8")),
     ],
@@ -244,8 +205,10 @@ def test_a_pickle_runs_no_code(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("names", [("token", "vector"), ("word", "embedding")])
-@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float64()), pa.list_(pa.float32(), 4)])
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [(("token", "vector"), pa.list_(pa.float64())), (("word", "embedding"), pa.list_(pa.float32(), 4))],
+)
 def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataType) -> None:
     table = pa.table({names[0]: WORDS, names[1]: pa.array(MATRIX.tolist(), kind)})
     pq.write_table(table, tmp_path / "v.parquet", row_group_size=3)
@@ -258,7 +221,6 @@ def test_parquet_is_read(tmp_path: Path, names: tuple[str, str], kind: pa.DataTy
         ({"token": ["a", "b"], "vector": [[1.0, 2.0], [3.0]]}, ("bad-row", "row 2")),
         ({"token": ["a", None], "vector": [[1.0], [2.0]]}, ("bad-row", "row 2", "'token'")),
         ({"token": ["a", "b"], "vector": [[1.0], None]}, ("bad-row", "row 2", "'vector'")),
-        ({"token": ["a", "b"], "vector": [[1.0], [None]]}, ("bad-row", "row 2")),
         ({"token": ["a", "b"], "vector": [1.0, 2.0]}, ("wrong-column",)),
         ({"token": [1, 2], "vector": [[1.0], [2.0]]}, ("wrong-column",)),
         ({"text": ["a", "b"], "vector": [[1.0], [2.0]]}, ("wrong-column", "'token'", "'word'")),
@@ -277,13 +239,6 @@ def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
     vectors = read_vectors(str(tmp_path))
     same(vectors)
     np.testing.assert_array_equal(vectors.counts, counts)
-
-
-def test_vectors_made_in_python_are_checked_too() -> None:
-    with refused("bad-row", "row 2"):
-        Vectors(["a", "a"], np.zeros((2, 2), np.float32))
-    with refused("bad-row", "row 1"):
-        Vectors(["a", "b"], np.full((2, 2), np.nan, np.float32))
 
 
 def test_a_damaged_keyed_vectors_file_is_refused(tmp_path: Path) -> None:

@@ -30,14 +30,6 @@ def test_ids_and_words_are_inverse(words: list[str]) -> None:
     assert all(word in vocabulary for word in words)
 
 
-@given(words_lists)
-def test_bytes_and_offsets_are_the_words_utf8(words: list[str]) -> None:
-    vocabulary = Vocabulary.from_words(words)
-    text, ends = vocabulary.text.tobytes(), vocabulary.offsets
-    assert text == "".join(words).encode()
-    assert [text[ends[i] : ends[i + 1]].decode() for i in range(len(words))] == words
-
-
 def test_an_unknown_word_is_refused_and_not_repeated() -> None:
     vocabulary = Vocabulary.from_words(["a", "b"])
     with pytest.raises(UnknownError) as error:
@@ -48,22 +40,6 @@ def test_an_unknown_word_is_refused_and_not_repeated() -> None:
     for id in (-1, 2):
         with refused("unknown-name"):
             vocabulary.word(id)
-
-
-def test_it_is_frozen() -> None:
-    vocabulary = Vocabulary.from_words(["a", "b"], np.array([1, 2]))
-    for array in (vocabulary.text, vocabulary.offsets, vocabulary.counts):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0  # type: ignore[index]
-
-
-def test_duplicates_and_wrong_counts_are_refused() -> None:
-    with refused("wrong-value", "once"):
-        Vocabulary.from_words(["a", "a"])
-    with pytest.raises(ShapeError):
-        Vocabulary.from_words(["a", "b"], np.array([1]))
-    with refused("wrong-value", "negative"):
-        Vocabulary.from_words(["a", "b"], np.array([1, -1]))
 
 
 @pytest.mark.parametrize("counts", [None, np.array([5, 0, 7, 2**40, 1, 1])])
@@ -89,3 +65,12 @@ def test_parts_of_a_collocation() -> None:
     assert parts("a__b") == ["a__b"]
     assert parts("_a") == ["_a"]
     assert parts("plain") == ["plain"]
+
+
+def test_duplicates_and_wrong_counts_are_refused() -> None:
+    with refused("wrong-value", "once"):
+        Vocabulary.from_words(["a", "a"])
+    with pytest.raises(ShapeError):
+        Vocabulary.from_words(["a", "b"], np.array([1]))
+    with refused("wrong-value", "negative"):
+        Vocabulary.from_words(["a", "b"], np.array([1, -1]))

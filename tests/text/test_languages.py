@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from corpusveil.text import languages
-from corpusveil.text.languages import code_of, function_words, known, read, version_of, written
+from corpusveil.text.languages import code_of, function_words, read, version_of, written
 from corpusveil.text.sentences import sentences
 from corpusveil.text.tokens import Tokenizer
 from tests.calls import refused
@@ -37,11 +37,6 @@ class TestNames:
         for name in ("Deutsch", "", "xx", "de_DE"):
             with refused("wrong-value", "language", "German"):
                 code_of(name)
-
-    def test_each_has_rules_that_are_known(self) -> None:
-        for code, language in known().items():
-            assert len(code) == 2, code
-            assert set(language) <= {"name", "elides", "dotless_i", "unspaced", "abbreviations"}, code
 
 
 class TestWords:
@@ -113,12 +108,6 @@ class TestPackages:
             monkeypatch.setitem(sys.modules, package, None)
             with refused("missing-package", "pip install 'corpusveil[languages]'"):
                 call()
-
-    def test_none_is_needed_for_what_needs_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for package in ("icu4py", "stopwordsiso", "py3langid.langid"):
-            monkeypatch.setitem(sys.modules, package, None)
-        assert tokens("l'homme", "fr") == ["l", "'", "homme"]
-        assert version_of("de") == version_of("en", stop_words=True) == ""
 
     def test_their_versions_are_part_of_how_texts_are_read(self) -> None:
         assert version_of("ja").startswith("/icu-")

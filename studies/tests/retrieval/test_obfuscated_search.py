@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.errors import BadTypeError, BadValueError, DataError
+from corpusveil.errors import BadValueError
 from corpusveil.evaluation.statistics.encoders import AveragedVectors
 from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.evaluation.statistics.shared_words import jaccard
-from corpusveil.evaluation.statistics.similarity import cosine
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -78,33 +76,6 @@ def test_without_noise_obfuscated_search_is_plain_search(items: KnownItems, mech
     assert query_similarity(variants, AveragedVectors(SPACE))["jaccard"] == 1
 
 
-def test_known_items_are_found_by_their_query_and_not_by_random_words(items: KnownItems) -> None:
-    """The floor: queries drawn from the vocabulary bring what chance brings, nowhere near the plain query."""
-    engine = Bm25.of_texts(items.documents)
-    plain = score_ranking(engine.search(items.queries, 5), items.judgements)
-    assert plain["recall"] > 0.9
-    rng = np.random.default_rng(9)
-    drawn = tuple(tuple(" ".join(rng.choice(WORDS, 8)) for _ in range(1)) for _ in items.queries)
-    found = search_obfuscated(engine, Variants(items.queries, drawn, 1.0), 5)
-    assert score_obfuscated(found, items.judgements)["pool_recall"] < 0.25
-    noisy = search_obfuscated(engine, obfuscate(items.queries, release(0.001), 1), 5)
-    assert score_obfuscated(noisy, items.judgements)["pool_recall"] < 0.25
-
-
-def test_the_pool_is_what_all_variants_brought_and_nothing_else(items: KnownItems) -> None:
-    engine = Bm25.of_texts(items.documents)
-    variants = obfuscate(items.queries, release(3.0), 4)
-    found = search_obfuscated(engine, variants, 10)
-    for query, some in enumerate(variants.texts):
-        brought = set()
-        for one in some:
-            brought |= set(engine.search([one], 10).found(0).tolist())
-        assert set(found.pools[query].tolist()) == brought
-        assert set(found.reranked.found(query).tolist()) <= brought
-    fewer = search_obfuscated(engine, Variants(items.queries, tuple(some[:2] for some in variants.texts), 3.0), 10)
-    assert all(set(few) <= set(more) for few, more in zip(fewer.pools, found.pools, strict=True))
-
-
 def test_the_client_ranks_by_the_original_query(items: KnownItems) -> None:
     """By the engine or by another scorer; ranked by a variant it would be another order."""
     sparse, dense = engines(items)
@@ -119,12 +90,6 @@ def test_the_client_ranks_by_the_original_query(items: KnownItems) -> None:
     wrong = tuple(some[0] for some in variants.texts)
     other = search_obfuscated(sparse, Variants(wrong, variants.texts, 2.0), 40)
     assert not np.array_equal(other.reranked.documents, search_obfuscated(sparse, variants, 40).reranked.documents)
-
-
-def test_a_query_that_brings_nothing_has_an_empty_pool() -> None:
-    engine = Bm25.of_texts(["aaaa", "aaab"])
-    found = search_obfuscated(engine, Variants(("aaaa",), (("zzzz", ""),), 1.0))
-    assert found.pools[0].size == found.reranked.found(0).size == 0
 
 
 def test_r_variants_cost_r_epsilon() -> None:
@@ -145,46 +110,6 @@ def test_variants_have_noise_of_their_own_and_are_the_same_under_one_key() -> No
 def test_queries_are_prepared_as_in_the_study() -> None:
     assert prepared("What is a DL-19 query, 2nd   «Edition» | = ?\tDon't") == "what is a query edition dont"
     assert prepared("12 ...") == ""
-
-
-def test_similarity_is_the_mean_over_queries_and_variants() -> None:
-    variants = obfuscate([" ".join(WORDS[:4]), " ".join(WORDS[4:10])], release(3.0), 5)
-    encoder = AveragedVectors(SPACE)
-    found = query_similarity(variants, encoder)
-    originals, privates = variants.flat()
-    assert found["jaccard"] == pytest.approx(jaccard(originals, privates).mean())
-    assert found["cosine"] == pytest.approx(cosine(originals, privates, encoder).mean())
-    assert found["jaccard"] < 1
-
-
-def test_known_items_by_hand() -> None:
-    """First halves "a a b c" and "a d e f": a is in both and weighs nothing, so it comes last, by the alphabet."""
-    found = known_items(["A a, b c | w x y z", "a d e f, k l m n", "A a b c w x y z", "one"], 2, terms=3)
-    assert found.documents == ("w x y z", "k l m n")
-    assert found.queries == ("b c a", "d e f")
-    assert found.items == (0, 1)
-    assert found.judgements.grades == [{0: 1}, {1: 1}]
-    few = known_items(["a a b c w x y z", "a d e f k l m n"], 2, terms=2, words_of_queries={"a", "b", "d", "w"})
-    assert few.queries == ("b a", "d a")
-
-
-def test_known_items_depend_on_texts_and_seed_only() -> None:
-    same, again, other = (known_items(texts(), 30, seed) for seed in (1, 1, 2))
-    assert same == again
-    assert same != other
-    assert len(set(same.items)) == 30
-    with pytest.raises(DataError, match="200 queries are requested"):
-        known_items(texts())
-    with pytest.raises(BadValueError):
-        known_items(texts(), 0)
-
-
-def test_hostile_queries_are_refused() -> None:
-    for queries, variants in [([], 5), (["a"], 0), (["a"], -1)]:
-        with pytest.raises(BadValueError):
-            obfuscate(queries, release(), variants)
-    with pytest.raises(BadTypeError):
-        obfuscate("aaaa", release())
 
 
 def test_an_engine_that_denoises_first_learns_and_finds_more() -> None:

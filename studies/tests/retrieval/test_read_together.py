@@ -33,11 +33,3 @@ def test_what_they_say_is_the_product_of_their_laws(name: str, epsilon: float, k
             np.testing.assert_allclose(found.emissions[place], several / several.max(), rtol=1e-6)
     alone = combine(Candidates(mechanism, shares, known), epsilon, released[:, :1], 8)
     assert (found.words[:, 0] == truth).mean() > (alone.words[:, 0] == truth).mean() + 0.1
-
-
-def test_a_variant_may_lack_a_word() -> None:
-    """Where some of them show a word that was not replaced, the others tell; where none does there is no guess."""
-    space = small_space(words=words_of(40))
-    law = Candidates(cv.mechanism("ring-geometric", space), prior_of(space).shares, 40)
-    found = combine(law, 0.7, np.array([[3, -1, 4], [3, 4, -1]], np.int32), 8)
-    np.testing.assert_array_equal(found.words[0], found.words[1])

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.errors import BadRowError, DataError, MismatchError, NoFileError, UnsetError, UserError
+from corpusveil.errors import DataError, UnsetError, UserError
 from corpusveil_studies.retrieval.bm25 import Bm25
 from corpusveil_studies.retrieval.obfuscated_search import score_ranking
-from corpusveil_studies.retrieval.trec import Passages, join_judgements, read_qrels, read_queries, read_rows
+from corpusveil_studies.retrieval.trec import Passages, join_judgements, read_qrels, read_queries
 
 ROWS = [("10", "the goldfish grows"), ("7", "wifi\tand bluetooth"), ("x9", "nothing of this")]
 
@@ -105,17 +105,3 @@ def test_broken_judgements_are_named_with_their_line(tmp_path: Path, line: str, 
     path.write_text("\n")
     with pytest.raises(DataError):
         read_qrels(str(path))
-
-
-def test_files_of_different_sets_are_refused(tmp_path: Path) -> None:
-    passages = Passages.open(collection(tmp_path, "tsv"))
-    with pytest.raises(MismatchError):
-        join_judgements({"1": "a"}, {"2": {"10": 1}}, passages)
-    with pytest.raises(MismatchError):
-        join_judgements({"1": "a"}, {"1": {"unknown": 1}}, passages)
-    twice = tmp_path / "queries.tsv"
-    twice.write_bytes(tsv([("1", "a"), ("1", "b")]))
-    with pytest.raises(BadRowError, match="query 2 occurs before"):
-        read_queries(str(twice))
-    with pytest.raises(NoFileError, match=r"none\.tsv"):
-        next(read_rows(str(tmp_path / "none.tsv")))
