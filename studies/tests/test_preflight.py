@@ -60,12 +60,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
             ["--encoder", "/nowhere"],
             "/nowhere: this is neither a folder",
         ),
-<<<<<<< HEAD
         ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf, vectors or lstm"),
-        ("1-diffractor", ["--model", "tfdif"], "model tfdif: choose"),
-=======
-        ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf, vectors, lstm"),
->>>>>>> w-mechanisms
         ("1-diffractor", ["--data", "/nowhere"], "data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
         ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
@@ -176,26 +171,6 @@ def test_a_first_call_that_went_wrong_does_not_take_the_folder(vectors: str, tmp
         prepare_study(study, grid_of(study.name, tmp_path, "sizes = [5]\n"), Sources(vectors=(vectors,)), out, Local())
 
 
-<<<<<<< HEAD
-def test_the_same_files_are_the_same_study_from_any_folder(
-    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study, grid = find("comparative-mldp"), grid_of("comparative-mldp", tmp_path, "sizes = [4]\n")
-    monkeypatch.chdir(Path(vectors).parent)
-    one = prepare_study(study, grid, Sources(vectors=(Path(vectors).name,)), str(tmp_path / "o"), Local())
-    monkeypatch.chdir(tmp_path)
-    assert prepare_study(study, grid, Sources(vectors=(vectors,)), "o", Local()).stage.mark == one.stage.mark
-
-
-def test_another_encoder_in_the_same_folder_is_another_source(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    before = stamps(Sources(encoder=str(tmp_path)))
-    (tmp_path / "config.json").write_text("{ }")
-    assert stamps(Sources(encoder=str(tmp_path))) != before != []
-
-
-=======
->>>>>>> w-mechanisms
 def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_there(
     vectors: str, data: Path, tmp_path: Path
 ) -> None:
@@ -298,29 +273,3 @@ def test_a_record_that_lacks_what_is_read_of_it_is_done_again(tmp_path: Path) ->
         file.write_text(json.dumps({**told, name: {"x": 5} if name == "options" else None}))
     assert [stage.read(cell) for cell in cells] == [None, None]
     assert run_cells(stage, cells, Local()).values("square") == [1.0, 4.0]
-<<<<<<< HEAD
-
-
-def test_epsilons_in_any_order_are_compared_from_the_least_to_the_largest(tmp_path: Path) -> None:
-    """From [10, 1] it was said that similarity falls."""
-    grid: Any = grid_of("1-diffractor", tmp_path, "epsilons = [10, 0.5, 1]\n")
-    assert grid.epsilons == (0.5, 1, 10)
-
-
-def test_tables_have_the_epsilons_that_a_mechanism_has_of_its_own(tmp_path: Path) -> None:
-    """Its cells were done, and shown nowhere."""
-    text = 'epsilons = [1, 5]\nbeside = [{ name = "cmp", epsilons = [40, 2] }]\n'
-    grid: Any = grid_of("1-diffractor", tmp_path, text)
-    assert grid.shown == [1, 2, 5, 40]
-    at = {"task": "sst2", "mechanism": "cmp", "space": "words", "epsilon": 40.0, "seed": 0}
-    table = diffractor._similarity(Results([{"kind": "task", "options": at, "result": {"cs": 0.5}}]), grid)
-    assert table.rows[0][-1] == SeedMean(0.5, None, 1)
-
-
-def test_an_extra_that_is_missing_is_told_before_anything_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was a refusal of every cell, kept when the extra was there at last."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(PackageError, match="corpusveil\\[transformers\\]"):
-        preflight._check_model("lstm")
-=======
->>>>>>> w-mechanisms

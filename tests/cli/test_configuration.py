@@ -106,24 +106,6 @@ class TestPaths:
         os.rename(tmp_path / "a", tmp_path / "b")
         succeeds("run", tmp_path / "b" / "flow.toml", "--only", "count", *QUIET)
 
-<<<<<<< HEAD
-    def test_every_key_that_names_a_place_is_one(self) -> None:
-        """The kinds of the table: a path that stood as a text would begin at the working folder."""
-        paths = {one.place for one in declared(Settings) if one.path}
-        assert paths == {
-            "audit.model", "audit.path", "budget.function_words", "budget.model", "collocations.add_to",
-            "collocations.connectors", "collocations.counts", "collocations.input", "collocations.table",
-            "collocations.tokens", "corpus.input", "corpus.root", "denoise.collocations", "denoise.model",
-            "denoise.path", "denoise.release", "embeddings.vectors", "evaluate.collocations",
-            "evaluate.counts", "evaluate.leaked_keys", "evaluate.original", "evaluate.path", "evaluate.private",
-            "evaluate.second_private", "evaluate.vectors", "evaluate.words", "key.path", "ledger.path",
-            "ledger.spill", "model.counts", "model.path", "output.log", "output.path", "output.records",
-            "schedule.prometheus", "schedule.state", "space.counts", "space.harmless", "space.importance",
-            "space.path", "space.sensitive", "space.vectors", "space.vocabulary", "spans.key", "text.collocations",
-        }  # fmt: skip
-
-=======
->>>>>>> w-cli
 
 class TestASpaceOfGivenVectors:
     def test_is_built_from_them(self, tmp_path: Path) -> None:
