@@ -197,7 +197,7 @@ class TestVectors:
 
     def test_headers_of_thousands_of_digits_and_gzip_that_is_none(self, tmp_path: Path) -> None:
         for name, data in (
-            ("x.txt", b"9" * 5000 + b" 3\na 1\n"),
+            ("x.txt", b"9" * 5000 + b" 3\na 1 2 3\n"),
             ("x.bin", b"9" * 5000 + b" 3\n"),
             ("x.txt.gz", SECRET),
         ):

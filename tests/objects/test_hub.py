@@ -117,19 +117,6 @@ def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None
     assert not (tmp_path / "ledger").exists()
 
 
-@pytest.mark.nightly
-def test_a_release_written_there_would_be_commits_for_every_file(hub: Hub, tmp_path: Path) -> None:
-    """Why it is refused: whole files are written under another name, and moved."""
-    python(
-        "from corpusveil.storage import files, remote\n"
-        "files.refuse_hub = lambda *urls: None\n"
-        f"for name in 'ab': files.write_bytes('hf://datasets/{NAME}/out/' + name, b'x')",
-        tmp_path,
-    )
-    assert hub.commits == 2 * 3
-    assert {"out/a", "out/b"} <= hub.files.keys()
-
-
 def test_a_release_is_uploaded_in_one_commit_with_its_card(own: Ground, hub: Hub, tmp_path: Path) -> None:
     """The control uploads the records, and is seen."""
     release, records = own.folder / "expected", own.folder / "expected.records"
