@@ -37,10 +37,9 @@ def amazon(folder: Path) -> Iterator[Store]:
 
 
 STORES: dict[str, Any] = {"s3": amazon, "gs": google, "abfs": azure}
-others = pytest.mark.parametrize("store", ["gs", "abfs"], indirect=True)
-everywhere = pytest.mark.parametrize(
-    "store", ["s3", *(pytest.param(name, marks=pytest.mark.stores) for name in ("gs", "abfs"))], indirect=True
-)
+_OTHERS = [pytest.param(name, marks=pytest.mark.stores) for name in ("gs", "abfs")]
+others = pytest.mark.parametrize("store", _OTHERS, indirect=True)
+everywhere = pytest.mark.parametrize("store", ["s3", *_OTHERS], indirect=True)
 """A test of S3, which make stores runs at Google's and Azure's stores, too."""
 
 
