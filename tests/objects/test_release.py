@@ -90,7 +90,7 @@ class TestAgain:
         same(place, reference, Local())
         proxy.clear()
         same(place, reference, Local())
-        assert proxy.seen("PUT", ".") == proxy.seen("PUT", r"out\.records/lease-\d+") == 2
+        assert proxy.seen("PUT", ".") == proxy.seen("PUT", r"out\.records/lease-\d+")
         same(place, reference, Local(), records=f"{place.output}.records/")
         succeeds(*place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/"))
 
