@@ -34,10 +34,6 @@ class Hostile:
     said: str
     more: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        return f"{self.file}: {self.name}"
-
 
 def text_of(form: str, rows: int = 3000) -> bytes:
     """Return a sound file of so many different rows."""
@@ -52,28 +48,26 @@ def packed(codec: str, data: bytes) -> bytes:
 
 
 def compressed() -> Iterator[Hostile]:
-    """Damage to compressed files: every codec, every form of lines."""
+    """Damage to compressed files: every codec and every form of lines, not each with each."""
     cut, unsound = "ends in the middle of its compressed data", "not a valid"
-    for form in SOUND:
-        data = text_of(form)
-        for codec in ("gz", "zst"):
-            file = f"x.{form}.{codec}"
-            whole = packed(codec, data)
-            flipped = bytearray(whole)
-            flipped[len(whole) // 2] ^= 0x55
-            checksum = whole[:-1] + bytes([whole[-1] ^ 1])
-            for name, damaged, said in (
-                ("the last byte missing", whole[:-1], cut),
-                ("half of it", whole[: len(whole) // 2], cut),
-                ("a few bytes", whole[:5], cut),
-                ("cut in the second member", whole + whole[: len(whole) // 3], cut),
-                ("not compressed", data, unsound),
-                ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
-                ("rubbish behind it", whole + SECRET * 3, unsound),
-                ("a wrong byte in the middle", bytes(flipped), ""),
-                ("a wrong checksum", checksum, unsound),
-            ):
-                yield Hostile(name, file, damaged, said)
+    for form, codec in (("jsonl", "gz"), ("csv", "zst"), ("txt", "gz")):
+        data, file = text_of(form), f"x.{form}.{codec}"
+        whole = packed(codec, data)
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 0x55
+        checksum = whole[:-1] + bytes([whole[-1] ^ 1])
+        for name, damaged, said in (
+            ("the last byte missing", whole[:-1], cut),
+            ("half of it", whole[: len(whole) // 2], cut),
+            ("a few bytes", whole[:5], cut),
+            ("cut in the second member", whole + whole[: len(whole) // 3], cut),
+            ("not compressed", data, unsound),
+            ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
+            ("rubbish behind it", whole + SECRET * 3, unsound),
+            ("a wrong byte in the middle", bytes(flipped), ""),
+            ("a wrong checksum", checksum, unsound),
+        ):
+            yield Hostile(name, file, damaged, said)
 
 
 def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -91,16 +85,13 @@ def parquet() -> Iterator[Hostile]:
     not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
     for name, data, said in (
         ("empty", b"", "not a valid Parquet file"),
-        ("rubbish", SECRET * 50, "not a valid Parquet file"),
         ("cut", whole[: len(whole) // 2], "not a valid Parquet file"),
-        ("the last byte missing", whole[:-1], "not a valid Parquet file"),
         ("nothing but marks", b"PAR1" + bytes(4) + b"PAR1", "not a valid Parquet file"),
         ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a valid Parquet file"),
         ("no text column", parquet_of({"body": [UNKNOWN]}), "there is no column 'text'"),
         ("two text columns", twice.getvalue(), "there are several columns 'text'"),
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
         ("lists", parquet_of({"text": [[UNKNOWN]]}), "not text"),
-        ("structs", parquet_of({"text": [{"a": UNKNOWN}]}), "not text"),
         ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
         ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
     ):
@@ -123,44 +114,27 @@ def rows() -> Iterator[Hostile]:
         ("half a line", b'{"text": "' + SECRET, not_json),
         ("bare text", SECRET, not_json),
         ("two values", b'{"text": "' + SECRET + b'"} {}', not_json),
-        ("a comma too many", b'{"text": "' + SECRET + b'",}', not_json),
-        ("single quotes", b"{'text': '" + SECRET + b"'}", not_json),
-        ("a comment", b'{"text": "' + SECRET + b'"} // x', not_json),
         ("Latin-1", b'{"text": "caf\xe9 ' + SECRET + b'"}', not_json),
-        ("an overlong NUL", b'{"text": "\xc0\x80' + SECRET + b'"}', not_json),
         ("a surrogate in UTF-8", b'{"text": "\xed\xa0\x80' + SECRET + b'"}', not_json),
         ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
-        ("a lone low surrogate", b'{"text": "\\udc00' + SECRET + b'"}', not_json),
         ("surrogates turned round", b'{"text": "\\ude00\\ud83d' + SECRET + b'"}', not_json),
-        ("a cut character", b'{"text": "\xf0\x9f\xa7' + SECRET + b'"}', not_json),
-        ("beyond Unicode", b'{"text": "\xf4\x90\x80\x80' + SECRET + b'"}', not_json),
         ("a raw NUL", b'{"text": "' + SECRET + b'\x00"}', not_json),
-        ("a raw tab", b'{"text": "' + SECRET + b'\t"}', not_json),
-        ("nothing but NUL", bytes(100), not_json),
-        ("a wrong escape", b'{"text": "\\x41' + SECRET + b'"}', not_json),
         ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
-        ("infinity", b'{"text": "", "n": -Infinity, "s": "' + SECRET + b'"}', not_json),
         ("a byte order mark", b'\xef\xbb\xbf{"text": "' + SECRET + b'"}', not_json),
         ("UTF-16", ('{"text": "' + UNKNOWN + '"}').encode("utf-16"), not_json),
         ("a deep hole", b"[" * 100_000, not_json),
         ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
         ("another column", b'{"txt": "' + SECRET + b'"}', column),
-        ("capitals", b'{"Text": "' + SECRET + b'"}', column),
         ("no columns", b"{}", column),
-        ("a list for text", b'{"text": ["' + SECRET + b'"]}', not_text),
         ("a number for text", b'{"text": 17}', not_text),
-        ("truth for text", b'{"text": true}', not_text),
         ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
         ("a list", b'["' + SECRET + b'"]', no_object),
-        ("a string", b'"' + SECRET + b'"', no_object),
         ("a number", b"17", no_object),
         ("null", b"null", no_object),
     ):
         yield Hostile(name, "x.jsonl", SOUND["jsonl"] + line + b"\n", said)
     for name, line, said in (
         ("Latin-1", b"caf\xe9 " + SECRET, "row 2: not valid UTF-8"),
-        ("an overlong NUL", b"\xc0\x80" + SECRET, "row 2: not valid UTF-8"),
-        ("a surrogate", b"\xed\xa0\x80" + SECRET, "row 2: not valid UTF-8"),
         ("a cut character", SECRET + b"\xf0\x9f\xa7", "row 2: not valid UTF-8"),
         ("UTF-16", UNKNOWN.encode("utf-16"), "row 2: not valid UTF-8"),
     ):
@@ -198,10 +172,9 @@ def columns() -> Iterator[Hostile]:
         (("--keep", "text"), "text: the text column cannot be kept"),
         (("--keep", "a", "--keep", "a"), "named twice"),
     ):
-        yield Hostile(" ".join(more), "x.jsonl", json, said, more)
         yield Hostile(" ".join(more), "x.csv", table, said, more)
     for more in (("--id", "a"), ("--keep", "a")):
         yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{more[0][2:]} a: plain text has no other columns", more)
 
 
-ALL = [*compressed(), *parquet(), *rows(), *columns()]
+KINDS = (compressed, parquet, rows, columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import gzip
 import hashlib
 import io
@@ -40,6 +41,7 @@ from corpusveil.storage.records import Claim, Failed, Record, Records, Shard, To
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
 from corpusveil.transforms.release.manifest import read_manifest
+from fuzz.invariant import need_sentence
 from tests.engines.corpora import HANG_SECONDS, UNKNOWN
 
 SECRET = UNKNOWN.encode()
@@ -49,13 +51,9 @@ def sentence(call: Callable[[], Any], path: Path | str) -> str:
     """Return the one sentence that a call is refused with; it names the file and quotes nothing of it."""
     with pytest.raises(UserError) as caught:
         call()
-    told = str(caught.value)
-    assert str(path) in told
-    assert len(told.splitlines()) == 1
-    assert told.isprintable()
-    assert len(told) < 600
-    assert UNKNOWN not in told
-    return told
+    need_sentence(str(caught.value), str(path))
+    assert UNKNOWN not in str(caught.value)
+    return str(caught.value)
 
 
 def batches(path: Path, columns: Columns) -> list[Any]:
@@ -64,7 +62,7 @@ def batches(path: Path, columns: Columns) -> list[Any]:
 
 
 class TestDocuments:
-    @pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "\r\n", 'a"\r'])
+    @pytest.mark.parametrize("text", ["a\rb", "\r\n", 'a"\r'])
     def test_csv_with_carriage_returns_is_read_again(self, tmp_path: Path, text: str) -> None:
         """Python before 3.13 writes them without quotes, and then does not read them."""
         sink = io.BytesIO()
@@ -79,18 +77,16 @@ class TestDocuments:
         assert batch.kept[0].to_pylist() == [text, ""]
         assert [row[0] for row in csv.reader(io.StringIO(sink.getvalue().decode(), newline=""))][1:] == [text, "x"]
 
-    @pytest.mark.parametrize("inside", [b"1", b"1234567890123456789012"])
-    @pytest.mark.parametrize("depth", [300, 1000])
+    @pytest.mark.parametrize(("inside", "depth"), [(b"1", 300), (b"1234567890123456789012", 1000)])
     def test_json_nested_deep_is_a_bad_row(self, tmp_path: Path, inside: bytes, depth: int) -> None:
         """It raised RecursionError or TypeError, depending on how deep the caller itself stood."""
         path = tmp_path / "x.jsonl"
         nest = b"[" * depth + inside + b"]" * depth
         path.write_bytes(b'{"text": "' + SECRET + b'", "a": ' + nest + b'}\n{"text": "b", "a": 1}\n')
-        whole, rows = batches(path, Columns(keep=("a",))), []
-        for batch in whole:
-            rows += [(bad.number, bad.why) for bad in batch.bad]
-        assert rows == [(0, "nested too deeply; lists and objects can be nested 250 times.")]
-        assert [number for batch in whole for number in batch.numbers] == [1]
+        (batch,) = batches(path, Columns(keep=("a",)))
+        (bad,) = batch.bad
+        assert (bad.number, bad.why.partition(";")[0]) == (0, "nested too deeply")
+        assert list(batch.numbers) == [1]
 
     def test_parquet_with_fewer_rows_than_it_says_is_refused(self, tmp_path: Path) -> None:
         """A row group with a negative number of rows ended the file without a word."""
@@ -125,24 +121,24 @@ class _Note:
 
 OBJECTS = _Note(np.dtype, ("V8", False, True), (3, "|", None, ("f",), {"f": (np.dtype("O"), 0)}, 8, 1, 0))
 """A type of eight bytes that NumPy takes for a pointer, and says it does not."""
-PICKLES = {
-    "a memo of 13 GB": b"\x80\x02]r" + (0x31020214).to_bytes(4, "little") + b".",
-    "a bytearray of 1 TB": b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".",
-    "bytes of 1 TB": b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",
-    "a tuple a million deep": b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",
-    "a set of deep tuples": b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",
-    "pointers": pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),
-    "an extension of this process": b"\x80\x02\x82\x01.",
-    "a name with line ends": b"cos\x0bx\n" + SECRET + b"\nq.",
-    "rubbish": SECRET,
-}
+PICKLES = (
+    b"\x80\x02]r" + (0x31020214).to_bytes(4, "little") + b".",  # a memo of 13 GB
+    b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".",  # a bytearray of 1 TB
+    b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",  # bytes of 1 TB
+    b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",  # a tuple a million deep
+    b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",  # a set of deep tuples
+    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # pointers
+    b"\x80\x02\x82\x01.",  # an extension of this process
+    b"cos\x0bx\n" + SECRET + b"\nq.",  # a name with line ends
+    SECRET,
+)
 
 
 class TestVectors:
     def test_pickles_neither_crash_nor_fill_the_memory(self, tmp_path: Path) -> None:
         """In a process of their own, which any of them ended before."""
         paths = [tmp_path / f"{number}.kv" for number in range(len(PICKLES))]
-        for path, data in zip(paths, PICKLES.values(), strict=True):
+        for path, data in zip(paths, PICKLES, strict=True):
             path.write_bytes(data)
         code = (
             "import sys\nfrom corpusveil.errors import UserError\nfrom corpusveil.spaces.vectors import read_vectors\n"
@@ -155,34 +151,28 @@ class TestVectors:
             capture_output=True, text=True, timeout=HANG_SECONDS, check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         )  # fmt: skip
-        told = done.stdout.splitlines()
-        assert done.returncode == 0, (len(told), done.stderr[-500:])
-        assert [line.partition(": ")[0] for line in told] == [str(path) for path in paths]
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0, (len(lines), done.stderr[-500:])
+        assert [line.partition(": ")[0] for line in lines] == [str(path) for path in paths]
         assert UNKNOWN not in done.stdout
 
-    @pytest.mark.parametrize(
-        "table",
-        [
-            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [UNKNOWN, "1"]},
-            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [None, 1]},
-            {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [{"a": 1}, {"a": 2}]},
-            {"word": ["a", "b"], "vector": [[UNKNOWN], [UNKNOWN]]},
-            {"word": pa.array(["a", UNKNOWN]).dictionary_encode(), "vector": [[1.0], [2.0]]},
-            {"word": [{UNKNOWN: 1}, {UNKNOWN: 2}], "vector": [[1.0], [2.0]]},
-        ],
-    )
-    def test_parquet_of_other_types(self, tmp_path: Path, table: dict[str, Any]) -> None:
-        path = tmp_path / "x.parquet"
-        pq.write_table(pa.table(table), path)
-        sentence(lambda: read_vectors(str(path)), path)
-
-    @pytest.mark.parametrize("twice", ["word", "vector", "count"])
-    def test_parquet_with_a_column_twice(self, tmp_path: Path, twice: str) -> None:
-        """Arrow said it in three lines, with every column's name."""
-        columns: dict[str, list[Any]] = {"word": ["a", "b"], "vector": [[1.0], [2.0]], "count": [1, 2]}
-        path = tmp_path / "x.parquet"
-        pq.write_table(pa.table([*columns.values(), columns[twice]], names=[*columns, twice]), path)
-        sentence(lambda: read_vectors(str(path)), path)
+    def test_parquet_of_other_types(self, tmp_path: Path) -> None:
+        """Also with a column twice, which Arrow said in three lines, with every column's name."""
+        path, matrix = tmp_path / "x.parquet", [[1.0], [2.0]]
+        for words, vectors, counts in (
+            (["a", "b"], matrix, [UNKNOWN, "1"]),
+            (["a", "b"], matrix, [None, 1]),
+            (["a", "b"], matrix, [{"a": 1}, {"a": 2}]),
+            (["a", "b"], [[UNKNOWN], [UNKNOWN]], [1, 2]),
+            (pa.array(["a", UNKNOWN]).dictionary_encode(), matrix, [1, 2]),
+            ([{UNKNOWN: 1}, {UNKNOWN: 2}], matrix, [1, 2]),
+        ):
+            pq.write_table(pa.table({"word": words, "vector": vectors, "count": counts}), path)
+            sentence(lambda: read_vectors(str(path)), path)
+        columns: dict[str, list[Any]] = {"word": ["a", "b"], "vector": matrix, "count": [1, 2]}
+        for twice, column in columns.items():
+            pq.write_table(pa.table([*columns.values(), column], names=[*columns, twice]), path)
+            sentence(lambda: read_vectors(str(path)), path)
 
     def test_small_parquet_that_is_large_inside(self, tmp_path: Path) -> None:
         """A page of one value, many million times: a kilobyte of file, gigabytes of memory."""
@@ -205,16 +195,15 @@ class TestVectors:
             archive.writestr("vocab.npy", SECRET)
         assert "not a NumPy array" in sentence(lambda: read_vectors(str(path)), path)
 
-    @pytest.mark.parametrize("name", ["x.txt", "x.bin"])
-    def test_headers_of_thousands_of_digits(self, tmp_path: Path, name: str) -> None:
-        path = tmp_path / name
-        path.write_bytes(b"9" * 5000 + b" 3\na 1 2 3\n")
-        sentence(lambda: read_vectors(str(path)), path)
-
-    def test_gzip_that_is_none_is_not_quoted(self, tmp_path: Path) -> None:
-        path = tmp_path / "x.txt.gz"
-        path.write_bytes(b"zy not gzip")
-        assert "zy" not in sentence(lambda: read_vectors(str(path)), path).removeprefix(str(path))
+    def test_headers_of_thousands_of_digits_and_gzip_that_is_none(self, tmp_path: Path) -> None:
+        for name, data in (
+            ("x.txt", b"9" * 5000 + b" 3\na 1 2 3\n"),
+            ("x.bin", b"9" * 5000 + b" 3\n"),
+            ("x.txt.gz", SECRET),
+        ):
+            path = tmp_path / name
+            path.write_bytes(data)
+            sentence(lambda path=path: read_vectors(str(path)), path)  # type: ignore[misc]
 
 
 class TestCounts:
@@ -246,25 +235,25 @@ class TestCounts:
         sentence(lambda: read_counts(str(path), self.WORDS), path)
 
 
-CONFIGURATIONS = {
-    "a number beyond all floats": "[budget]\nepsilon = 1" + "0" * 400,
-    "a number of thousands of digits": "[budget]\nepsilon = 1" + "0" * 5000,
-    "lists in lists": "a = " + "[" * 5000,
-    "a section with a line end": '["a\\nb"]\n',
-    "a key with a line end": '[budget]\n"a\\nb" = 1\n',
-    "a value of a kilobyte": f'[budget]\nepsilon = "{"x" * 1000}"\n',
-    "a date": "[budget]\nepsilon = 1979-05-27\n",
-    "truth for a whole number": "[budget]\nepsilon = 1.0\nweights = [true]\n",
-    "a whole number beyond 64 bits": "[space]\npath = 'x'\nlists = 99999999999999999999\n",
-}
+CONFIGURATIONS = (
+    "[budget]\nepsilon = 1" + "0" * 400,
+    "[budget]\nepsilon = 1" + "0" * 5000,
+    "a = " + "[" * 5000,
+    '["a\\nb"]\n',
+    '[budget]\n"a\\nb" = 1\n',
+    f'[budget]\nepsilon = "{"x" * 1000}"\n',
+    "[budget]\nepsilon = 1979-05-27\n",
+    "[budget]\nepsilon = 1.0\nweights = [true]\n",
+    "[space]\npath = 'x'\nlists = 99999999999999999999\n",
+)
 
 
 class TestConfiguration:
-    @pytest.mark.parametrize("name", CONFIGURATIONS)
-    def test_is_refused_in_one_sentence(self, tmp_path: Path, name: str) -> None:
+    def test_is_refused_in_one_sentence(self, tmp_path: Path) -> None:
         path = tmp_path / "x.toml"
-        path.write_text(CONFIGURATIONS[name])
-        sentence(lambda: toml.read(str(path)), path)
+        for configuration in CONFIGURATIONS:
+            path.write_text(configuration)
+            sentence(lambda: toml.read(str(path)), path)
 
     def test_that_is_written_out_is_read_again(self, tmp_path: Path) -> None:
         """JSON leaves the character of Delete as it is, TOML does not take it so."""
@@ -279,42 +268,29 @@ JSONS = [b"[]", b"1", b"null", b"{}", b'{"_": 1', b"\xff", b"[" * 5000, b'{"rele
 
 
 class TestStates:
-    @pytest.mark.parametrize("data", JSONS)
-    @pytest.mark.parametrize(
-        ("name", "kind"),
-        [
-            ("run.json", Claim),
-            ("totals.json", Totals),
-            ("shards/x.json", Shard),
-            ("failed/x.json", Failed),
-            ("seen/x.json", Seen),
-            ("runs/1.plan.json", Planned),
-            ("runs/1.done.json", Finished),
-        ],
-    )
-    def test_records_that_are_none(self, tmp_path: Path, name: str, kind: type[Record], data: bytes) -> None:
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(data)
-        assert "damaged" in sentence(lambda: Records(str(tmp_path)).read(name, kind), path)
+    def test_files_of_json_that_are_none(self, tmp_path: Path) -> None:
+        """Records, manifests, descriptions, checkpoints and metrics."""
+        kinds: dict[str, type[Record]] = {
+            "run.json": Claim, "totals.json": Totals, "shards/x.json": Shard, "failed/x.json": Failed,
+            "seen/x.json": Seen, "runs/1.plan.json": Planned, "runs/1.done.json": Finished,
+        }  # fmt: skip
+        records, url = Records(str(tmp_path)), str(tmp_path)
+        readers: list[tuple[str, Callable[[], Any]]] = [
+            *((name, functools.partial(records.read, name, kind)) for name, kind in kinds.items()),
+            ("manifest.json", lambda: read_manifest(url)),
+            ("_artifact.json", lambda: read_artifact(url, "counts")),
+            ("_artifact.json", lambda: load_space(url)),
+            ("state.json", Checkpoint(url, "m").remove),
+            ("metrics.jsonl", lambda: prometheus(records)),
+        ]
+        for name, read in readers:
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            for data in JSONS:
+                path.write_bytes(data + b"\n")
+                assert "damaged" in sentence(read, path if name in kinds else tmp_path) or name not in kinds
 
-    @pytest.mark.parametrize("data", JSONS)
-    def test_manifests_and_descriptions_that_are_none(self, tmp_path: Path, data: bytes) -> None:
-        for name, read in (
-            ("manifest.json", read_manifest),
-            ("_artifact.json", lambda url: read_artifact(url, "counts")),
-            ("_artifact.json", load_space),
-        ):
-            (tmp_path / name).write_bytes(data)
-            sentence(lambda read=read: read(str(tmp_path)), tmp_path)
-
-    @pytest.mark.parametrize("data", [b"{}", b"1", b"\xff", b'{"time": "x", "status": 0, "seconds": 1, "run": 1}'])
-    def test_metrics_that_are_none(self, tmp_path: Path, data: bytes) -> None:
-        (tmp_path / "metrics.jsonl").write_bytes(data + b"\n")
-        sentence(lambda: prometheus(Records(str(tmp_path))), tmp_path)
-
-    @pytest.mark.parametrize("holder", JSONS)
-    @pytest.mark.parametrize("beat", [b"{}", b"\xff", b'{"time": "x"}'])
+    @pytest.mark.parametrize(("holder", "beat"), [(JSONS[3], b"{}"), (JSONS[5], b"\xff"), (b"[]", b'{"time": "x"}')])
     def test_a_damaged_lease_is_taken_over_when_it_stands_still(
         self, tmp_path: Path, holder: bytes, beat: bytes
     ) -> None:
@@ -363,11 +339,6 @@ class TestStates:
             load_collocations.cache_clear()
             sentence(lambda: load_collocations(str(path)), path)
 
-    @pytest.mark.parametrize("data", JSONS)
-    def test_checkpoints_that_are_none(self, tmp_path: Path, data: bytes) -> None:
-        (tmp_path / "state.json").write_bytes(data)
-        sentence(Checkpoint(str(tmp_path), "m").remove, tmp_path)
-
     @pytest.mark.parametrize("bad", ["nan", "blank", "empty"])
     def test_spaces_that_nobody_can_build(self, tmp_path: Path, bad: str) -> None:
         """Whoever changes a space also gives it the digest of its new content."""
@@ -395,8 +366,3 @@ def test_a_gzip_bomb_is_read_in_chunks(tmp_path: Path) -> None:
         rows = sum(len(batch.numbers) for batch in formats.find(".txt.gz").batches(file, str(path), Columns()))
     assert rows == 200_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
-
-
-def test_json_says_what_the_findings_are_of() -> None:
-    """The inputs above are what they are meant to be."""
-    assert len({json.dumps(name) for name in [*PICKLES, *CONFIGURATIONS]}) == len(PICKLES) + len(CONFIGURATIONS)

@@ -17,10 +17,11 @@ from tests.engines.corpora import Ground, encode, rows, write_shard
 BAD = b'{"text": 1}\n'
 
 
-@pytest.fixture(params=[0o000, 0o022], ids=["umask 000", "umask 022"])
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = os.umask(request.param)
-    yield request.param
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """The widest umask: what it leaves closed, every other does."""
+    before = os.umask(0)
+    yield
     os.umask(before)
 
 
@@ -52,7 +53,7 @@ def refuse_open(*folders: Path) -> None:
         assert {str(path): oct(mode(path)) for path in found if mode(path) != (0o700 if path.is_dir() else 0o600)} == {}
 
 
-def test_of_a_run(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple[str, int]]) -> None:
+def test_of_a_run(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]]) -> None:
     """Records, quarantine, the private page, pieces on the way, and the ledger."""
     source = tmp_path / "in" / "x.jsonl"
     source.parent.mkdir()
@@ -71,7 +72,7 @@ def test_of_a_run(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple
     assert any("pieces" in path for path, _ in private)
 
 
-def test_of_a_schedule(ground: Ground, tmp_path: Path, umask: int, opened: list[tuple[str, int]]) -> None:
+def test_of_a_schedule(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]]) -> None:
     """Its state, the leases in it, and the records of its runs."""
     write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
     (tmp_path / "release.toml").write_text(
@@ -85,12 +86,12 @@ def test_of_a_schedule(ground: Ground, tmp_path: Path, umask: int, opened: list[
     assert set(private) == {0o600}
 
 
-def test_of_a_key(tmp_path: Path, umask: int) -> None:
+def test_of_a_key(tmp_path: Path) -> None:
     Key.generate().save(tmp_path / "keys" / "x.key")
     refuse_open(tmp_path / "keys")
 
 
-def test_of_a_temporary_file(tmp_path: Path, umask: int) -> None:
+def test_of_a_temporary_file(tmp_path: Path) -> None:
     """While a private file is written, its temporary file has the same mode."""
     with files.open_write(str(tmp_path / "records" / "x.json"), private=True) as file:
         file.write(b"{}")
@@ -98,12 +99,12 @@ def test_of_a_temporary_file(tmp_path: Path, umask: int) -> None:
     refuse_open(tmp_path / "records")
 
 
-def test_public_files_are_public_and_not_written_by_others(tmp_path: Path, umask: int) -> None:
+def test_public_files_are_public_and_not_written_by_others(tmp_path: Path) -> None:
     files.write_bytes(str(tmp_path / "a" / "b" / "x.json"), b"{}")
     assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/x.json")] == [0o755, 0o755, 0o644]
 
 
-def test_what_is_open_is_found(tmp_path: Path, umask: int) -> None:
+def test_what_is_open_is_found(tmp_path: Path) -> None:
     """The test itself: one file that is too open."""
     files.write_bytes(str(tmp_path / "records" / "x.json"), b"{}")
     with pytest.raises(AssertionError):

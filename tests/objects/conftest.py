@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
-import s3fs
 from moto import backends
 from moto.server import ThreadedMotoServer
 
@@ -15,12 +17,14 @@ import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, make_space, release_files, rows, write_corpus
+from tests.objects.others import azure, google
 from tests.objects.proxy import Proxy, proxied
-from tests.objects.store import Store, use
+from tests.objects.store import Store
 
 
-@pytest.fixture(scope="session")
-def store() -> Iterator[Store]:
+@contextlib.contextmanager
+def amazon(folder: Path) -> Iterator[Store]:
+    """Run an S3 store."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     modules = [*backends.list_of_moto_modules()]
@@ -32,9 +36,23 @@ def store() -> Iterator[Store]:
         server.stop()
 
 
+STORES: dict[str, Any] = {"s3": amazon, "gs": google, "abfs": azure}
+_OTHERS = [pytest.param(name, marks=pytest.mark.stores) for name in ("gs", "abfs")]
+others = pytest.mark.parametrize("store", _OTHERS, indirect=True)
+everywhere = pytest.mark.parametrize("store", ["s3", *_OTHERS], indirect=True)
+"""A test of S3, which make stores runs at Google's and Azure's stores, too."""
+
+
+@pytest.fixture(scope="session")
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    name = getattr(request, "param", "s3")
+    with STORES[name](tmp_path_factory.mktemp(name)) as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def _proxy(store: Store) -> Iterator[Proxy]:
-    with proxied(store.endpoint.removeprefix("http://")) as proxy:
+    with proxied(store.endpoint.removeprefix("http://"), store.dialect) as proxy:
         yield proxy
 
 
@@ -45,7 +63,7 @@ def _attempts(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def s3(store: Store, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Store:
     """The store, with the settings by which a user reaches it."""
-    use(store.endpoint, monkeypatch, _attempts(request))
+    store.use(store.endpoint, monkeypatch, _attempts(request))
     return store
 
 
@@ -54,15 +72,25 @@ def proxy(
     store: Store, _proxy: Proxy, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Proxy]:
     """The store behind a proxy that can go wrong."""
-    use(_proxy.url, monkeypatch, _attempts(request))
+    store.use(_proxy.url, monkeypatch, _attempts(request))
     yield _proxy
     _proxy.clear()
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the client give up after two attempts instead of ten, so that what stays broken is told soon."""
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 2)
+def hasty(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients of this process give up soon, so that what stays broken is told soon."""
+    store.hurry(monkeypatch)
+
+
+@pytest.fixture
+def bucket(store: Store) -> str:
+    return store.bucket()
+
+
+@pytest.fixture
+def url(store: Store, bucket: str) -> str:
+    return f"{store.scheme}://{bucket}"
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +130,7 @@ class Place:
 
     @property
     def root(self) -> str:
-        return f"s3://{self.bucket}"
+        return f"{self.store.scheme}://{self.bucket}"
 
     @property
     def corpus(self) -> str:
@@ -112,16 +140,16 @@ class Place:
     def output(self) -> str:
         return f"{self.root}/private/out"
 
-    def arguments(self, *more: object, output: str | None = None) -> list[str]:
+    def arguments(self, *more: object, source: str | None = None, output: str | None = None) -> list[str]:
         """Return the arguments of ``privatize`` with everything but the key at the store."""
-        words = ["privatize", self.corpus, "--space", f"{self.root}/space", "--output", output or self.output]
+        words = ["privatize", source or self.corpus, "--space", f"{self.root}/space", "--output", output or self.output]
         words += ["--mechanism", "ring-geometric", "--epsilon", "1", "--key", str(self.ground.key), "--corpus", "c4"]
         return [str(word) for word in (*words, "--progress", "none", *more)]
 
 
 @pytest.fixture
 def place(store: Store, ground: Ground) -> Place:
-    bucket = store.bucket()
-    store.upload(ground.corpus, f"s3://{bucket}/c4")
-    store.upload(ground.space_folder, f"s3://{bucket}/space")
-    return Place(store, bucket, ground)
+    place = Place(store, store.bucket(), ground)
+    store.upload(ground.corpus, place.corpus)
+    store.upload(ground.space_folder, f"{place.root}/space")
+    return place

@@ -1,6 +1,6 @@
-"""A Hugging Face Hub on loopback: what its client asks when it reads, writes and lists a repository of data.
+"""A Hugging Face Hub on loopback: what its client asks when it reads and lists a repository of data.
 
-Each commit has a whole tree, as in git. Everything that clients sent is kept, for tests to look through.
+Everything that clients sent is kept, for tests to look through.
 """
 
 from __future__ import annotations
@@ -17,36 +17,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import yaml
-
-LARGE = 4096
-"""Files above this size are sent before the commit, as LFS does; the Hub takes 10 MiB."""
+COMMIT = "0" * 40
 PAGE = 3
 """Entries of a listing in one answer; the Hub gives 1000."""
 
 
 @dataclass
 class Hub:
-    """A server with one repository of data; ``trees`` are its commits, the newest last."""
+    """A server with one repository of data, in one commit."""
 
     repository: str
-    trees: list[dict[str, bytes]] = field(default_factory=lambda: [{}])
-    large: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes]
     sent: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Method, address with headers, and body of each request."""
     status: int = 0
     """What every request is answered with, unless 0."""
     url: str = ""
-
-    @property
-    def commits(self) -> int:
-        """How many commits there were after the first."""
-        return len(self.trees) - 1
-
-    @property
-    def files(self) -> dict[str, bytes]:
-        """The files of the newest commit."""
-        return self.trees[-1]
 
     def received(self) -> bytes:
         """Return all that clients sent, also inside base64."""
@@ -56,14 +42,8 @@ class Hub:
         return b"\n".join([*(f"{method} {where}".encode() for method, where, _ in self.sent), *bodies, *coded])
 
     def tree(self, revision: str) -> dict[str, bytes] | None:
-        """Return the files of a revision: ``main`` or the id of a commit."""
-        if revision == "main":
-            return self.files
-        return next((tree for number, tree in enumerate(self.trees) if commit_id(number) == revision), None)
-
-
-def commit_id(number: int) -> str:
-    return f"{number:040x}"
+        """Return the files of a revision: ``main`` or the id of its commit."""
+        return self.files if revision in ("main", COMMIT) else None
 
 
 def entries(tree: dict[str, bytes], folder: str, *, recursive: bool) -> list[dict[str, Any]]:
@@ -108,16 +88,13 @@ class _Handler(BaseHTTPRequestHandler):
         path, query = unquote(asked.path), parse_qs(asked.query)
         if hub.status:
             self._answer(hub.status, {"error": "no"})
-        elif path == "/api/validate-yaml":
-            head = yaml.safe_load(json.loads(body)["content"].split("---")[1])
-            self._answer(200, {"errors": [] if isinstance(head, dict) else [{"message": "no"}], "warnings": []})
         elif not re.search(rf"/{hub.repository}(?=[/.]|$)", path):
             self._answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
         elif match := re.fullmatch(rf"/api/datasets/{hub.repository}(?:/revision/(.+))?", path):
             if hub.tree(match[1] or "main") is None:
                 self._missing("Revision")
             else:
-                self._answer(200, {"id": hub.repository, "sha": commit_id(hub.commits), "private": False, "tags": [],
+                self._answer(200, {"id": hub.repository, "sha": COMMIT, "private": False, "tags": [],
                                    "downloads": 0, "likes": 0, "siblings": []})  # fmt: skip
         elif match := re.fullmatch(rf"/api/datasets/{hub.repository}/tree/([^/]+)/?(.*)", path):
             self._list(match[1], match[2], query)
@@ -127,21 +104,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, [entry for entry in every if entry["path"] in asked_for])
         elif match := re.fullmatch(rf"/datasets/{hub.repository}/resolve/([^/]+)/(.+)", path):
             self._resolve(match[1], match[2])
-        elif path.endswith("/preupload/main"):
-            files = json.loads(body)["files"]
-            modes = [{"path": file["path"], "uploadMode": "lfs" if file["size"] > LARGE else "regular",
-                      "shouldIgnore": False, "oid": None} for file in files]  # fmt: skip
-            self._answer(200, {"files": modes})
-        elif path.endswith(".git/info/lfs/objects/batch"):
-            wanted = [{"oid": item["oid"], "size": item["size"], "authenticated": True,
-                       "actions": {"upload": {"href": f"{hub.url}/large/{hub.repository}/{item['oid']}"}}}
-                      for item in json.loads(body)["objects"]]  # fmt: skip
-            self._answer(200, {"transfer": "basic", "objects": wanted})
-        elif match := re.fullmatch(rf"/large/{hub.repository}/(\w+)", path):
-            hub.large[hashlib.sha256(body).hexdigest()] = body
-            self._answer(200 if match[1] in hub.large else 400)
-        elif path.endswith("/commit/main"):
-            self._commit([json.loads(line) for line in body.splitlines()])
         else:
             self._missing("Entry")
 
@@ -166,34 +128,18 @@ class _Handler(BaseHTTPRequestHandler):
         if data is None:
             self._missing("Entry")
             return
-        same = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X_Repo_Commit": commit_id(self.hub.commits)}
+        same = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X_Repo_Commit": COMMIT}
         if match := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
             part = data[int(match[1]) : int(match[2]) + 1]
             self._answer(206, part, Content_Range=f"bytes {match[1]}-{match[2]}/{len(data)}", **same)
         else:
             self._answer(200, data, **same)
 
-    def _commit(self, lines: list[dict[str, Any]]) -> None:
-        tree = dict(self.hub.files)
-        for line in lines:
-            value = line["value"]
-            if line["key"] == "file":
-                tree[value["path"]] = base64.b64decode(value["content"])
-            elif line["key"] == "lfsFile":
-                tree[value["path"]] = self.hub.large[value["oid"]]
-            elif line["key"] == "deletedFile":
-                tree.pop(value["path"], None)
-            elif line["key"] == "copyFile":
-                tree[value["path"]] = self.hub.files[value["srcPath"]]
-        self.hub.trees.append(tree)
-        self._answer(200, {"commitUrl": f"{self.hub.url}/datasets/{self.hub.repository}/commit/x",
-                           "commitOid": commit_id(self.hub.commits), "pullRequestUrl": None})  # fmt: skip
-
 
 @contextlib.contextmanager
 def serve(repository: str, files: dict[str, bytes]) -> Iterator[Hub]:
     """Run a Hub with one repository, which has these files."""
-    hub = Hub(repository, [files])
+    hub = Hub(repository, files)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
     hub.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import itertools
 import json
 import os
 import re
@@ -14,22 +12,26 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import client
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import pytest
 
 from tests.engines.corpora import HANG_SECONDS, ROOT
 from tests.engines.processes import free_port
 from tests.objects.proxy import Answer, Asked, Dialect, Rule
+from tests.objects.store import Store
 
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The account and the key that Microsoft's emulator documents: everybody knows them."""
 AZURITE = Path(os.environ.get("CORPUSVEIL_AZURITE", ROOT / ".tools/azurite/node_modules/.bin/azurite-blob"))
-_numbers = itertools.count()
+GOOGLE = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
 
 
 @dataclass
@@ -66,13 +68,12 @@ class GoogleDialect(Dialect):
 
     @staticmethod
     def _cut(answer: Answer, length: int, start: int) -> Answer:
-        told = json.loads(answer.data)
-        whole = sorted(
-            [(one["name"], "items", one) for one in told["items"]] + [(p, "prefixes", p) for p in told["prefixes"]]
-        )
-        page: dict[str, Any] = {"kind": told["kind"]}
-        for _, kind, one in whole[start : start + length]:
-            page.setdefault(kind, []).append(one)
+        listed = json.loads(answer.data)
+        items = [(item["name"], "items", item) for item in listed["items"]]
+        whole = sorted(items + [(prefix, "prefixes", prefix) for prefix in listed["prefixes"]])
+        page: dict[str, Any] = {"kind": listed["kind"]}
+        for _, kind, entry in whole[start : start + length]:
+            page.setdefault(kind, []).append(entry)
         if len(whole) > start + length:
             page["nextPageToken"] = str(start + length)
         return Answer(answer.status, answer.headers, json.dumps(page).encode())
@@ -86,36 +87,21 @@ class AzureDialect(Dialect):
         return {"Content-Type": "application/xml", "x-ms-error-code": rule.code}, said.encode()
 
 
-@dataclass
-class Other:
-    """A store behind ``endpoint`` (``host:port``), looked at with a client that passes no proxy."""
+class Other(Store):
+    """A store of another make."""
 
-    scheme: str
-    bucket_word: str
-    write_method: str
-    endpoint: str
-    dialect: Dialect
-    settings: Callable[[str], dict[str, str]]
-    client: Any = field(default=None, repr=False)
+    def settings(self, url: str) -> dict[str, str]:
+        """Return what a user sets to reach the store behind ``url``."""
+        raise NotImplementedError
 
-    def bucket(self) -> str:
-        """Make a new bucket; return its name."""
-        name = f"bucket-{next(_numbers)}"
-        self.client.mkdir(name)
-        return name
+    def use(self, url: str, patch: pytest.MonkeyPatch, attempts: int) -> None:
+        """Let the next address make a new client, which looks at the settings again."""
+        for name, value in self.settings(url).items():
+            patch.setenv(name, value)
+        type(self.client).clear_instance_cache()
 
-    def upload(self, folder: Path, where: str) -> None:
-        """Copy the files of a local folder to ``bucket/path``."""
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                self.client.pipe_file(f"{where}/{path.relative_to(folder).as_posix()}", path.read_bytes())
-
-    def objects(self, where: str) -> dict[str, str]:
-        """Return every object below ``bucket/path`` with the SHA-256 of its bytes."""
-        found = self.client.find(where)
-        return {
-            name.removeprefix(f"{where}/"): hashlib.sha256(self.client.cat_file(name)).hexdigest() for name in found
-        }
+    def unfinished(self, bucket: str) -> list[str]:
+        return []
 
     def fill(self, bucket: str, names: Iterable[str], data: bytes) -> None:
         """Put many objects into a bucket, on few connections."""
@@ -128,7 +114,7 @@ class Other:
         if self.scheme == "abfs":
             address = f"/{ACCOUNT}/{bucket}/{{}}?{token(bucket)}"
             headers = {"x-ms-blob-type": "BlockBlob", "x-ms-version": "2024-11-04"}
-        with contextlib.closing(client.HTTPConnection(self.endpoint, timeout=30)) as connection:
+        with contextlib.closing(client.HTTPConnection(self.endpoint.removeprefix("http://"), timeout=30)) as connection:
             for name in names:
                 connection.request("PUT" if headers else "POST", address.format(quote(name)), data, headers)
                 answer = connection.getresponse()
@@ -147,16 +133,6 @@ def token(container: str, hours: float = 1, rights: str = "rwdlc") -> str:
 
     expiry = datetime.now(UTC) + timedelta(hours=hours)
     return str(generate_container_sas(ACCOUNT, container, account_key=ACCOUNT_KEY, permission=rights, expiry=expiry))
-
-
-def google_settings(endpoint: str) -> dict[str, str]:
-    """Return what a user sets to reach Google's store behind ``endpoint``."""
-    return {"STORAGE_EMULATOR_HOST": endpoint, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
-
-
-def azure_settings(endpoint: str) -> dict[str, str]:
-    """Return what a user sets to reach an Azure account behind ``endpoint``."""
-    return {"AZURE_STORAGE_CONNECTION_STRING": connection_string(endpoint)}
 
 
 @contextlib.contextmanager
@@ -178,38 +154,59 @@ def served(command: list[str], port: int, log: Path) -> Iterator[None]:
         process.wait(HANG_SECONDS)
 
 
-@contextlib.contextmanager
-def google(folder: Path) -> Iterator[Other]:
-    """Run Google's store."""
-    os.environ.update(google_settings(""))  # gcsfs looks once, when it is imported, which client it is
-    from gcsfs import GCSFileSystem
+class Google(Other):
+    scheme = "gs"
+    write_method = "POST"
+    dialect = GoogleDialect()
 
+    def settings(self, url: str) -> dict[str, str]:
+        return GOOGLE | {"STORAGE_EMULATOR_HOST": url}
+
+    def looking(self) -> Any:
+        from gcsfs import GCSFileSystem
+
+        return GCSFileSystem(
+            endpoint_url=self.endpoint, token="anon", use_listings_cache=False, skip_instance_cache=True
+        )
+
+    def hurry(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr("gcsfs.retry.random", SimpleNamespace(random=lambda: -1000.0))
+
+
+class Azure(Other):
+    scheme = "abfs"
+    bucket_word = "container"
+    dialect = AzureDialect()
+
+    def settings(self, url: str) -> dict[str, str]:
+        return {"AZURE_STORAGE_CONNECTION_STRING": connection_string(url)}
+
+    def looking(self) -> Any:
+        from adlfs import AzureBlobFileSystem
+
+        return AzureBlobFileSystem(
+            connection_string=connection_string(self.endpoint), use_listings_cache=False, skip_instance_cache=True
+        )
+
+    def hurry(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr("azure.storage.blob._shared.policies_async.ExponentialRetry.get_backoff_time", lambda *_: 0)
+
+
+@contextlib.contextmanager
+def google(folder: Path) -> Iterator[Google]:
+    """Run Google's store."""
+    os.environ.update(GOOGLE | {"STORAGE_EMULATOR_HOST": ""})  # gcsfs looks once, when it is imported
     port = free_port()
     command = [sys.executable, "-m", "gcp_storage_emulator", "start", "--in-memory", "--host", "127.0.0.1"]
     with served([*command, "--port", str(port)], port, folder / "google.log"):
-        endpoint = f"127.0.0.1:{port}"
-        looking = GCSFileSystem(
-            endpoint_url=f"http://{endpoint}", token="anon", use_listings_cache=False, skip_instance_cache=True
-        )
-        yield Other("gs", "bucket", "POST", endpoint, GoogleDialect(), google_settings, looking)
+        yield Google(f"http://127.0.0.1:{port}")
 
 
 @contextlib.contextmanager
-def azure(folder: Path) -> Iterator[Other]:
+def azure(folder: Path) -> Iterator[Azure]:
     """Run an Azure account."""
-    from adlfs import AzureBlobFileSystem
-
     assert AZURITE.exists(), f"{AZURITE} is missing; make stores installs it"
     port = free_port()
     command = [str(AZURITE), "--skipApiVersionCheck", "--inMemoryPersistence", "--silent", "--disableTelemetry"]
     with served([*command, "--blobHost", "127.0.0.1", "--blobPort", str(port)], port, folder / "azure.log"):
-        endpoint = f"127.0.0.1:{port}"
-        looking = AzureBlobFileSystem(
-            connection_string=connection_string(f"http://{endpoint}"),
-            use_listings_cache=False,
-            skip_instance_cache=True,
-        )
-        yield Other("abfs", "container", "PUT", endpoint, AzureDialect(), azure_settings, looking)
-
-
-STORES = {"gs": google, "abfs": azure}
+        yield Azure(f"http://127.0.0.1:{port}")

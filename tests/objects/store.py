@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import pytest
 import s3fs
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
+
+from tests.objects.proxy import Dialect
 
 REGION = "eu-central-1"
 SETTINGS = {
@@ -36,31 +37,45 @@ def use(endpoint: str, patch: pytest.MonkeyPatch, attempts: int = 2) -> None:
     patch.setitem(fsspec.config.conf, "s3", {"endpoint_url": endpoint, "config_kwargs": retries})
 
 
-@dataclass(frozen=True)
 class Store:
-    """The store behind ``endpoint``, looked at with a client of its own that passes no proxy."""
+    """The store behind ``endpoint``, looked at with a client of its own that passes no proxy; this one is S3."""
 
-    endpoint: str
+    scheme = "s3"
+    bucket_word = "bucket"
+    write_method = "PUT"
+    dialect = Dialect()
 
-    @property
-    def client(self) -> Any:
-        """The client, without a cache of listings."""
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.client: Any = self.looking()
+
+    def looking(self) -> Any:
+        """Return a client without a cache of listings."""
         return s3fs.S3FileSystem(
             endpoint_url=self.endpoint, key="testing", secret="testing", use_listings_cache=False,
             client_kwargs={"region_name": REGION},
         )  # fmt: skip
 
+    def use(self, url: str, patch: pytest.MonkeyPatch, attempts: int) -> None:
+        """Point clients to this address of the store."""
+        use(url, patch, attempts)
+
+    def hurry(self, patch: pytest.MonkeyPatch) -> None:
+        """Let clients of this process give up soon, so that what stays broken is told soon."""
+        patch.setattr(s3fs.S3FileSystem, "retries", 2)
+
     def bucket(self) -> str:
         """Make a new bucket; return its name."""
         name = f"bucket-{next(_numbers)}"
-        self.client.mkdir(name, region_name=REGION)
+        self.client.mkdir(name, **({"region_name": REGION} if self.scheme == "s3" else {}))
         return name
 
     def upload(self, folder: Path, url: str) -> None:
         """Copy the files of a local folder to an address."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                self.client.pipe_file(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+                where = f"{url.removeprefix(f'{self.scheme}://')}/{path.relative_to(folder).as_posix()}"
+                self.client.pipe_file(where, path.read_bytes())
 
     def fill(self, bucket: str, names: Iterable[str], data: bytes) -> None:
         """Put many objects into a bucket behind the back of the server, which takes seconds for a thousand."""
@@ -70,7 +85,7 @@ class Store:
 
     def objects(self, url: str) -> dict[str, str]:
         """Return every object below an address with the SHA-256 of its bytes."""
-        root = url.removeprefix("s3://")
+        root = url.removeprefix(f"{self.scheme}://")
         found = self.client.find(root)
         return {name.removeprefix(f"{root}/"): hashlib.sha256(self.client.cat_file(name)).hexdigest() for name in found}
 

@@ -6,7 +6,6 @@ settings once.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import corpusveil as cv
 from tests.calls import succeeds
 from tests.engines.corpora import (
     CANARIES,
@@ -32,7 +30,7 @@ from tests.engines.corpora import (
     rows,
     run,
 )
-from tests.objects.hub import Hub, commit_id, serve
+from tests.objects.hub import COMMIT, Hub, serve
 
 pytest.importorskip("huggingface_hub")
 NAME = "jane/reviews"
@@ -80,7 +78,7 @@ def python(code: str, home: Path) -> str:
     return done.stdout
 
 
-OTHERS = (f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{commit_id(0)}/data")
+OTHERS = (f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{COMMIT}/data")
 
 
 @pytest.mark.parametrize("where", [WHERE, *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)])
@@ -89,7 +87,7 @@ def test_a_release_of_what_lies_there_is_that_of_a_disk(own: Ground, hub: Hub, t
     done = run(*own.arguments(where, tmp_path / "b", *NAMED, "--workers", workers), home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert release_files(tmp_path / "b") == release_files(own.folder / "expected")
-    assert hub.commits == 0
+    assert not [where for _, where, _ in hub.sent if "/commit/" in where]
     assert {method for method, _, _ in hub.sent} <= {"GET", "HEAD", "POST"}
     received = hub.received().decode(errors="replace")
     assert TOKEN in received  # the client's own: what was received can be seen here
@@ -112,68 +110,8 @@ def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None
         assert ended.startswith("Ended(status=2"), (call, ended)
         assert "hf upload" in ended
         assert "Traceback" not in ended
-    assert hub.commits == 0
     assert not [method for method, _, _ in hub.sent if method not in ("GET", "HEAD")]
     assert not (tmp_path / "ledger").exists()
-
-
-@pytest.mark.nightly
-def test_a_release_written_there_would_be_commits_for_every_file(hub: Hub, tmp_path: Path) -> None:
-    """Why it is refused: whole files are written under another name, and moved."""
-    python(
-        "from corpusveil.storage import files, remote\n"
-        "files.refuse_hub = lambda *urls: None\n"
-        f"for name in 'ab': files.write_bytes('hf://datasets/{NAME}/out/' + name, b'x')",
-        tmp_path,
-    )
-    assert hub.commits == 2 * 3
-    assert {"out/a", "out/b"} <= hub.files.keys()
-
-
-def test_a_release_is_uploaded_in_one_commit_with_its_card(own: Ground, hub: Hub, tmp_path: Path) -> None:
-    """The control uploads the records, and is seen."""
-    release, records = own.folder / "expected", own.folder / "expected.records"
-    upload = """
-import json
-from pathlib import Path
-
-import corpusveil as cv
-from huggingface_hub import CommitOperationAdd, HfApi
-
-release = Path(RELEASE)
-files = {str(path.relative_to(release)): path for path in release.rglob("*") if path.is_file()}
-files["README.md"] = cv.dataset_card(release).encode()
-files["croissant.json"] = json.dumps(cv.croissant(release)).encode()
-HfApi().create_commit(NAME, [CommitOperationAdd(*file) for file in files.items()],
-                      commit_message="Release", repo_type="dataset")
-"""
-    hub.files.clear()
-    python(f"RELEASE, NAME = {str(release)!r}, {NAME!r}\n{upload}", tmp_path)
-    assert hub.commits == 1
-    assert hub.large  # some files are large here, and some are not
-    for name in release_files(release):
-        assert hub.files[name] == (release / name).read_bytes()
-    assert hub.files["README.md"].decode() == cv.dataset_card(release)
-    assert json.loads(hub.files["croissant.json"])["@type"] == "sc:Dataset"
-    totals = json.loads((records / "totals.json").read_text())
-    secret = [*PRIVATE, str(totals["input_bytes"]), *_digests(records)]
-    assert not [word for word in secret if word.encode() in hub.received()]
-    loaded = python(
-        "from datasets import load_dataset\n"
-        f"data = load_dataset({NAME!r}, split='train')\nprint(len(data), *sorted(data.column_names))",
-        tmp_path,
-    )
-    assert loaded.split() == [str(sum(60 * number for number in range(5))), "id", "text"]
-    python(
-        f"from huggingface_hub import HfApi\nHfApi().upload_folder(repo_id={NAME!r}, repo_type='dataset', "
-        f"folder_path={str(records)!r})",
-        tmp_path,
-    )
-    assert [word for word in secret if word.encode() in hub.received()]
-
-
-def _digests(records: Path) -> list[str]:
-    return [json.loads(path.read_text())["input"]["digest"] for path in (records / "shards").glob("*.json")]
 
 
 @pytest.mark.parametrize(("status", "code"), [

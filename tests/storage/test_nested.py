@@ -176,10 +176,9 @@ class TestPath:
         for name in ("a.b", "text", ".text", "a[0]", "a b", ""):
             assert path_of(name) is None, name
 
-    @pytest.mark.parametrize("name", ["[]", "[].a", "a[]b", "a[]..b", ".a[].b", "a[].", "a[].b[x]", "..a.b"])
-    def test_an_incomplete_one_is_refused(self, name: str) -> None:
-        with refused("wrong-value", name):
-            path_of(name)
+        for name in ("[]", "[].a", "a[]b", "a[]..b", ".a[].b", "a[].", "a[].b[x]", "..a.b"):
+            with refused("wrong-value", name):
+                path_of(name)
 
     def test_values_of_python_stay_as_they_were(self) -> None:
         value = [{"content": "a", "role": "x"}, None, {"content": None, "role": "y"}]
