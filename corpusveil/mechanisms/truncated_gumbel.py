@@ -22,9 +22,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float64, Int32, UInt64
+from corpusveil.arrays import Float64, Int32, Integers, UInt64
 from corpusveil.compiled import njit
-from corpusveil.errors import DataError
+from corpusveil.errors import DataError, NoClosedForm
 from corpusveil.mechanisms.base import Guarantee, Refuted, levels
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.on_sets import nearest_sets
@@ -44,8 +44,10 @@ BLOCK = 1 << 21
 """Densities of the quadrature in memory, 16 MiB for each of its arrays."""
 SHARP = 3.75
 """``D / b`` from which the noise's density at -D is below 1e-17 of its maximum, so the kink there has no effect."""
-EXACT_NEAR = 1024
-"""The most candidates of a word for the share of unchanged words."""
+EXACT_NEAR = 128
+"""The most candidates of a word for the share of unchanged words; K between this and n has less than 1e-60."""
+EXACT_ALL = 1024
+"""The most words of a space whose laws are computed all together: the cost grows with the cube of their number."""
 EXACT_WORDS = 64
 """Up to this many words, the share of unchanged words is the mean of all laws; beyond, of this many sampled laws."""
 
@@ -217,6 +219,15 @@ class TruncatedGumbel(Refuted, OverVectors):
         law[near] = near_law / near_law.sum()
         return law
 
+    def distributions(self, words: Integers, epsilon: float) -> Float64:
+        """Return the laws of several words. Raises NoClosedForm in a space of more than ``EXACT_ALL`` words."""
+        if len(self.space) > EXACT_ALL:
+            raise NoClosedForm(
+                f"{self.name}: the laws of all words are computed in spaces of at most {EXACT_ALL:,} words; this one "
+                f"has {len(self.space):,}, so they are sampled."
+            )
+        return OverVectors.distributions(self, words, epsilon)
+
     def _law(self, near: Int32, counts: Float64, epsilon: float) -> Float64:
         """Return the probability of each of the nearest words, the word itself first, over the law of their number."""
         b, most = self.scale(epsilon), extent(self.space)[1]
@@ -246,7 +257,7 @@ class TruncatedGumbel(Refuted, OverVectors):
     def retention(self, epsilon: float) -> float:
         """Return the mean probability that a word stays unchanged, over at most 64 words.
 
-        With more than 1,024 words, a larger K counts as 1,024. A larger K has a probability of about 1 in the number of
+        With more than 128 words, a larger K counts as 128. A larger K has a probability of about 1 in the number of
         words, so the error is smaller than this.
         """
         epsilon, size = self.check(epsilon), len(self.space)

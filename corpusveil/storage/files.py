@@ -13,6 +13,7 @@ import io
 import os
 import posixpath
 import re
+import stat
 import time
 import uuid
 from collections.abc import Iterator
@@ -319,7 +320,6 @@ def refuse_links(*urls: str) -> None:
 def make_folder(path: str, *, private: bool = False) -> None:
     """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
     path = path.rstrip("/") or path[:1] or "."
-    removed = False
     try:
         for level in _missing(path):
             try:
@@ -327,7 +327,6 @@ def make_folder(path: str, *, private: bool = False) -> None:
             except FileExistsError:  # another process made it just now; or a file, on which more fails
                 continue
             except FileNotFoundError:  # another process removed what it lies in, which was empty
-                removed = True
                 continue
             _flush_folder(os.path.dirname(level))
     except PermissionError:
@@ -336,8 +335,19 @@ def make_folder(path: str, *, private: bool = False) -> None:
         pass
     except OSError as error:
         raise StoreError(f"{path}: this folder could not be created ({error.strerror}).") from None
-    if not removed and not os.path.isdir(path):
+    if _in_the_way(path):
         raise file_in_the_way(path)
+
+
+def _in_the_way(path: str) -> bool:
+    """Return whether there is something that is no folder, here or above, and not just a folder that is gone again."""
+    while True:
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            path = os.path.dirname(path) or "."
+        else:
+            return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
 
 
 def check_folder(url: str) -> None:

@@ -174,6 +174,27 @@ def test_what_can_not_be_read_or_written_is_said_by_name(tmp_path: Path) -> None
         files.write_bytes(str(tmp_path / "file" / "a"), b"")
 
 
+def test_a_folder_that_another_process_makes_and_removes_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made by it just before, gone just after: no file is in the way."""
+    made, mkdir = tmp_path / "made", os.mkdir
+    seen = []
+
+    def first(path: str, mode: int) -> None:
+        seen.append(path)
+        if len(seen) == 1:
+            raise FileExistsError
+        mkdir(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", first)
+    files.write_bytes(str(made / "file"), b"a")
+    assert (made / "file").read_bytes() == b"a"
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InUseError):
+        files.write_bytes(str(tmp_path / "link" / "file"), b"")
+
+
 def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")

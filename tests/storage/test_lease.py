@@ -70,7 +70,7 @@ class TestOneOfSeveral:
             assert sorted(path.name for path in tmp_path.rglob("*")) == (["a", "file"] if kept else [])
 
     def test_many_that_come_and_go_never_hold_it_together(self, tmp_path: Path) -> None:
-        """Sixteen threads, each a holder of another name, three hundred times in a folder that comes and goes."""
+        """Sixteen threads, each a holder of another name, twenty times in a folder that comes and goes."""
         holders, most, lock, had = 0, 0, threading.Lock(), 0
 
         def work() -> None:
