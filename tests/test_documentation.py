@@ -85,11 +85,11 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
     assert ("print" not in example) == (capsys.readouterr().out == "")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.nightly) for number in (1, 2))])
+@pytest.mark.parametrize("number", range(3))
 def test_an_example_with_spark_runs(number: int, place: Path) -> None:
-    """Classic by day; of SQL and of Connect, too, at night."""
+    """Classic, of SQL, and of Connect: each starts a Java of its own."""
     run_apart(START + [example for _, example in EXAMPLES if "pyspark" in example][number], place)
 
 

@@ -153,6 +153,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
     assert f"ε = {risky:.4g}" in (ROOT / "docs/tutorial.md").read_text()
 
 
+@pytest.mark.nightly
 def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the artefacts that it names: counts of the bundled text, its space, its model, and a release."""
     monkeypatch.chdir(tmp_path)

@@ -1,8 +1,8 @@
 """Machine code of the inner loops beside a copy of the package, so that a fresh machine does not compile them.
 
 numba keeps what it compiles in ``__pycache__`` beside the code, by the content of the source file, the types of the
-arguments, and the processor; it compiles again where one of them is another. Compiling takes ten seconds of a core, and
-each machine of a cluster would do it before its first shard.
+arguments, and the processor; it compiles again where one of them is another. Compiling takes a minute of a core, the
+search of denoising a fifth of it, and each machine of a cluster would do it before its first shard.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.errors import InstallationError, UserError
 from corpusveil.jobs.local import Local
+from corpusveil.language.model import load_model
+from corpusveil.language.modelling import build_model
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.denoise_corpus import denoise
 from corpusveil.transforms.release.release import Release
 
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
@@ -63,7 +67,7 @@ def compile_beside(root: Path) -> list[Path]:
 
 
 def do_a_little() -> None:
-    """Do some of each kind of work that a cluster is given, on bundled text, in the folder that this process is in.
+    """Do each kind of work that a cluster is given, on a little bundled text, in the folder that this process is in.
 
     Types decide what is compiled, not sizes, so arrays come from files, as they do at work. What a mechanism refuses is
     left out.
@@ -87,3 +91,10 @@ def do_a_little() -> None:
         with contextlib.suppress(UserError):
             release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), Key.generate())
             privatize_corpus(release, [str(corpus)], name, Local())
+    build_model("counts", "model", Local())
+    ring = mechanisms.make("ring-geometric", build_space(vectors, order="improved"))
+    spans = SpanPolicy(find=["rules", "names"], treat={"name": "resample", "other": "surrogate"})
+    privatize_corpus(
+        Release(ring, Budget(1.0), TextPolicy(), Key.generate(), spans=spans), [str(corpus)], "out", Local()
+    )
+    denoise("out", "readable", space=ring.space, model=load_model("model"))

@@ -158,9 +158,9 @@ def _expand(pattern: str) -> dict[str, Listed]:
     there = files.info(pattern)
     with failing(pattern, "listed"):
         entries: list[Listed] = []
-        if there is not None and there["type"] != "directory":
+        if there is not None and there["type"] != "directory" and not there["name"].endswith("/"):
             entries = [there]
-        elif there is not None:
+        elif there is not None:  # a folder, or the object that marks one
             entries = [entry for entry in _below(fs, path) if not _hidden(posixpath.relpath(entry["name"], path))]
         elif glob.has_magic(path):
             entries = _matching(fs, path)

@@ -69,9 +69,11 @@ def in_release(output: Path) -> str:
     return "".join(told)
 
 
-@pytest.mark.parametrize(
-    "engine", [*ENGINES, pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
-)
+@pytest.mark.parametrize("engine", [
+    ENGINES[0],
+    pytest.param(*ENGINES[1].values, id="beam-2", marks=pytest.mark.nightly),
+    pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
+])  # fmt: skip
 def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     output = tmp_path / "out"
     done = run(*ground.arguments(source, output, *engine, "--progress", "lines"), home=tmp_path)

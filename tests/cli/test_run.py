@@ -255,7 +255,9 @@ class TestAReadableRelease:
     """From a raw public corpus and given vectors to a denoised release, in one file."""
 
     @pytest.fixture
-    def values(self) -> dict[str, dict[str, Any]]:
+    def values(self, ground: Path) -> dict[str, dict[str, Any]]:
+        rng = np.random.default_rng(0)
+        np.savez(ground / "given.npz", vocab=np.array(WORDS), vectors=rng.normal(size=(len(WORDS), 8)))
         return {
             "collocations": {"input": ["public"], "counts": "r/counts", "min_count": 2},
             "model": {"path": "r/model"},
@@ -272,8 +274,6 @@ class TestAReadableRelease:
     def test_is_that_of_the_single_commands_and_spends_nothing(
         self, ground: Path, values: dict[str, dict[str, Any]], tmp_path: Path
     ) -> None:
-        rng = np.random.default_rng(0)
-        np.savez(ground / "given.npz", vocab=np.array(WORDS), vectors=rng.normal(size=(len(WORDS), 8)))
         file = save(ground / "readable.toml", values)
         succeeds("run", file, *QUIET)
         assert "that spends nothing, and no ledger counts it" in succeeds("plan", file).out

@@ -191,6 +191,7 @@ class TestIsRefused:
         assert "corpusveil.errors.BadRowError: id: the id column has empty values; give every document an id." in lines
         assert CANARY not in str(caught.value)
 
+    @pytest.mark.nightly
     def test_an_unsaved_space_too_large_to_send(
         self, connect: Any, release: cv.Release, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -86,7 +86,7 @@ def test_shares_are_for_a_terminal_and_for_no_log(
 LOGGED = [
     pytest.param(("--workers", 2), id="local-2"),
     pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
-    pytest.param(("--engine", "beam"), id="beam"),
+    pytest.param(("--engine", "beam"), id="beam", marks=pytest.mark.nightly),
 ]
 
 

@@ -87,6 +87,7 @@ def test_a_program_that_can_t_be_downloaded_is_named(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_path: Path) -> None:
     """With passes before it, which count copies, on this machine; afterwards it is known to be finished."""
     arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--duplicates", "drop")

@@ -37,6 +37,7 @@ def workers_of(pid: int) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.nightly
 def test_killed_with_one_process(undisturbed: Undisturbed, tmp_path: Path) -> None:
     output = tmp_path / "output"
     before = kill_in_the_middle(undisturbed, output)

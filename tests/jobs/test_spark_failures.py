@@ -83,6 +83,7 @@ def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 class TestARun:
+    @pytest.mark.nightly
     def test_prints_no_lines_of_java(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         assert begin(ground, tmp_path, log, "--workers", "1").wait(HANG_SECONDS) == 0

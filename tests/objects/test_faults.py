@@ -47,7 +47,7 @@ BESIDE = (
 """What goes wrong in the same run, with other requests."""
 
 
-@pytest.mark.parametrize("number", range(0, len(READS), 2))
+@pytest.mark.parametrize("number", [0, 4, *(pytest.param(number, marks=pytest.mark.nightly) for number in (2, 6))])
 def test_what_fails_for_a_while_changes_nothing(
     place: Place, reference: Reference, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
 ) -> None:

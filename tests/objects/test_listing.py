@@ -110,7 +110,7 @@ class TestNamed:
         assert relative(url) == relative(f"{url}/**/*.json") == sorted([*(f"in/{n}" for n in names), *others[2:]])
         for name in marks:
             store.client.pipe_file(f"{bucket}/{name}", b"")
-        assert relative(f"{url}/in") == relative(f"{url}/in/**/*.json") == names
+        assert relative(f"{url}/in") == relative(f"{url}/in/") == relative(f"{url}/in/**/*.json") == names
         assert files.listing(f"{url}/in/b") == [f"{number}.json" for number in range(3)]
         files.remove_folder(f"{url}/in")
         left = [name for name in store.client.find(bucket) if name.endswith("json")]
