@@ -117,6 +117,7 @@ def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path) -> None:
     fails(["ledger", "show", tmp_path], "damaged-record", "damaged")
 
 
+@pytest.mark.nightly
 def test_another_machine_writes_the_same_bytes(made: Made, tmp_path: Path) -> None:
     """In a process with an empty home, where neither input, records, ledger, key nor the first folder are."""
     there = tmp_path / "elsewhere"

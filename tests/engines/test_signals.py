@@ -114,6 +114,7 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
+@pytest.mark.nightly
 def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> None:
     """Ctrl+C reaches the workers, too, from their first moment on: they say nothing."""
     with running(large, tmp_path, "local-2") as (process, mark):

@@ -63,6 +63,7 @@ def test_killed_twice_and_finished_in_other_row_ranges_by_another_engine(
     run_again(undisturbed, output, "--engine", "beam", "--rows-per-task", BLOCK)
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_ends_the_run_in_a_sentence_and_a_second_run_completes(
     undisturbed: Undisturbed, tmp_path: Path
 ) -> None:

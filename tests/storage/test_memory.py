@@ -55,6 +55,7 @@ def test_a_huge_document_takes_less_than_five_times_its_size(ground: Ground, sma
     assert peak(ground, tmp_path / "huge.jsonl", tmp_path) - small < 4.5 * size
 
 
+@pytest.mark.nightly
 def test_thirty_short_kept_columns_take_few_times_their_size(ground: Ground, small: int, tmp_path: Path) -> None:
     """Each value took 4 KB as long as a block of rows was in memory: 840 MB for rows of 613 bytes."""
     values, source = {f"c{k}": f"{k:05d}" for k in range(30)}, tmp_path / "wide.jsonl"

@@ -202,7 +202,8 @@ def test_a_mask_of_single_texts_is_the_release_in_every_thread() -> None:
             mask(wrong)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(pa.string(), marks=pytest.mark.nightly), pa.large_string()])
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
     """32-bit offsets end at 2 GiB: a column beyond it, in chunks or with 64-bit offsets, comes out whole.
 

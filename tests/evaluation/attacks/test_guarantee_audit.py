@@ -116,6 +116,7 @@ class TestNothingSoundIsRefuted:
         assert 0.2 < told.realised <= 1 + 1e-6
         assert (told.kind == "sampled") == (name in ("cmp", "mahalanobis") or name.startswith("vickrey"))
 
+    @pytest.mark.nightly
     def test_a_hundred_sampled_audits(self) -> None:
         """At level 1e-3 none of a hundred audits of a sound mechanism refutes it (chance of one: 10 % at most)."""
         space = space_of(normal(8, 2), 0)
