@@ -39,7 +39,7 @@ docs: setup ## build the documentation into build/site, strictly, and run its no
 	$(BIN)/python -m pytest -q -m site tests/test_site.py tests/test_notebooks.py
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
-	$(PARALLEL) -m nightly
+	$(PARALLEL) -m "nightly and not stores"
 
 studies-test: lint ## lint, then all tests of the studies; continuous integration runs it if studies/ changed
 	$(PARALLEL) -m "$(TESTED)" studies/tests

@@ -131,7 +131,12 @@ class TestEn:
 class TestANameThatNobodyProvides:
     @pytest.fixture(autouse=True)
     def nothing_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints())
+        found = metadata.entry_points
+
+        def without_spaces(**wanted: str) -> metadata.EntryPoints:
+            return metadata.EntryPoints() if wanted.get("group") == installed.GROUP else found(**wanted)
+
+        monkeypatch.setattr(metadata, "entry_points", without_spaces)
 
     @pytest.mark.parametrize(("name", "distribution"), [("de", "de"), ("demo", "en")])
     def test_is_a_sentence_with_what_to_install(self, here: Path, name: str, distribution: str) -> None:
