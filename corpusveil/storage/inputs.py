@@ -158,9 +158,10 @@ def _expand(pattern: str) -> dict[str, Listed]:
     there = files.info(pattern)
     with failing(pattern, "listed"):
         entries: list[Listed] = []
-        if there is not None and there["type"] != "directory" and not there["name"].endswith("/"):
+        marks_folder = there is not None and pattern.endswith("/") and not there["size"]
+        if there is not None and there["type"] != "directory" and not marks_folder:
             entries = [there]
-        elif there is not None:  # a folder, or the object that marks one
+        elif there is not None:
             entries = [entry for entry in _below(fs, path) if not _hidden(posixpath.relpath(entry["name"], path))]
         elif glob.has_magic(path):
             entries = _matching(fs, path)
