@@ -68,8 +68,9 @@ def _quiet(runner: str) -> Iterator[None]:
         yield
         return
     disabled, shown, errors = logging.root.manager.disable, threading.excepthook, sys.stderr
-    if runner == PRISM:  # whose end is logged after this block
-        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    if runner == PRISM:  # whose end is logged after this block, by Beam and by the runner's own process
+        for logger in ("apache_beam", PRISM):
+            logging.getLogger(logger).setLevel(logging.CRITICAL)
 
     def hook(raised: threading.ExceptHookArgs) -> None:
         if not raised.exc_type.__module__.startswith("grpc"):
