@@ -14,7 +14,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies studies-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -29,9 +29,9 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 	$(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
-test: setup ## lint, then all tests of the package, and the smoke test of the studies
+test: setup ## lint, then all tests of the package, and the quick ones of evaluate/
 	@$(MAKE) --no-print-directory -j2 lint compiled
-	$(PARALLEL) -m "$(TESTED)"
+	$(PARALLEL) -m "$(TESTED)" --ignore evaluate/tests/studies
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs
@@ -41,8 +41,8 @@ docs: setup ## build the documentation into build/site, strictly, and run its no
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
 	$(PARALLEL) -m "nightly and not stores"
 
-studies-test: lint ## lint, then all tests of the studies; continuous integration runs it if studies/ changed
-	$(PARALLEL) -m "$(TESTED)" studies/tests
+evaluate-test: setup ## the other tests of evaluate/: those of the five studies
+	$(PARALLEL) -m "$(TESTED)" evaluate/tests/studies
 
 faults: setup ## harm runs at every moment on every engine, compare, and write docs/faults.md; as root, half an hour
 	@rm -f .tools/faults.jsonl
@@ -56,7 +56,7 @@ engines: setup ## install the engines that people have, run releases on each, an
 	$(BIN)/python -m tests.engines.table .tools/engines.jsonl > docs/engines.md
 
 browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
-	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser tests/evaluation
+	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser evaluate/tests
 
 pictures: setup ## take the screenshots of docs/pages.md in a real browser; some minutes
 	$(BIN)/python -m scripts.page_pictures
@@ -96,7 +96,7 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/dependencies.sh
 
 distributions: setup ## build what the index gets into dist/, a folder for each of the three distributions
-	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-studies; do \
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
 	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
 	done
 

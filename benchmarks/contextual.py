@@ -13,13 +13,13 @@ import numpy.typing as npt
 import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.evaluation.terms import joint_terms
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil_evaluate.terms import joint_terms
 
 BALANCE = 1.0
 

@@ -13,7 +13,7 @@ import corpusveil as cv
 from benchmarks.report import Table
 from corpusveil.collocations.public_texts import encyclopedia
 from corpusveil.text.tokens import Tokenizer
-from corpusveil_studies.bundled_text import passages
+from corpusveil_evaluate.studies.bundled_text import passages
 
 PAD, TEXTS = 100, 300
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)

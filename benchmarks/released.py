@@ -20,17 +20,17 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.findings import Findings
-from corpusveil.evaluation.report.question import Question
-from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics.statistic import Figure
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil_evaluate.matching import match
+from corpusveil_evaluate.report.evaluate_release import evaluate_release
+from corpusveil_evaluate.report.findings import Findings
+from corpusveil_evaluate.report.question import Question
+from corpusveil_evaluate.report.release_page import write_report
+from corpusveil_evaluate.statistics.statistic import Figure
 
 DOCUMENTS, WORDS, NEWS, LONGEST = 10_000, 50, 300, 10
 EPSILONS = (0.5, 1.0, 3.0, 5.0)

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import corpusveil as cv
 from benchmarks import contextual, inputs, utility
 from benchmarks.report import Skipped, Table
-from corpusveil.evaluation.attacks.word_attacks import THOROUGH
 from corpusveil.language import denoise
 from corpusveil.language.denoise import Denoiser, Search
 from corpusveil.mechanisms.content import content_weights
+from corpusveil_evaluate.attacks.word_attacks import THOROUGH
 
 TEXTS = {"sst2": 872, "ag_news": 500, "blogs": 150, "films": 150}
 """How many texts of each kind; blogs and films are whole, since a document tells of itself."""

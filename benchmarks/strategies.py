@@ -22,13 +22,6 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.evaluation.attacks.attribute_inference import infer_attribute
-from corpusveil.evaluation.attacks.risk_curve import AtRisk, Point, at_equal_risk, point
-from corpusveil.evaluation.statistics.encoders import AveragedVectors, Encoder
-from corpusveil.evaluation.statistics.similarity import cosine
-from corpusveil.evaluation.utility.labelled_texts import LabelledTexts, read_task
-from corpusveil.evaluation.utility.text_classifiers import Tfidf
-from corpusveil.evaluation.utility.training_modes import MODES, Summary, baselines, utility
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.risk import Prior, smoothed
@@ -38,6 +31,13 @@ from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.release.presets import follow
+from corpusveil_evaluate.attacks.attribute_inference import infer_attribute
+from corpusveil_evaluate.attacks.equal_risk import AtRisk, Point, at_equal_risk, point
+from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder
+from corpusveil_evaluate.statistics.similarity import cosine
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts, read_task
+from corpusveil_evaluate.utility.text_classifiers import Tfidf
+from corpusveil_evaluate.utility.training_modes import MODES, Summary, baselines, utility
 
 SEEDS, FEWER_SEEDS = 5, 3
 EPSILONS = (0.5, 1.0, 3.0, 5.0, 10.0)

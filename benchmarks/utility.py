@@ -30,12 +30,6 @@ from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import UserError
-from corpusveil.evaluation.statistics.encoders import AveragedVectors
-from corpusveil.evaluation.statistics.perplexity import KneserNey
-from corpusveil.evaluation.statistics.similarity import cosine
-from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
-from corpusveil.evaluation.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
-from corpusveil.evaluation.utility.training_modes import MODES, baselines, train_and_test
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
@@ -46,6 +40,12 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.rows import Columns
+from corpusveil_evaluate.statistics.encoders import AveragedVectors
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from corpusveil_evaluate.statistics.similarity import cosine
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
+from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
+from corpusveil_evaluate.utility.training_modes import MODES, baselines, train_and_test
 
 KEYS = 5
 RISKS = (0.5, 0.3, 0.7)

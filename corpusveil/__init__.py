@@ -19,12 +19,11 @@ _PUBLIC = {
     "corpusveil.collocations.training": ("train_vectors",),
     "corpusveil.collocations.word2vec": ("Training",),
     "corpusveil.errors": ("CorpusveilError", "NoClosedForm", "UserError", "WorkError"),
-    "corpusveil.evaluation.attacks.document_audit": ("DocumentAudit", "audit_documents"),
-    "corpusveil.evaluation.attacks.guarantee_audit": ("Audit", "audit"),
-    "corpusveil.evaluation.report.beside_original": ("evaluate_release",),
-    "corpusveil.evaluation.attacks.risk_curve": ("RiskCurve", "risk_curve"),
-    "corpusveil.evaluation.report.findings": ("Findings",),
-    "corpusveil.evaluation.report.release_page": ("write_report",),
+    "corpusveil.audits.document_audit": ("DocumentAudit", "audit_documents"),
+    "corpusveil.audits.guarantee_audit": ("Audit", "audit"),
+    "corpusveil_evaluate.report.beside_original": ("evaluate_release",),
+    "corpusveil_evaluate.report.findings": ("Findings",),
+    "corpusveil_evaluate.report.release_page": ("write_report",),
     "corpusveil.jobs.ray": ("Ray",),
     "corpusveil.jobs.spark": ("Spark",),
     "corpusveil.mechanisms": ("Guarantee", "Mechanism", "make as mechanism", "names as mechanism_names"),
@@ -75,7 +74,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(_unknown(name))
     if (place := _places().get(name)) is not None:
-        value = getattr(importlib.import_module(place[0]), place[1])
+        value = getattr(importlib.import_module("corpusveil.sister").load(place[0]), place[1])
     else:
         value = importlib.import_module("corpusveil.mechanisms.registry").classes().get(name)
         if value is None:

@@ -1,5 +1,9 @@
 # Written by scripts/public_names.py, which 'make lint' runs.
 
+from corpusveil.audits.document_audit import DocumentAudit as DocumentAudit
+from corpusveil.audits.document_audit import audit_documents as audit_documents
+from corpusveil.audits.guarantee_audit import Audit as Audit
+from corpusveil.audits.guarantee_audit import audit as audit
 from corpusveil.budget import Budget as Budget
 from corpusveil.budget.length import LengthGrid as LengthGrid
 from corpusveil.budget.length import LengthNoise as LengthNoise
@@ -16,15 +20,6 @@ from corpusveil.errors import CorpusveilError as CorpusveilError
 from corpusveil.errors import NoClosedForm as NoClosedForm
 from corpusveil.errors import UserError as UserError
 from corpusveil.errors import WorkError as WorkError
-from corpusveil.evaluation.attacks.document_audit import DocumentAudit as DocumentAudit
-from corpusveil.evaluation.attacks.document_audit import audit_documents as audit_documents
-from corpusveil.evaluation.attacks.guarantee_audit import Audit as Audit
-from corpusveil.evaluation.attacks.guarantee_audit import audit as audit
-from corpusveil.evaluation.attacks.risk_curve import RiskCurve as RiskCurve
-from corpusveil.evaluation.attacks.risk_curve import risk_curve as risk_curve
-from corpusveil.evaluation.report.beside_original import evaluate_release as evaluate_release
-from corpusveil.evaluation.report.findings import Findings as Findings
-from corpusveil.evaluation.report.release_page import write_report as write_report
 from corpusveil.jobs.beam import Beam as Beam
 from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.ray import Ray as Ray
@@ -44,7 +39,6 @@ from corpusveil.mechanisms import names as mechanism_names
 from corpusveil.mechanisms.cmp import Cmp as Cmp
 from corpusveil.mechanisms.content import content_weights as content_weights
 from corpusveil.mechanisms.custext import CusText as CusText
-from corpusveil.mechanisms.custext import CusTextPerWord as CusTextPerWord
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential as DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
 from corpusveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
@@ -55,11 +49,8 @@ from corpusveil.mechanisms.santext import SanText as SanText
 from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
 from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
-from corpusveil.mechanisms.truncated_gumbel import TruncatedGumbel as TruncatedGumbel
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
-from corpusveil.mechanisms.vickrey import VickreyCmpExcluding as VickreyCmpExcluding
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
-from corpusveil.mechanisms.vickrey import VickreyMahalanobisExcluding as VickreyMahalanobisExcluding
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
@@ -89,6 +80,9 @@ from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
 from corpusveil.transforms.term_vectors import term_vectors as term_vectors
+from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
+from corpusveil_evaluate.report.findings import Findings as Findings
+from corpusveil_evaluate.report.release_page import write_report as write_report
 
 __version__: str
 __all__ = [
@@ -101,7 +95,6 @@ __all__ = [
     "CorpusveilError",
     "CountOptions",
     "CusText",
-    "CusTextPerWord",
     "DiffractorExponential",
     "DiffractorGeometric",
     "DocumentAudit",
@@ -125,7 +118,6 @@ __all__ = [
     "Ray",
     "Release",
     "RingGeometric",
-    "RiskCurve",
     "RowNumbers",
     "SanText",
     "Scoring",
@@ -137,13 +129,10 @@ __all__ = [
     "TextPolicy",
     "TightExponential",
     "Training",
-    "TruncatedGumbel",
     "UserError",
     "Vectors",
     "VickreyCmp",
-    "VickreyCmpExcluding",
     "VickreyMahalanobis",
-    "VickreyMahalanobisExcluding",
     "WordRisk",
     "WorkError",
     "__version__",
@@ -175,7 +164,6 @@ __all__ = [
     "read_vectors",
     "reader_ladder",
     "register_sql",
-    "risk_curve",
     "score_counts",
     "term_vectors",
     "tokenize_corpus",

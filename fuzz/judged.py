@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusveil_studies.retrieval.trec import read_qrels, read_rows
+from corpusveil_evaluate.studies.retrieval.trec import read_qrels, read_rows
 from fuzz.containers import RAW, packed
 from fuzz.invariant import CANARY, Reader, need, refused
 

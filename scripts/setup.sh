@@ -17,7 +17,7 @@ base_of() { "$1" -c 'import sys; print(sys.base_prefix, sys.version_info[:3])' 2
 
 # What a finished set-up depends on. Another Java, or none, may call for another runtime.
 state() {
-    { cksum pyproject.toml studies/pyproject.toml spaces/en/pyproject.toml uv.lock scripts/setup.sh; echo "${PYTHON-}"; echo "${JAVA_HOME-}"; command -v java || :; } | cksum
+    { cksum pyproject.toml evaluate/pyproject.toml spaces/en/pyproject.toml uv.lock scripts/setup.sh; echo "${PYTHON-}"; echo "${JAVA_HOME-}"; command -v java || :; } | cksum
     pwd
 }
 
@@ -85,7 +85,7 @@ install_with_pip() {
     "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace $extras --output-file .tools/requirements.txt \
         >/dev/null
     run_pip --python .venv/bin/python install --quiet --require-hashes --requirement .tools/requirements.txt &&
-        run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./studies --editable ./spaces/en
+        run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./evaluate --editable ./spaces/en
 }
 
 mkdir -p .tools

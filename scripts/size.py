@@ -40,7 +40,7 @@ def table(tree: Path) -> list[str]:
     for path in sorted(tree.rglob("*.py")):
         place = path.relative_to(tree)
         if not {".venv", ".tools", "build"} & set(place.parts):
-            inner = len(place.parts) > 2 and place.parts[0] in ("corpusveil", "studies")
+            inner = len(place.parts) > 2 and place.parts[0] in ("corpusveil", "evaluate")
             room = "/".join(place.parts[: 2 if inner else 1])
             rooms.setdefault(room, Counter()).update(counted(path.read_text(encoding="utf-8")))
     own = {room: lines for room, lines in sorted(rooms.items()) if room.startswith("corpusveil")}

@@ -38,9 +38,10 @@ release = cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key="pas
 
 def test_the_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
-    studies = tomllib.loads((ROOT / "studies" / "pyproject.toml").read_text())["project"]
-    assert studies["version"] == PROJECT["version"]
-    assert f"corpusveil[evaluate]=={PROJECT['version']}" in studies["dependencies"]
+    sister = tomllib.loads((ROOT / "evaluate" / "pyproject.toml").read_text())["project"]
+    assert sister["version"] == PROJECT["version"]
+    assert f"corpusveil=={PROJECT['version']}" in sister["dependencies"]
+    assert PROJECT["optional-dependencies"]["evaluate"] == [f"corpusveil-evaluate=={PROJECT['version']}"]
     assert PROJECT["version"] == corpusveil.__version__
     assert f"\nversion: {corpusveil.__version__}\n" in citation
     assert (ROOT / "CHANGELOG.md").read_text().count(f"## {corpusveil.__version__.partition('.dev')[0]}") == 1
@@ -48,7 +49,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_every_distribution_holds_the_licence() -> None:
     """As a file: a link to that of the repository is a dangling one in an archive."""
-    for folder in ("spaces/en", "studies"):
+    for folder in ("spaces/en", "evaluate"):
         licence = ROOT / folder / "LICENSE"
         assert not licence.is_symlink(), folder
         assert licence.read_text() == (ROOT / "LICENSE").read_text(), folder

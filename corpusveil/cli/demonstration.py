@@ -12,14 +12,10 @@ import orjson
 import typer
 from isal import igzip
 
+import corpusveil as cv
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError
-from corpusveil.evaluation.matching import match
-from corpusveil.evaluation.report.evaluate_release import evaluate_release
-from corpusveil.evaluation.report.question import Question
-from corpusveil.evaluation.report.release_page import write_report
-from corpusveil.evaluation.statistics.statistic import find
+from corpusveil.errors import InUseError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines import privatize
@@ -69,12 +65,7 @@ def demonstrate(output: str) -> None:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
     report.say(f"\nThe same bytes from {', '.join(digests)}: sha256 {digests['local']}")
-    asked = Question.of(
-        epsilons=TRIED, seeds=2, space=load_space(str(folder / "space")),
-        collocations=load_collocations(str(folder / "collocations")),
-        keys=(Key.load(folder / "release.key"),), counts=str(folder / "counts"),
-    )  # fmt: skip
-    _evaluate(inputs, folder, asked, report)
+    _evaluate(folder, report)
     if risk is not None:
         report.say(f"\n{risk.sentence()}.")
     report.say(before_after(inputs[0], folder))
@@ -137,17 +128,22 @@ def engines() -> list[str]:
     return there
 
 
-def _evaluate(inputs: list[str], folder: Path, question: Question, report: _Report) -> None:
+def _evaluate(folder: Path, report: _Report) -> None:
     """Compare the release with its original, write the page, and print the most important figures."""
-    released = str(folder / "private-local")
-    findings = evaluate_release(match(inputs, [released]), read_manifest(released), question)
-    page = write_report(findings, str(folder / "evaluation"))
+    try:
+        findings = cv.evaluate_release(
+            folder / "input", folder / "private-local", space=load_space(str(folder / "space")),
+            collocations=load_collocations(str(folder / "collocations")), keys=(Key.load(folder / "release.key"),),
+            counts=folder / "counts", epsilons=TRIED, seeds=2,
+        )  # fmt: skip
+    except PackageError as error:
+        report.say(f"Not evaluated. {error}")
+        return
+    page = cv.write_report(findings, str(folder / "evaluation"))
     report.say(f"Evaluated: the release compared with its original, and other epsilons, {page}")
-    for name in TOLD:
-        for figure in findings.measures:
-            if figure.name == name and figure.epsilon is None:
-                of = f" ({words})" if (words := find(name).of) else ""
-                report.say(f"  {name}{of}{f', {figure.model}' if 'key' in figure.model else ''}: {figure}")
+    for line in findings.lines():
+        if line.startswith(TOLD) and " at epsilon " not in line:
+            report.say(f"  {line}")
 
 
 def before_after(source: str, folder: Path) -> str:

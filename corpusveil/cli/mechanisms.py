@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import ConflictError, UserError
+from corpusveil.errors import ConflictError, NoClosedForm, UserError
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
 
@@ -23,7 +23,7 @@ Which to take:
   santext, tem     if the distances of an embedding matter; their tables take a minute
   syntf            if any two words need the same epsilon (plain LDP)
   --profile NAME   to repeat a published study
-Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'audit --curve'.
+Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'plan'.
 """
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
 """Those of the studies; profiles have each study's own."""
@@ -95,17 +95,31 @@ def mechanisms(
 
 
 def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
-    """Print what the mechanism does in a space."""
+    """Print what the mechanism does in a space, at the epsilons at which it is defined."""
     from rich.console import Console
     from rich.table import Table
 
-    from corpusveil.evaluation.attacks.risk_curve import curve
-
-    points = curve([mechanism], epsilons)
-    heads = ("epsilon", "known words unchanged (N_w)", "distinct of 100 (S_w)", "plain LDP, nats")
-    table = Table(*heads, box=None, pad_edge=False)
-    for point in points:
-        plain = "none" if point.plain_ldp is None else f"{point.plain_ldp:.4g}"
-        table.add_row(f"{point.epsilon:g}", f"{point.retention:.4f}", f"{point.distinct:.1f}", plain)
+    table = Table("epsilon", "known words unchanged (N_w)", "plain LDP, nats", box=None, pad_edge=False)
+    refusal: UserError | None = None
+    for epsilon in sorted(set(epsilons)):
+        try:
+            plain = mechanism.guarantee(epsilon).plain_ldp
+            unchanged = _unchanged(mechanism, epsilon)
+        except UserError as error:
+            refusal = error
+        else:
+            table.add_row(f"{epsilon:g}", f"{unchanged:.4f}", "none" if plain is None else f"{plain:.4g}")
+    if refusal is not None and not table.row_count:
+        raise refusal
     print(f"\nin this space ({len(mechanism.space):,} words):")
     Console().print(table)
+
+
+def _unchanged(mechanism: Mechanism, epsilon: float) -> float:
+    """Return the share of unchanged words, weighted by public counts if the mechanism has an exact law."""
+    from corpusveil.mechanisms.risk import word_risk
+
+    try:
+        return word_risk(mechanism, epsilon, estimate=False).unchanged
+    except NoClosedForm:
+        return mechanism.retention(epsilon)

@@ -8,7 +8,7 @@ without a group, and its K - 1 nearest words without a group. When fewer than 2 
 It is plain ``epsilon``-LDP between words of one group. Between groups only the smoothing counts: two words are
 distinguished by at most ``ln(1 + (1 - eta) p_max n / eta)`` nats, p_max the largest probability in a group, which is
 large; so the group is practically disclosed. The published form, in which each word has its own K nearest words,
-guarantees nothing (``custext-per-word``).
+guarantees nothing (``custext-per-word`` of ``corpusveil-evaluate``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 
 from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Refuted, check_fraction
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, check_fraction
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
-from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, nearest_sets, partition, set_table
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
@@ -97,34 +97,3 @@ class CusText(OnSets):
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         return ("The group of near words that a word belongs to is practically disclosed.",)
-
-
-@register
-@dataclass(frozen=True, slots=True)
-class CusTextPerWord(Refuted, OnSets):
-    """As published: the exponential mechanism on each word's own ``K`` nearest words. No guarantee.
-
-    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere.
-    Two words hardly ever have the same K nearest words, so some outputs are possible for one and impossible for the
-    other: the log-ratio is infinite, and no epsilon holds.
-    """
-
-    name: ClassVar[str] = "custext-per-word"
-    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
-    summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
-    claim: ClassVar[str] = "epsilon-LDP for any two words"
-    flaw: ClassVar[str] = (
-        "The published claim is false. Each word has its own set of possible outputs, so an output that is "
-        "possible for one word and impossible for another distinguishes the two with certainty."
-    )
-
-    @property
-    def sets(self) -> Sets:
-        return nearest_sets(self.space, self.K)
-
-    def table(self, epsilon: float) -> SetTable:
-        return set_table(nearest_sets, self.space, self.K, check_epsilon(epsilon), 0)
-
-    @property
-    def distance(self) -> str:
-        return "none: words with different nearest words can be distinguished with certainty"

@@ -1,4 +1,4 @@
-"""Exponential laws over small sets of candidates, one set a word: CusText's two forms.
+"""Exponential laws over small sets of candidates, a set for each word: CusText.
 
 Word w has candidates C_w, itself first. Their scores are ``s = -(d - d_min)/(d_max - d_min)``, d the distance of
 vectors and its bounds over C_w (all 0 where they are equal), and ``P[w, u]`` is proportional to ``exp(epsilon s / 2)``
@@ -23,7 +23,6 @@ from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import by_epsilon, check_whole
 from corpusveil.mechanisms.distances import OverVectors, discrete
-from corpusveil.mechanisms.exponential_rows import TOGETHER
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
@@ -50,16 +49,6 @@ class SetTable:
 
     bounds: UInt64
     added: int
-
-
-@functools.lru_cache(maxsize=8)
-def nearest_sets(space: Space, size: int) -> Sets:
-    """Return each word with its size - 1 nearest others, by distance and then by id: exact, in float64."""
-    blocks, n = blocks_of(space), len(space)
-    size = min(size, n)
-    members = np.empty((n, size), dtype=np.int32)
-    in_slices(n, _nearest, blocks.vectors, blocks.chunks, members)
-    return Sets(members, np.full(n, size, dtype=np.int64))
 
 
 @functools.lru_cache(maxsize=8)
@@ -93,7 +82,7 @@ def group_sets(space: Space, size: int) -> Sets:
 
 
 @njit(nogil=True, cache=True)
-def _offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
+def offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
     """Insert a word into a list of at most ``ids.size``, sorted by distance; return its new length."""
     if count == ids.size and not distance < distances[count - 1]:
         return count
@@ -119,28 +108,7 @@ def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: A
         squared_distances(chunks[k], point, squares)
         for u in range(k * LANES, min((k + 1) * LANES, n)):
             if u != word and groups[u] < 0:
-                count = _offer(kept, ids, count, squares[u - k * LANES], u)
-
-
-@njit(nogil=True, cache=True)
-def _nearest(vectors: Any, chunks: Any, members: Any, low: int, high: int) -> None:
-    n = vectors.shape[0]
-    kept = np.empty((TOGETHER, members.shape[1] - 1))
-    points = np.zeros((TOGETHER, chunks.shape[1]))
-    counts = np.empty(TOGETHER, dtype=np.int64)
-    squares = np.empty(LANES)
-    for start in range(low, high, TOGETHER):
-        group = min(TOGETHER, high - start)
-        counts[:] = 0
-        for r in range(group):
-            members[start + r, 0] = start + r
-            points[r, : vectors.shape[1]] = vectors[start + r]
-        for k in range(chunks.shape[0]):
-            for r in range(group):
-                squared_distances(chunks[k], points[r], squares)
-                for u in range(k * LANES, min((k + 1) * LANES, n)):
-                    if u != start + r:
-                        counts[r] = _offer(kept[r], members[start + r, 1:], counts[r], squares[u - k * LANES], u)
+                count = offer(kept, ids, count, squares[u - k * LANES], u)
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,11 @@
-"""Mechanisms by name. Every module of this package is imported; there is no list to edit."""
+"""Mechanisms by name: those of this package, and those of other packages by entry points.
+
+Every module of this package is imported, so there is no list to edit. Another package adds a registered class by a line
+of its metadata, which is read only for a name that is not ours, and for lists of all names::
+
+    [project.entry-points."corpusveil.mechanisms"]
+    my-mechanism = "my_package.my_mechanism:MyMechanism"
+"""
 
 from __future__ import annotations
 
@@ -8,13 +15,17 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from importlib import metadata
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import UnknownError, of_other_type
+from corpusveil.errors import PackageError, UnknownError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
+GROUP = "corpusveil.mechanisms"
+EVALUATE = ("custext-per-word", "truncated-gumbel", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding")
+"""The mechanisms of ``corpusveil-evaluate``, whose published theorems are false."""
 _BY_NAME: dict[str, type[Mechanism]] = {}
 
 M = TypeVar("M", bound=type[Mechanism])
@@ -35,28 +46,54 @@ def _load_all() -> None:
         importlib.import_module(f"{package.__name__}.{module.name}")
 
 
+@functools.cache
+def _points() -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of other packages by name; nothing is imported."""
+    return {point.name: point for point in metadata.entry_points(group=GROUP)}
+
+
 def names() -> list[str]:
     """Return the names of all mechanisms, sorted."""
     _load_all()
-    return sorted(_BY_NAME)
+    return sorted(_BY_NAME.keys() | _points().keys())
 
 
 def classes() -> dict[str, type[Mechanism]]:
     """Return the classes of all mechanisms by their own names, which the package has as its attributes."""
-    _load_all()
-    return {cls.__name__: cls for cls in _BY_NAME.values()}
+    return {cls.__name__: cls for cls in map(find, names())}
 
 
 def find(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism. Raises UserError for an unknown name, with the nearest known one."""
+    """Return the class of a mechanism.
+
+    Raises UserError for an unknown name, with the nearest known one, and if the package that has it cannot be imported.
+    """
     _load_all()
     if not isinstance(name, str):
         raise of_other_type("mechanism", name, "a name first, then the space")
-    if name not in _BY_NAME:
-        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+    if name not in _BY_NAME and name in _points():
+        _import(name)
+    elif name not in _BY_NAME and name in EVALUATE:
+        raise PackageError(
+            f"{name}: its published theorem is false, so it is in a package of its own, for comparison; "
+            "pip install 'corpusveil[evaluate]'."
+        )
+    elif name not in _BY_NAME:
+        near = difflib.get_close_matches(name, names(), n=1)
         hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists all names."
         raise UnknownError(f"{name}: there is no mechanism of this name; {hint}")
     return _BY_NAME[name]
+
+
+def _import(name: str) -> None:
+    point = _points()[name]
+    try:
+        register(point.load())
+    except (ImportError, AttributeError) as error:
+        raise PackageError(
+            f"mechanism {name}: {point.value} could not be imported ({type(error).__name__}); install its package "
+            "again."
+        ) from None
 
 
 def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:

@@ -6,7 +6,7 @@
 With t = 0 the nearest word is always chosen, as without Vickrey; with t = 1 never. Over the whole vocabulary this looks
 at the noisy vector and at public vectors only, so the noise's guarantee holds (post-processing). As published, the
 input itself is not a candidate, so the candidates depend on it: an output is then certainly not the input, which
-distinguishes inputs, and no guarantee holds. The mechanisms named ``-excluding`` do this.
+distinguishes inputs, and no guarantee holds. The mechanisms named ``-excluding`` of ``corpusveil-evaluate`` do this.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int32
 from corpusveil.compiled import njit
-from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Refuted, check_fraction
+from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
 from corpusveil.mechanisms.on_vectors import RAYS, OnVectors, ray_words
@@ -69,35 +68,6 @@ class TwoNearest:
         return OnVectors.distribution(self, word, epsilon)
 
 
-class Excluding(Refuted, TwoNearest):
-    """As published: the two nearest words, except the input."""
-
-    __slots__ = ()
-
-    floored: ClassVar[bool] = False
-    flaw: ClassVar[str] = (
-        "The published claim is false. A word is never its own output, so a reader knows with certainty that an "
-        "output word was not the input."
-    )
-
-    def candidates(self: Any, points: Float64, ids: Int32) -> Int32:
-        if len(self.space) < 3:
-            raise DataError(f"{self.name}: it needs a space of at least three words.")
-        three = search_of(self.space).several(points, 3)
-        at = np.argmax(three == ids[:, None], axis=1)
-        out = np.where((three == ids[:, None]).any(axis=1), at, 2)
-        return np.asarray(three[np.arange(3) != out[:, None]].reshape(-1, 2))
-
-    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
-        """Return the distances of the mechanism that considers all words."""
-        sound: Any = super(Refuted, self)
-        return np.asarray(sound.distances(word, epsilon))
-
-    @property
-    def distance(self) -> str:
-        return "none: an output word was certainly not the input"
-
-
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmp(TwoNearest, Cmp):
@@ -111,15 +81,6 @@ class VickreyCmp(TwoNearest, Cmp):
 
 @register
 @dataclass(frozen=True, slots=True)
-class VickreyCmpExcluding(Excluding, VickreyCmp):
-    """As published: the input word is not among the candidates."""
-
-    name: ClassVar[str] = "vickrey-cmp-excluding"
-    summary: ClassVar[str] = f"cmp noise; {SUMMARY}, never the input, as published"
-
-
-@register
-@dataclass(frozen=True, slots=True)
 class VickreyMahalanobis(TwoNearest, Mahalanobis):
     """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
 
@@ -127,15 +88,6 @@ class VickreyMahalanobis(TwoNearest, Mahalanobis):
 
     name: ClassVar[str] = "vickrey-mahalanobis"
     summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}"
-
-
-@register
-@dataclass(frozen=True, slots=True)
-class VickreyMahalanobisExcluding(Excluding, VickreyMahalanobis):
-    """As published: the input word is not among the candidates."""
-
-    name: ClassVar[str] = "vickrey-mahalanobis-excluding"
-    summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}, never the input, as published"
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from corpusveil import sister
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
@@ -18,8 +19,8 @@ class Flow:
     """A flow: the name and help of its command, and its place in a run.
 
     ``help`` is that of the command, unless a file of ``cli`` gives it further options. ``function`` is a
-    ``module:name`` of the package. A file requests the flow if it has all settings of ``wanted``; `` or `` separates
-    alternatives.
+    ``module:name`` of the package, or of ``corpusveil_evaluate``. A file requests the flow if it has all settings of
+    ``wanted``; `` or `` separates alternatives.
     """
 
     name: str
@@ -39,7 +40,8 @@ class Flow:
     def do(self, settings: Settings, watch: Watch) -> Any:
         """Run it; its module is imported now."""
         module, _, name = self.function.partition(":")
-        return getattr(importlib.import_module(f"corpusveil.{module}"), name)(settings, watch)
+        place = module if module.startswith(sister.EVALUATE) else f"corpusveil.{module}"
+        return getattr(sister.load(place), name)(settings, watch)
 
 
 # A table: a flow's name, its line in listings, its help, and its place in a run.
@@ -100,19 +102,16 @@ FLOWS = (
         """,
         "pipelines.language:denoise", wanted=("denoise.path",)),
     Flow(
-        "audit", "Check a guarantee, or choose epsilon.",
+        "audit", "Check a guarantee.",
         """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
 
         Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
 
-        Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --mechanism santext --curve
-        --output curve
-
         Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document
         --document 500
         """,
-        "evaluation.attacks.audits:run", wanted=("audit.level",)),
-    Flow("evaluate", "", "", "evaluation.report.beside_original:run", wanted=("evaluate.path",)),
+        "pipelines.audit:run", wanted=("audit.level",)),
+    Flow("evaluate", "", "", "corpusveil_evaluate.report.beside_original:run", wanted=("evaluate.path",)),
 )
 # fmt: on
 """The flows, in the order of a run."""

@@ -13,8 +13,8 @@ from datasets import Dataset
 
 import corpusveil as cv
 from corpusveil.errors import UnsetError
-from corpusveil.evaluation.report.beside_original import Asked
 from corpusveil.pipelines.settings.sections import EvaluateSettings
+from corpusveil_evaluate.report.beside_original import Asked
 from tests.api.conftest import WORDS
 
 DRAWS = 20_000

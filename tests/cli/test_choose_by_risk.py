@@ -16,7 +16,7 @@ from corpusveil.spaces.vectors import Vectors
 from tests.calls import QUIET, command, fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files
-from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
+from tests.language.random_texts import WORDS, corpus
 
 
 @pytest.fixture(scope="module")

@@ -71,8 +71,8 @@ class TestHelp:
         monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: lambda: typer.echo("here"))
         assert succeeds("evaluate", "study").out == "here\n"
         monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
-        for rest in (["--list"], ["1-diffractor", "--quick", "--output", "x"]):
-            fails(["evaluate", "study", *rest], "missing-package", "pip install corpusveil-studies")
+        for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
+            fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
 def test_completion_offers_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

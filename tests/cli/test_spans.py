@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.statistics.pseudonyms import recognizable
+from corpusveil_evaluate.statistics.pseudonyms import recognizable
 from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
 

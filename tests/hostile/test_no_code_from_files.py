@@ -10,7 +10,7 @@ from pathlib import Path
 import corpusveil
 
 PACKAGE = Path(corpusveil.__file__).parent
-FOLDERS = {"": PACKAGE, "studies/": PACKAGE.parent / "studies" / "corpusveil_studies"}
+FOLDERS = {"": PACKAGE, "evaluate/": PACKAGE.parent / "evaluate" / "corpusveil_evaluate"}
 
 MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "yaml", "torch", "runpy", "code", "codeop"}
 """Modules that make objects or code out of bytes."""
@@ -21,15 +21,17 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
-    ("studies/recurrent.py", "import of torch"): "computes; it reads no file",
+    ("evaluate/studies/recurrent.py", "import of torch"): "computes; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",
     ("storage/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
     ("deployment/schedules.py", "import of yaml"): "writes YAML with the safe dumper; it reads none",
-    ("studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
-    ("studies/search_collections.py", "load of Bm25"): "that index",
+    ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
+    ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",
     ("recognizers/presidio.py", "load of spacy"): "an installed package, a model that spaCy reads from its own files",
     ("jobs/registry.py", "load of point"): "the engine of an installed package that was asked for, by its entry point",
+    ("mechanisms/registry.py", "load of point"): "the mechanism of an installed package, likewise",
+    ("evaluate/statistics/statistic.py", "load of point"): "the statistics of an installed package, likewise",
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
     (
         "transforms/ray.py",

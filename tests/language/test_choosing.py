@@ -26,7 +26,7 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.transforms.release.denoise_corpus import denoise
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.random_texts import corpus
 from tests.language.test_denoise import KEY, VOCABULARY, largest_excess, model, release_of, space, space_of, texts_of
 
 __all__ = ["model", "space"]  # fixtures

@@ -19,7 +19,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import InUseError, MismatchError, NotMadeError, OverlapError
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.jobs.local import Local
 from corpusveil.language import denoise as denoise_module
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
@@ -35,8 +34,9 @@ from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.kernel.kernel import picked
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
+from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
+from tests.language.random_texts import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))

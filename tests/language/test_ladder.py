@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import WORDS, ids_in, public_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.ladder import BY_MODEL, PLACES, STEPS, Ladder, reader_ladder
@@ -17,9 +16,10 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import WORDS as SAID
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.random_texts import WORDS as SAID
+from tests.language.random_texts import corpus
 
 KEPT = cv.TextPolicy(stop_words="keep")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lattice import search_runs
@@ -18,7 +17,8 @@ from corpusveil.language.lattice_room import room
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from tests.evaluation.statistics.test_kneser_ney import WORDS, corpus
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from tests.language.random_texts import WORDS, corpus
 
 SIZE = 6
 

@@ -23,7 +23,7 @@ from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.random_texts import corpus
 
 pytestmark = pytest.mark.xdist_group("spark")
 

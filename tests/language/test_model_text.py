@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import sampled_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from tests.language.random_texts import corpus
 
 LENGTH = 5
 COUNT = 200_000

@@ -24,9 +24,9 @@ import pytest
 import zstandard
 
 import corpusveil as cv
-from corpusveil.evaluation.matching import match
 from corpusveil.storage.formats import SUFFIXES, find
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
+from corpusveil_evaluate.matching import match
 from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import (
     UNKNOWN,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import context_risk, ids_in, sampled_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
@@ -19,8 +18,9 @@ from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.random_texts import corpus
 
 SIZE = 5
 KEPT = cv.TextPolicy(stop_words="keep")

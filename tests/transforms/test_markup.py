@@ -13,8 +13,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
-from corpusveil.evaluation.matching import Matched
-from corpusveil.evaluation.report.manifest_release import without_markup
 from corpusveil.jobs.local import Local
 from corpusveil.language import prepared as prepared_module
 from corpusveil.language.denoise import check_readable
@@ -22,6 +20,8 @@ from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.text.policy import MARKUP
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil_evaluate.matching import Matched
+from corpusveil_evaluate.report.manifest_release import without_markup
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, release_files

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.context_risk import RUNS, WORDS, context_risk, public_text
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms.risk import word_risk
@@ -18,9 +17,10 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_for_risk, risk_of
+from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.evaluation.statistics.test_kneser_ney import WORDS as SAID
-from tests.evaluation.statistics.test_kneser_ney import corpus
+from tests.language.random_texts import WORDS as SAID
+from tests.language.random_texts import corpus
 
 KEY = cv.Key(bytes(range(32)))
 

@@ -291,11 +291,8 @@ def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
     asked = settings.audit
     if asked is None:
         return
-    if asked.documents and (asked.curve or asked.claim or asked.risks):
-        others = "{audit.curve}, {audit.claim} and {audit.risks}"
-        yield "audit.documents", f"this is for the guarantee of a single mechanism; leave {others} out"
-    if asked.risks and not asked.curve:
-        yield "audit.risks", _needs("{audit.curve}")
+    if asked.documents and asked.claim:
+        yield "audit.documents", "papers claim nothing about documents; leave {audit.claim} out"
     if settings.length.chosen() is not None and settings.output is None and not asked.documents:
         yield "audit.documents", "lengths are checked on documents; add this key, or leave their policy out"
 

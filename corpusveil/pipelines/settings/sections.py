@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
+from corpusveil.audits import LEVEL, PAIRS, WORDS
 from corpusveil.choices import (
     SPOOL_BYTES,
     Allocation,
@@ -45,8 +46,6 @@ STAGES = ("count", "score", "tokenize", "model", "denoise")
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 EVALUATE = "evaluate release"
-PAIRS, WORDS, LEVEL = 14, 192, 0.05
-"""An audit compares so many pairs by samples, or words by laws, and refutes a true guarantee with this chance."""
 DOCUMENTS = 10_000
 """The number of documents to evaluate."""
 
@@ -618,18 +617,17 @@ class EvaluateSettings(Section):
 
 
 class AuditSettings(Section):
-    """A check of a guarantee, on exact laws if there are any, otherwise on samples; or curves by epsilon."""
+    """A check of a guarantee, on exact laws if there are any, otherwise on samples."""
 
     GROUP: ClassVar[Group] = "How private"
     COMMANDS = ("audit",)
 
-    mechanisms: list[str] = key(
-        "The mechanism; with {audit.curve}, any number of mechanisms. Default in a file: that of [mechanism].", [],
-        commands={"audit": "mechanism"}, needed=True, metavar="NAME")
+    mechanism: str | None = key(
+        "The mechanism. Default in a file: that of [mechanism].", None, needed=True, metavar="NAME")
     parameters: list[str] = key(
         "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
     epsilons: list[float] = key(
-        "Epsilon of a word. With {audit.curve}: the grid. Default in a file: the epsilon of [budget].", [],
+        "Epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
     claim: bool = key("Check what its paper claims instead.", default=False)
     draws: int | None = key(
@@ -637,13 +635,6 @@ class AuditSettings(Section):
     pairs: int = key("Pairs of words to compare, if there is no exact law.", PAIRS, ge=1)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
     words: int = key("Words to compare, if there is an exact law.", WORDS, ge=2)
-    curve: bool = key("Show the retention and the risk of words, by epsilon.", default=False)
-    inputs: int | None = key(
-        "With {audit.curve}: use this many of the most frequent words as inputs. Default: all words, which for a "
-        "mechanism on vectors takes time in proportion to the square of their number.", None, ge=1)
-    risks: list[float] = key(
-        "With {audit.curve}: add the epsilon that 'privatize --risk' chooses for this share. Repeatable.", [],
-        commands={"audit": "risk"}, metavar="SHARE")
     model: str | None = key(
         "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
         "file: the model of [model].", None, path=True, metavar="URL", named=True)
@@ -657,8 +648,7 @@ class AuditSettings(Section):
         "With {audit.documents}: the distance by which words may differ. inf: any two words.", 1.0, gt=0,
         allow_inf_nan=True)
     path: str | None = key(
-        "Write JSON to this file; with {audit.curve}, write JSON and a page to this folder.", None, path=True,
-        commands={"audit": "output"}, metavar="URL", group="Where")
+        "Write JSON to this file.", None, path=True, commands={"audit": "output"}, metavar="URL", group="Where")
 
 
 class ScheduleSettings(Section):

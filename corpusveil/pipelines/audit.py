@@ -1,0 +1,71 @@
+"""The audit that settings ask for, of words or of documents: ``corpusveil audit``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from corpusveil.audits.document_audit import DocumentAudit, audit_documents
+from corpusveil.audits.guarantee_audit import Audit, audit
+from corpusveil.budget import Budget
+from corpusveil.errors import ConflictError, RefutedError, UnsetError
+from corpusveil.language.ladder import reader_ladder
+from corpusveil.language.model import load_model
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.fields import pairs
+from corpusveil.pipelines.watch import Watch
+from corpusveil.spaces import load_space
+from corpusveil.storage import files
+
+
+def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit:
+    """Do the audit; what ``[audit]`` leaves out is that of ``[mechanism]`` and ``[budget]``.
+
+    Raises RefutedError, after the result is written, if a guarantee is refuted.
+    """
+    (asked,) = settings.needed("audit")
+    watch = watch or Watch()
+    mechanism = _mechanism(settings)
+    epsilon = settings.value("budget.epsilon")
+    epsilons = asked.epsilons or ([] if epsilon is None else [epsilon])
+    if not epsilons or (len(epsilons) > 1 and not asked.documents):
+        raise ConflictError("An audit of words checks a mechanism at one epsilon; give one.")
+    audited: Audit | DocumentAudit
+    readers: dict[str, Any] = {}
+    if asked.documents:
+        audited = audit_documents(
+            mechanism, [Budget(value, asked.per) for value in epsilons], asked.documents, asked.delta,
+            asked.distance, level=asked.level, length=settings.length.chosen(),
+        )  # fmt: skip
+        watch.say(str(audited))
+    else:
+        audited = audit(
+            mechanism, epsilons[0], claim=asked.claim, draws=asked.draws, pairs=asked.pairs, level=asked.level,
+            words=asked.words,
+        )  # fmt: skip
+        for line in audited.lines():
+            watch.say(line)
+        model = asked.model or settings.value("model.path")
+        ladder = reader_ladder(
+            mechanism, epsilons[0], None if model is None else load_model(model),
+            policy=settings.text.policy(),
+        )  # fmt: skip
+        watch.say(str(ladder))
+        readers = {"readers": dataclasses.asdict(ladder)}
+    if asked.path is not None:
+        files.write_bytes(asked.path, (json.dumps(audited.as_dict() | readers, indent=1) + "\n").encode())
+    if audited.refuted:
+        raise RefutedError("The audit refuted this; choose another mechanism, or report a fault of ours.")
+    return audited
+
+
+def _mechanism(settings: Settings) -> Mechanism:
+    asked, space = settings.needed("audit", "space")
+    own, given = settings.mechanism, dict[str, Any](pairs("parameter", asked.parameters))
+    if asked.mechanism is not None:
+        return make(asked.mechanism, load_space(space.path), **given)
+    if own is None:
+        raise UnsetError("audit.mechanism: this setting is missing; add it.")
+    return make(own.name, load_space(space.path), **own.parameters | given)

@@ -1,0 +1,44 @@
+"""CusText as published (Chen, Mo, Wang, Chen, Cui 2023): each word has its own ``K`` nearest words. No guarantee.
+
+    P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere.
+
+Two words hardly ever have the same K nearest words, so some outputs are possible for one and impossible for the other:
+the log-ratio is infinite, and no epsilon holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from corpusveil.mechanisms.base import Refuted
+from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, set_table
+from corpusveil.mechanisms.registry import register
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class CusTextPerWord(Refuted, OnSets):
+    """The exponential mechanism on each word's own ``K`` nearest words, as published."""
+
+    name: ClassVar[str] = "custext-per-word"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
+    summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
+    claim: ClassVar[str] = "epsilon-LDP for any two words"
+    flaw: ClassVar[str] = (
+        "The published claim is false. Each word has its own set of possible outputs, so an output that is "
+        "possible for one word and impossible for another distinguishes the two with certainty."
+    )
+
+    @property
+    def sets(self) -> Sets:
+        return nearest_sets(self.space, self.K)
+
+    def table(self, epsilon: float) -> SetTable:
+        return set_table(nearest_sets, self.space, self.K, check_epsilon(epsilon), 0)
+
+    @property
+    def distance(self) -> str:
+        return "none: words with different nearest words can be distinguished with certainty"

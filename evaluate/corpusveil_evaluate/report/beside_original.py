@@ -1,0 +1,204 @@
+"""A release beside its original, in files or in memory: ``corpusveil evaluate release`` and ``cv.evaluate_release``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from corpusveil.choices import Separator
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import (
+    BadRowError,
+    BadTypeError,
+    BadValueError,
+    ColumnError,
+    DataError,
+    OverlapError,
+    ShapeError,
+    UnsetError,
+    no_column,
+)
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.watch import Watch
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage import files
+from corpusveil.storage.inputs import Address, lies_in_input
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.frames import frame_of
+from corpusveil.transforms.release.manifest import draft, read_manifest
+from corpusveil.transforms.release.release import Release
+from corpusveil_evaluate.matching import Matched, match, spread
+from corpusveil_evaluate.report.evaluate_release import evaluate_release as evaluate_matched
+from corpusveil_evaluate.report.findings import Findings
+from corpusveil_evaluate.report.question import Question
+from corpusveil_evaluate.report.release_page import write_report
+from corpusveil_evaluate.statistics.encoders import Encoder
+
+REPORTS = ("report.csv", "report.json", "report.html")
+
+
+def run(settings: Settings, watch: Watch | None = None) -> Findings:
+    """Compare a release with its original, and write the report."""
+    (asked,) = settings.needed("evaluate")
+    watch = watch or Watch()
+    originals = [asked.original] if asked.original is not None else settings.value("corpus.input") or []
+    private = asked.private or settings.value("output.path")
+    for name, value in (("original", originals), ("private", private), ("path", asked.path)):
+        if not value:
+            raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")
+    for folder in (*originals, private, *filter(None, [asked.second_private])):
+        if lies_in_input(asked.path, folder, REPORTS):
+            raise OverlapError(
+                f"{asked.path}: this is in {folder}, which the report is not part of; choose another folder."
+            )
+    files.check_folder(asked.path)  # report an unwritable output now, not after all the work
+    findings = _of_files(originals, private, Question.opened(settings))
+    for line in (findings.publishable() if asked.publishable else findings).lines():
+        watch.say(line)
+    page = write_report(findings, asked.path, publishable=asked.publishable)
+    secret = "" if asked.publishable else " (private: it shows original text)"
+    watch.say(f"{page}{secret}, {findings.seconds:.0f} s")
+    return findings
+
+
+class Asked(TypedDict, total=False):
+    """The keys of ``[evaluate]`` that Python calls take, for editors and type checkers; the settings check them."""
+
+    text: str
+    private_text: str | None
+    id: str | None
+    label: str | None
+    attribute: str | None
+    second: str | None
+    second_private: Address | None
+    epsilons: Sequence[float]
+    mechanisms: Sequence[str]
+    models: Sequence[str]
+    seeds: int
+    documents: int
+    corpus: str | None
+    counts: Address | None
+    words: Address | None
+    separator: Separator
+
+
+def evaluate_release(
+    original: Any,
+    private: Any,
+    release: Release | None = None,
+    *,
+    space: Space | None = None,
+    collocations: Collocations | None = None,
+    encoder: Encoder | None = None,
+    vectors: Vectors | None = None,
+    keys: Sequence[Key] = (),
+    **asked: Unpack[Asked],
+) -> Findings:
+    """Compare a release with its original: return what it discloses, and how useful it still is.
+
+    ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
+    memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
+    without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
+    ``collocations``, and for texts in memory its guarantee; a release in files has a manifest. ``encoder`` or
+    ``vectors`` measure similarity of meaning. ``keys`` are leaked keys.
+
+    ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
+    and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
+    ``epsilons`` and ``mechanisms`` are tried in addition, under throwaway keys. Above ``documents``, an even sample is
+    evaluated. Others: ``private_text``, ``second``, ``second_private``, ``models``, ``seeds``, ``corpus``, ``counts``,
+    ``words``, ``separator``.
+
+    The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
+    UserError if originals, private texts, manifest and space do not fit.
+    """
+    if release is not None:
+        space, collocations = space or release.mechanism.space, collocations or release.collocations
+    question = Question.of(space=space, collocations=collocations, encoder=encoder, vectors=vectors, keys=keys, **asked)
+    in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
+    if any(in_files) and not all(in_files):
+        raise BadTypeError(
+            "original and private: only one of them is an address; give two addresses, or two collections of texts."
+        )
+    if all(in_files):
+        return _of_files([files.as_text(original)], files.as_text(private), question)
+    if question.asked.second_private is not None:
+        raise BadValueError("second_private: private second texts are read from files; give all texts in files.")
+    text, id = question.asked.text or "text", question.asked.id
+    promised = None if release is None else json.loads(json.dumps(draft(release, Columns(text, id))))
+    return evaluate_matched(_matched(original, private, text, question), promised, question)
+
+
+def _of_files(originals: Sequence[str], private: str, question: Question) -> Findings:
+    asked = question.asked
+    seconds = None if asked.second is None or asked.second_private is None else (asked.second, [asked.second_private])
+    manifest = _manifest(private)
+    matched = match(
+        originals, [private], text=asked.text or "text", private_text=asked.private_text, id=asked.id,
+        columns=question.columns, second=seconds, most=asked.documents, corpus=asked.corpus,
+        separator=asked.separator or "comma",
+    )  # fmt: skip
+    return evaluate_matched(matched, manifest, question, None if seconds is None else _manifest(seconds[1][0]))
+
+
+def _manifest(private: str) -> dict[str, Any] | None:
+    """Return the manifest, None if the private texts are not a release. Raises UserError if it is damaged."""
+    return read_manifest(private) if files.exists(files.join(private, "manifest.json")) else None
+
+
+def _matched(original: Any, private: Any, text: str, question: Question) -> Matched:
+    """Return documents in memory with their private versions; a document with a missing text is left out."""
+    id, private_text = question.asked.id, question.asked.private_text or text
+    before, after = _texts(original, text), _texts(private, private_text)
+    ids: Sequence[Any] = range(len(before)) if id is None else _ids(original, text, id)
+    others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
+    if id is None and len(before) != len(after):
+        raise ShapeError(
+            f"original and private: there are {len(before):,} and {len(after):,} texts; give equal numbers, or "
+            "an id column."
+        )
+    if len(set(ids)) < len(ids) or len(set(others)) < len(others):
+        raise BadRowError(f"{id}: two documents have the same id; name a column that identifies them.")
+    made: Mapping[Any, str | None] = dict(zip(others, after, strict=True))
+    chosen = spread(len(before), question.asked.documents)
+    rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
+    if not rows:
+        raise DataError("original and private: no document is in both; check the ids.")
+    values = {name: _values(original, name) for name in question.columns}
+    return Matched(
+        [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
+        {name: [column[row] for row in rows] for name, column in values.items()}, len(chosen),
+        ids=None if id is None else [ids[row] for row in rows],
+    )  # fmt: skip
+
+
+def _texts(data: Any, text: str) -> list[str | None]:
+    texts: list[str | None] = frame_of(data, text).texts.to_pylist()
+    return texts
+
+
+def _ids(data: Any, text: str, id: str) -> list[Any]:
+    column = frame_of(data, text).column
+    if column is None:
+        raise ColumnError(
+            f"id = {id!r} names a column, and these texts have no columns; give a frame, or leave id out."
+        )
+    return column(id)
+
+
+def _values(data: Any, name: str) -> list[Any]:
+    """Return another column of a frame. Raises UserError if there is no such column."""
+    stream = hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__getitem__")
+    frame = pa.table(data) if stream else data
+    names = getattr(frame, "column_names", getattr(frame, "columns", None))
+    if names is None:
+        raise ColumnError(f"{name}: texts without columns do not have this column; give a frame.")
+    if name not in list(names):
+        raise no_column(name, names)
+    column = frame[name]
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)

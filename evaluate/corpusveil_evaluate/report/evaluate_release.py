@@ -1,0 +1,262 @@
+"""The comparison of a release with its original: what is unchanged, what can be guessed, what a model learns.
+
+Everything is computed from the documents of ``match``, an even sample if there are many. With the release's space, its
+mechanism is evaluated as well, keys are tried, and further epsilons and mechanisms under throwaway keys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from corpusveil.errors import DataError, MismatchError, NotMadeError, UserError
+from corpusveil.language.denoise import NO_FACTS, Denoiser
+from corpusveil.transforms.release.release import Release
+from corpusveil.waiting import reached, waiting
+from corpusveil_evaluate.attacks.attribute_inference import Readable
+from corpusveil_evaluate.attacks.leaked_keys import replay_keys
+from corpusveil_evaluate.attacks.word_attacks import attack_words
+from corpusveil_evaluate.matching import Matched, spread
+from corpusveil_evaluate.report.classifier_figures import (
+    LabelledDocuments,
+    Version,
+    classifier_figures,
+    labelled_documents,
+)
+from corpusveil_evaluate.report.epsilon_sweep import sweep_epsilons
+from corpusveil_evaluate.report.findings import Findings, Gathered
+from corpusveil_evaluate.report.manifest_release import (
+    guarantee_lines,
+    mechanism_of,
+    picture_of,
+    release_of,
+    without_markup,
+    word_epsilon,
+)
+from corpusveil_evaluate.report.question import Question
+from corpusveil_evaluate.report.release_page import examples_of
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from corpusveil_evaluate.statistics.statistic import Evidence, Figure, of_measures, of_texts
+from corpusveil_evaluate.terms import count_words
+from corpusveil_evaluate.utility.text_classifiers import Remembered
+
+GRID_DOCUMENTS = 2000
+"""The number of documents for each further epsilon, once per seed."""
+
+
+@waiting("evaluating")
+def evaluate_release(
+    matched: Matched,
+    manifest: Mapping[str, Any] | None,
+    question: Question,
+    second: Mapping[str, Any] | None = None,
+) -> Findings:
+    """Return the findings. ``manifest`` is that of the release, None if the private texts are not a release of ours.
+
+    ``second`` is the manifest of the release of second texts, if they have one. Raises UserError if manifest and space
+    do not match, or if a model cannot be trained.
+    """
+    began = time.monotonic()
+    _check(manifest, question)
+    given, own = matched, manifest  # as they are, for keys to be replayed on
+    matched, manifest = without_markup(matched, manifest, second)
+    if not count_words(matched.originals)[1]:
+        raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
+    published, asked = _second_is_published(matched, manifest, question), question.asked
+    tasks = _tasks(matched, question, published=published)
+    reached("the language model")
+    language, held_out = _language(matched, question)
+    how = _how(matched, question, tasks, published=published)
+    report = Gathered(notes=[*how], counted=[*_left_out(matched, tasks)])
+    reached("texts")
+    evidence = Evidence(
+        matched.originals, matched.privates, question.space, question.encoder_or_vectors(), question.word_list(),
+        lambda texts: language.perplexity(texts).value, held_out,
+        _promised(manifest, question),
+    )  # fmt: skip
+    report.measures += of_texts(evidence)
+    reader, unread = _reader(manifest, question, language)
+    released = [Version(matched.privates, matched.seconds)] * asked.seeds
+    for model in question.classifiers() if tasks else ():
+        reached(f"training {model.name}")
+        report.measures += classifier_figures(question, tasks, released, Remembered(model), readable=reader)
+    rows = spread(len(matched.originals), GRID_DOCUMENTS)
+    report.versions["released"] = [matched.privates[row] for row in rows]
+    report.notes += unread if asked.attribute is not None else []
+    report.notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
+    if manifest is not None and own is not None and question.space is not None:
+        reached("attacks on words")
+        report.measures += attack_words(
+            mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
+            language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
+            model_public=asked.counts is not None,
+        )  # fmt: skip
+        release, untried = _replayable(given, own, question)
+        report.notes += untried
+        if release is not None:
+            reached("leaked keys")
+            report.measures += replay_keys(given, own, release, question.keys, language)
+    if manifest is not None and question.epsilons:
+        reached("other epsilons")
+        seconds = None
+        if asked.second is not None and matched.seconds is not None:  # private ones; a missing text is an empty text
+            column = matched.columns[asked.second]
+            seconds = ["" if column[row] is None else str(column[row]) for row in rows]
+        before = Version([matched.originals[row] for row in rows], seconds)
+        few = {name: documents.among(rows) for name, documents in tasks.items()}
+        sweep_epsilons(report, before, manifest, question, few, language)
+    report.measures += [*of_measures(report.measures)]
+    source = "every second original, and measured on the rest" if asked.counts is None else "public counts"
+    (report.counted if asked.counts is None else report.notes).append(
+        f"Language model: interpolated Kneser-Ney of three words, {language.model.unknown:,} words, made of {source}."
+    )
+    return Findings(
+        "A release beside its original",
+        matched.documents,
+        len(matched.originals),
+        (*guarantee_lines(manifest), *(f"Second texts: {line}" for line in guarantee_lines(second))),
+        tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
+        _in_groups(report.measures),
+        examples_of([matched.originals[row] for row in rows], report.versions, reader),
+        tuple(report.notes),
+        tuple(report.counted),
+        time.monotonic() - began,
+        {} if own is None else dict(own["configuration"]),
+        picture=None if manifest is None or question.space is None else picture_of(manifest, question, language.model),
+    )
+
+
+def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
+    for what, asked in (("A leaked key is replayed", question.keys), ("Further epsilons are tried", question.epsilons)):
+        if manifest is None and asked:
+            raise NotMadeError(
+                f"{what} with the settings in a manifest, and these private texts have no manifest; give the folder of "
+                "a release."
+            )
+    for name, artefact in (("space", question.space), ("collocations", question.collocations)):
+        if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
+            raise MismatchError(
+                f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
+            )
+    if manifest is not None and question.epsilons:
+        release_of(manifest, question)  # reports missing parts, such as collocations, before slow work
+
+
+def _reader(
+    manifest: Mapping[str, Any] | None, question: Question, language: KneserNey
+) -> tuple[Readable | None, list[str]]:
+    """Return an attacker's denoising of the release before training, None if it is impossible; and why."""
+    if manifest is None or question.space is None:
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
+    if question.asked.counts is None:
+        return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
+    if "denoised" in manifest:
+        return None, []  # attackers would denoise it in the same way
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+        return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
+    release = release_of(manifest, question)
+    try:
+        return Denoiser(
+            release.mechanism,
+            release.budget,
+            release.policy,
+            language.model,
+            collocations=question.collocations,
+            spans="spans" in manifest["configuration"],
+        ).readable, []
+    except UserError as error:
+        return None, [f"Attackers of the attribute did not denoise first: {error}"]
+
+
+def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Question) -> tuple[Release | None, list[str]]:
+    """Return the release on which keys are tried, None if that is impossible; and why."""
+    if not (matched.places or matched.ids):
+        return None, []
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+        return None, ["Keys were not tried: this needs the release's collocations."]
+    if "spans" in manifest["configuration"]:
+        return None, ["Keys were not tried: this needs what recognized the release's spans."]
+    release = release_of(manifest, question)
+    if release.digest != manifest.get("release"):
+        return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
+    return release, []
+
+
+def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float | None:
+    """Return the expected share of unchanged known words; None if words or their epsilons differ."""
+    if manifest is None or question.space is None or manifest["configuration"]["budget"]["per"] != "token":
+        return None
+    text = manifest["configuration"]["text"]
+    if text.get("tokenizer", "word") != "word" or text.get("stop_words", "privatize") != "privatize":
+        return None
+    return mechanism_of(manifest, question.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
+
+
+def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> bool:
+    """Say whether a reader of the release has second texts: private ones, or those that it keeps in the clear."""
+    published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
+    return question.asked.second is not None and (
+        matched.seconds is not None or question.asked.second in published or published == ["*"]
+    )
+
+
+def _tasks(matched: Matched, question: Question, *, published: bool) -> dict[str, LabelledDocuments]:
+    """Return the documents with a label and those with the attribute; an attacker has published second texts only."""
+    label, attribute, second = question.asked.label, question.asked.attribute, question.asked.second
+    return {
+        name: labelled_documents(matched, name, second if name == label or published else None)
+        for name in (label, attribute)
+        if name is not None
+    }
+
+
+def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the figures grouped by name, in the order of the first occurrence of each name."""
+    order: dict[tuple[str, str], list[Figure]] = {}
+    for measure in measures:
+        order.setdefault((measure.group, measure.name), []).append(measure)
+    return tuple(figure for figures in order.values() for figure in figures)
+
+
+def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:
+    """Return a language model, and the documents that it was not made from."""
+    if question.asked.counts is not None:
+        return KneserNey.of_counts(question.asked.counts), slice(None)
+    if len(matched.originals) < 2:
+        raise DataError("A single document is too few to evaluate; give at least two.")
+    return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
+
+
+def _how(
+    matched: Matched, question: Question, tasks: Mapping[str, LabelledDocuments], *, published: bool
+) -> Iterator[str]:
+    """Yield notes on the measurement."""
+    if tasks:
+        names = ", ".join(classifier.name for classifier in question.classifiers())
+        yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {question.asked.seeds} splits by seed."
+    if tasks and len(question.models) > 1 and question.epsilons:
+        yield "Figures at further epsilons use the first classifier."
+    if question.asked.second is not None:
+        how = (
+            "private, in a separate release; the bounds of both releases add up"
+            if matched.seconds is not None
+            else "as in the original, and kept in the clear by the release"
+            if published
+            else "as in the original, but not in the release: the classifier has them, an attacker does not"
+        )
+        yield f"Second texts ({question.asked.second}): {how}."
+
+
+def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:
+    """Yield notes on what was left out."""
+    if matched.sampled:
+        yield f"An even sample of {matched.chosen:,} of {matched.documents:,} documents."
+    if matched.missing:
+        yield f"{matched.missing:,} of {matched.chosen:,} documents are not in the release and are left out."
+    if matched.unreadable:
+        yield f"{matched.unreadable:,} rows of the original can't be read and are left out."
+    for name, some in tasks.items():
+        if without := len(matched.originals) - len(some.rows):
+            also = "" if some.task.pairs is None else " or no second text"
+            yield f"{without:,} documents have no value in the column {name}{also}; classifiers leave them out."

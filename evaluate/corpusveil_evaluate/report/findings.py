@@ -1,0 +1,155 @@
+"""The findings of an evaluation: figures by group, texts side by side, and both as JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from corpusveil.display import Card, Shown, Table
+from corpusveil.transforms.release.illustration import Illustration
+from corpusveil_evaluate.statistics.statistic import Figure, find
+
+GROUPS = {
+    "privacy": "What is unchanged, and what could be guessed",
+    "attack": "What an attacker learns",
+    "utility": "What a model still learns",
+    "language": "What the text is like",
+    "curve": "What each mechanism promises and gives away",
+}
+FIRST: tuple[tuple[str, ...], ...] = (
+    (
+        "content words guessed from context",
+        "content words guessed, Bayes-optimal",
+        "words guessed from context",
+        "words guessed, Bayes-optimal",
+        "words guessed by the released word",
+    ),
+    ("attribute, best attack", "words unchanged"),
+    ("accuracy, private to private", "similarity of meaning", "shared words (Jaccard)"),
+)
+"""The figures to read first, each with others in its place where it was not measured."""
+EQUAL = "equal"
+"""The group of figures at equal risk, interpolated between epsilons that were tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and its versions, each as (what was done, text)."""
+
+    original: str
+    versions: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What a report will have: figures, versions of texts, and notes; ``counted`` have numbers of the input."""
+
+    measures: list[Figure] = field(default_factory=list)
+    versions: dict[str, Sequence[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Findings(Shown):
+    """The content of a report. ``examples`` hold original text; ``counted`` are notes with numbers of the input."""
+
+    title: str
+    documents: int | None
+    looked_at: int | None
+    guarantee: tuple[str, ...]
+    disclosed: tuple[str, ...]
+    measures: tuple[Figure, ...]
+    examples: tuple[Example, ...] = ()
+    notes: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
+    seconds: float | None = None
+    configuration: dict[str, Any] = field(default_factory=dict)
+    private: bool = True
+    picture: Illustration | None = None
+    """The effect of the release on a public sentence; everything is public, and only the page shows it."""
+
+    def card(self) -> Card:
+        """Return the figures, without any text."""
+        rows = [
+            [
+                figure.name,
+                str(figure),
+                figure.less,
+                "" if figure.epsilon is None else f"{figure.epsilon:.4g}",
+                figure.mechanism,
+                figure.model,
+            ]
+            for figure in self.measures
+        ]
+        columns = ("figure", "value", "difference from original", "epsilon", "mechanism", "model")
+        title = f"{self.title} ({'private: figures of original text' if self.private else 'publishable'})"
+        return Card(title, [("promise", self.guarantee)] if self.guarantee else [], [Table(columns, rows)])
+
+    def publishable(self) -> Findings:
+        """Return the findings without texts, and without figures counted in the input."""
+        measures = tuple(measure for measure in self.measures if not measure.of_input)
+        return dataclasses.replace(
+            self,
+            examples=(),
+            measures=measures,
+            counted=(),
+            documents=None,
+            looked_at=None,
+            seconds=None,
+            private=False,
+        )
+
+    def first(self) -> tuple[Figure, ...]:
+        """Return the figures to read first: what is guessed of words and of an attribute, and what is still useful."""
+        own = {figure.name: figure for figure in reversed(self.measures) if figure.epsilon is None}
+        every = (next((own[name] for name in names if name in own), None) for names in FIRST)
+        return tuple(figure for figure in every if figure is not None)
+
+    def lines(self) -> list[str]:
+        """Return all figures as lines of text, those to read first on top."""
+        first = self.first()
+        others = [_line(figure) for figure in self.measures if figure not in first]
+        return [*map(_line, first), *(["", "All other figures:"] if first else []), *others]
+
+    def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
+        """Return a figure by name, that of the first mechanism and model. Raises KeyError if there is none."""
+        for measure in self.measures:
+            if (measure.name, measure.epsilon) == (name, epsilon) and mechanism in (None, measure.mechanism):
+                return measure
+        raise KeyError(name)
+
+    def as_json(self) -> bytes:
+        """Return everything but the texts."""
+        fields = {
+            name: value for name, value in dataclasses.asdict(self).items() if name not in ("examples", "picture")
+        }
+        return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+    def as_csv(self) -> bytes:
+        """Return the figures, one per line."""
+        names = [column.name for column in dataclasses.fields(Figure)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([getattr(measure, name) for name in names] for measure in self.measures)
+        return out.getvalue().encode()
+
+
+def _line(figure: Figure) -> str:
+    of = find(figure.name).of
+    where = [
+        f" ({of})" if of else "",
+        "" if figure.epsilon is None else f" at epsilon {figure.epsilon:.4g}",
+        f" by {figure.mechanism}" if figure.mechanism else "",
+        "" if figure.risk is None else f" at risk {figure.risk:g}",
+        f" [{figure.model}]" if figure.model else "",
+    ]
+    floor = "" if figure.floor is None else f" (floor {figure.floor:.1%})"
+    less = f"; difference from original {figure.less}" if figure.less else ""
+    return f"{figure.name}{''.join(where)}: {figure}{floor}{less}"

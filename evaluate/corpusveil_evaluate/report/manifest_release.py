@@ -1,0 +1,124 @@
+"""A release repeated from its manifest, at its epsilon or another, as anyone with the space can do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from corpusveil.budget import Budget
+from corpusveil.budget.length import length_of
+from corpusveil.choices import Duplicates
+from corpusveil.errors import BadRecordError
+from corpusveil.language.model import LanguageModel
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.text.markup import plain
+from corpusveil.text.policy import TextPolicy
+from corpusveil.transforms.release.illustration import Illustration, illustrate
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import risk_of
+from corpusveil_evaluate.matching import Matched
+from corpusveil_evaluate.report.question import Question
+
+DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
+
+
+def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
+    """Return the mechanism that a manifest names, on its space."""
+    parameters = dict(manifest["configuration"]["mechanism"])
+    try:
+        return make(parameters.pop("name"), space, **parameters)
+    except (TypeError, ValueError):
+        raise BadRecordError(DAMAGED) from None
+
+
+def release_of(
+    manifest: Mapping[str, Any],
+    question: Question,
+    *,
+    epsilon: float | None = None,
+    mechanism: Mechanism | None = None,
+) -> Release:
+    """Return the release of a manifest under a fresh key; at another epsilon or by another mechanism if given.
+
+    If any setting differs from the manifest, copies are not left out, since this needs a whole corpus.
+    """
+    assert question.space is not None  # noqa: S101 - who asks for it has given it
+    configuration = manifest["configuration"]
+    same = epsilon is None and mechanism is None
+    duplicates = configuration.get("duplicates", "independent")
+    try:
+        budget = Budget(**{**configuration["budget"], **({} if epsilon is None else {"epsilon": epsilon})})
+        policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
+    except (TypeError, ValueError):
+        raise BadRecordError(DAMAGED) from None
+    chosen = mechanism_of(manifest, question.space) if mechanism is None else mechanism
+    copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
+    key = Key.generate()  # its outputs are measured, never released
+    return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
+
+
+def picture_of(
+    manifest: Mapping[str, Any], question: Question, model: LanguageModel | None = None
+) -> Illustration | None:
+    """Return the effect of the release on a public sentence; None if its collocations are not given."""
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+        return None
+    release = release_of(manifest, question)
+    public = None if question.asked.counts is None else model  # any other model was made from originals
+    parts = (release.mechanism, release.budget, release.policy, release.collocations)
+    return illustrate(*parts, risk_of(manifest), public)
+
+
+def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:
+    """Return the epsilon of a word: as given, or a document's epsilon divided by the words of the median document."""
+    budget = manifest["configuration"]["budget"]
+    whole = float(budget["epsilon"]) if epsilon is None else epsilon
+    if budget["per"] == "token":
+        return whole
+    return whole / max(1.0, float(np.median([len(text.split()) for text in originals])))
+
+
+def without_markup(
+    matched: Matched, manifest: Mapping[str, Any] | None, second: Mapping[str, Any] | None = None
+) -> tuple[Matched, Mapping[str, Any] | None]:
+    """Return the documents as the release read them, without tags, and the manifest of a release of such texts.
+
+    ``second`` is the manifest of the release of second texts.
+    """
+    own, other = _markup(manifest), _markup(second)
+    if second is not None and other != "words":
+        column = second["configuration"]["columns"].get("text")
+        columns = {
+            name: [plain(text) if isinstance(text, str) and name == column else text for text in values]
+            for name, values in matched.columns.items()
+        }
+        seconds = matched.seconds
+        if other == "keep" and seconds is not None:
+            seconds = [plain(text) for text in seconds]
+        matched = dataclasses.replace(matched, columns=columns, seconds=seconds)
+    if manifest is None or own == "words":
+        return matched, manifest
+    privates = [plain(text) for text in matched.privates] if own == "keep" else matched.privates
+    originals = [plain(text) for text in matched.originals]
+    configuration = manifest["configuration"]
+    text = {name: value for name, value in configuration["text"].items() if name != "markup"}
+    return (
+        dataclasses.replace(matched, originals=originals, privates=privates),
+        {**manifest, "configuration": {**configuration, "text": text}},
+    )
+
+
+def _markup(manifest: Mapping[str, Any] | None) -> str:
+    return "words" if manifest is None else str(manifest["configuration"]["text"].get("markup", "words"))
+
+
+def guarantee_lines(manifest: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the manifest's guarantee, preceded by a warning if a published key was used; nothing without one."""
+    if manifest is None:
+        return ()
+    return (*([f"{manifest['warning']}."] if manifest.get("warning") else []), *manifest["guarantee_in_words"])

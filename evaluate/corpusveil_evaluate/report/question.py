@@ -1,0 +1,157 @@
+"""What is asked of a release: the settings of an evaluation, and the artefacts that they name, opened."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from corpusveil.collocations.artifact import read_artifact
+from corpusveil.collocations.collocation_table import Collocations, load_collocations
+from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError
+from corpusveil.mechanisms import find
+from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.sections import EvaluateSettings
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.spaces import Space, load_space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors, read_vectors
+from corpusveil.storage import files
+from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
+from corpusveil_evaluate.terms import WordList
+from corpusveil_evaluate.utility.text_classifiers import Model, model_of, sklearn
+
+SYSTEM_WORDS = "/usr/share/dict/words"
+"""The word list of many systems; no dependency has a proper list of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The settings ``asked``, and opened artefacts, of which ``keys`` are leaked or guessed keys.
+
+    Raises UserError for what cannot be done, before anything is measured.
+    """
+
+    asked: EvaluateSettings = field(default_factory=EvaluateSettings)
+    space: Space | None = None
+    collocations: Collocations | None = None
+    encoder: Encoder | None = None
+    vectors: Vectors | None = None
+    keys: tuple[Key, ...] = ()
+
+    @classmethod
+    def of(cls, *, keys: Sequence[Key] = (), **given: Any) -> Self:
+        """Return a question from opened artefacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
+        opened = {name: given.pop(name, None) for name in ("space", "collocations", "encoder", "vectors")}
+        asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
+        settings = validated({"evaluate": asked}, _Arguments())
+        return cls(settings.needed("evaluate")[0], keys=tuple(keys), **opened)
+
+    @classmethod
+    def opened(cls, settings: Settings) -> Self:
+        """Return the question of settings; what ``[evaluate]`` leaves out is that of other sections."""
+        (asked,) = settings.needed("evaluate")
+        other = {"text": "text", "separator": "separator", "corpus": "name"}
+        given = {name: getattr(asked, name) or settings.value(f"corpus.{key}") for name, key in other.items()}
+        space, table = settings.value("space.path"), asked.collocations or settings.value("text.collocations")
+        return cls(
+            asked.model_copy(update=given),
+            None if space is None else load_space(space),
+            None if table is None else load_collocations(table),
+            None if asked.encoder is None else SentenceEncoder(asked.encoder),
+            None if asked.vectors is None else read_vectors(asked.vectors),
+            tuple(Key.load(path) for path in asked.leaked_keys),
+        )
+
+    def __post_init__(self) -> None:
+        asked = self.asked
+        for epsilon in asked.epsilons:
+            check_epsilon(epsilon)
+        if self.encoder is not None and self.vectors is not None:
+            raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
+        needed = {"Further epsilons need": asked.epsilons, "A leaked key needs": self.keys}
+        for what, given in needed.items():
+            if given and self.space is None:
+                raise UnsetError(f"{what} the space of the release; add it (space).")
+        for name in self.models:
+            model_of(name, self.space)
+        for name in asked.mechanisms:
+            find(name)
+        if asked.words is not None and not files.exists(asked.words):
+            raise NoFileError(f"{asked.words}: there is no such list; name a file with a word on each line.")
+        if asked.counts is not None:
+            read_artifact(asked.counts, "counts")
+        if asked.label is not None or asked.attribute is not None:
+            sklearn()
+
+    @property
+    def epsilons(self) -> list[float]:
+        """The further epsilons, in their order."""
+        return sorted(set(self.asked.epsilons))
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models; only the first is trained at further epsilons too."""
+        return list(dict.fromkeys(self.asked.models or ["tfidf"]))
+
+    @property
+    def columns(self) -> list[str]:
+        """The further columns of the original that are read."""
+        return [name for name in (self.asked.label, self.asked.attribute, self.asked.second) if name is not None]
+
+    def classifiers(self) -> list[Model]:
+        """Return the models, which all attackers have too."""
+        return [model_of(name, self.space) for name in self.models]
+
+    def encoder_or_vectors(self) -> Encoder | None:
+        """Return the encoder for similarity of meaning, or None.
+
+        Its label says if the mechanism moved words in its vectors.
+        """
+        if self.encoder is not None:
+            return self.encoder
+        if self.vectors is not None:
+            return _averaged(self.vectors, self.space)
+        return None if self.space is None else AveragedVectors(self.space, centered=True, moved_in=True)
+
+    def word_list(self) -> WordList | None:
+        """Return the list in which words are looked up, or None."""
+        words = self.asked.words or (SYSTEM_WORDS if os.path.isfile(SYSTEM_WORDS) else None)
+        if words is not None:
+            return WordList.of_file(words)
+        return None if self.space is None else WordList.of_space(self.space)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """A program that gave settings as arguments of a call."""
+
+    def name(self, place: str) -> str:
+        return place.rpartition(".")[2]
+
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+        given = "" if value is None else f" = {value!r}"
+        named = f"{self.name(place)}{given}: " if "." in place else ""
+        return kind(f"{named}{sentence.replace('this key', 'this argument')}{'' if sentence.endswith('?') else '.'}")
+
+
+def _as_setting(value: Any) -> Any:
+    """Return an argument as a setting has it: text, a number or a list of these."""
+    if isinstance(value, os.PathLike):
+        return files.as_text(value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_as_setting(each) for each in value]
+    return value
+
+
+@functools.lru_cache(maxsize=1)
+def _averaged(vectors: Vectors, space: Space | None) -> AveragedVectors:
+    """Return the encoder of given vectors; its label says if a release's space is made from them."""
+    moved_in = space is not None and made_of(space, vectors)
+    own_space = build_space(vectors, lists=0)
+    return AveragedVectors(own_space, centered=True, of=f"vectors of {vectors.source}", moved_in=moved_in)

@@ -1,0 +1,233 @@
+"""A statistic: its names, its computation, and its presentation in reports and studies, in one value.
+
+Each statistic is a file in one of the packages with statistics, all of whose modules are imported; there is no list to
+edit. It makes a ``Statistic`` and registers it; page, JSON and CSV of ``evaluate release``, and cells and tables of
+studies, then show it. Another package names its module in its metadata::
+
+    [project.entry-points."corpusveil.statistics"]
+    my-statistic = "my_package.my_statistic"
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, TypeVar, cast
+
+from corpusveil.spaces import Space
+from corpusveil_evaluate.statistics.encoders import Encoder
+from corpusveil_evaluate.terms import WordList
+
+_WIDEST = 0.4
+"""The width of an interval around no difference that is still shown: 20 points either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: a mean with the standard deviation over ``repeats``, where there are several.
+
+    ``model`` names the attacker or classifier that computed it; a stronger one may find more. ``mechanism`` was tried
+    at ``epsilon``. ``difference`` is the paired mean of private minus original over repeats, with its 95 % interval
+    from ``low`` to ``high``; ``risk`` is that of a figure in the group ``equal``. ``of_input`` says that it was
+    computed from the original texts, so a publishable report leaves it out.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str = "share"
+    epsilon: float | None = None
+    mechanism: str = ""
+    deviation: float | None = None
+    repeats: int = 1
+    model: str = ""
+    note: str = ""
+    floor: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    risk: float | None = None
+    of_input: bool = False
+
+    @property
+    def less(self) -> str:
+        """The difference from the original texts in points, with its interval; empty without one.
+
+        An interval that is wide and contains 0 excludes neither a loss nor a gain that matters.
+        """
+        if self.difference is None or self.low is None or self.high is None:
+            return ""
+        if self.low <= 0 <= self.high and self.high - self.low > _WIDEST:
+            return "too few documents or seeds"
+        return f"{100 * self.difference:+.1f} ({100 * self.low:+.1f} to {100 * self.high:+.1f}) points"
+
+    def __str__(self) -> str:
+        value = _written(self.value, self.unit)
+        return value if self.deviation is None else f"{value} ± {_written(self.deviation, self.unit)}"
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+ALL_WORDS = "of all words of the originals, known to the space or not"
+KNOWN_WORDS = "of known words"
+CONTENT_WORDS = "of known content words"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Texts with their private versions, and further data to compare them; missing data are None.
+
+    ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``promised`` is the
+    share of the space's words that should come back unchanged.
+    """
+
+    originals: Sequence[str]
+    privates: Sequence[str]
+    space: Space | None = None
+    encoder: Encoder | None = None
+    words: WordList | None = None
+    perplexity: Callable[[Sequence[str]], float] | None = None
+    held_out: slice = field(default_factory=lambda: slice(None))
+    promised: float | None = None
+    _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, compute: Callable[[Evidence], T]) -> T:
+        """Return the result of a function for this evidence; it is called once for all statistics."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        return cast("T", self._computed[compute])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value of a statistic, with what computed it (``model``) and a sentence of explanation (``note``)."""
+
+    value: float
+    model: str = ""
+    note: str = ""
+    of_input: bool = True
+    """Whether it was computed from the original texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """One statistic: its names, its computation, its presentation.
+
+    A statistic of texts has ``compute``; one of figures that a report has already has ``combine``, which gets these by
+    name. One with neither is found by an attack or a classifier of its room together with others: then this value says
+    how it is shown. ``compute`` and ``combine`` yield one reading for each model, nothing where there is none.
+    """
+
+    name: str
+    """Row of the report, entry in its JSON and CSV."""
+    group: str = ""
+    """Section of the report (``report/findings.py``); without one the report leaves it out."""
+    key: str = ""
+    """Name in records and tables of studies; without one studies leave it out."""
+    unit: str = "share"
+    of: str = ""
+    """The words of which it is a share."""
+    tile: bool = False
+    """Whether the top of the page shows it."""
+    floor: str = "by chance"
+    """The baseline that reaches the floor, in words."""
+    floor_of: Callable[[Evidence], float] | None = None
+    """The floor itself, computed for reports only."""
+    floor_from: str = ""
+    """Another statistic whose value is the floor."""
+    swept: bool = False
+    """Whether it is measured and charted over further epsilons."""
+    compared: int = 0
+    """Its rank among the statistics that mechanisms are compared by at equal risk; 0 for none."""
+    compute: Callable[[Evidence], Iterator[Reading]] | None = None
+    combine: Callable[[Mapping[str, Figure]], Iterator[Reading]] | None = None
+
+    def measure(self, reading: Reading, **figures: Any) -> Figure:
+        """Return a reading as a figure of the report; ``figures`` are further fields of ``Figure``."""
+        return Figure(
+            self.group, self.name, reading.value, self.unit, model=reading.model, note=reading.note,
+            of_input=reading.of_input, **figures,
+        )  # fmt: skip
+
+    def measures(self, evidence: Evidence) -> Iterator[Figure]:
+        """Yield the figures of texts for the report."""
+        floor = None
+        for reading in self.compute(evidence) if self.compute is not None else ():
+            if floor is None and self.floor_of is not None:
+                floor = self.floor_of(evidence)
+            yield self.measure(reading, floor=floor)
+
+    def value(self, evidence: Evidence) -> Reading | None:
+        """Return the first model's reading; None where there is none."""
+        return None if self.compute is None else next(self.compute(evidence), None)
+
+
+GROUP = "corpusveil.statistics"
+ROOMS = tuple(f"corpusveil_evaluate.{room}" for room in ("statistics", "utility", "attacks"))
+
+_BY_NAME: dict[str, Statistic] = {}
+
+
+def register(name: str, **fields: Any) -> Statistic:
+    """Enter a statistic of these ``fields`` (``Statistic``) under its name, and return it."""
+    statistic = Statistic(name=name, **fields)
+    if _BY_NAME.setdefault(name, statistic) is not statistic:
+        message = f"two statistics are named {name}"
+        raise ValueError(message)
+    return statistic
+
+
+@functools.cache
+def _load_all() -> None:
+    for room in ROOMS:
+        for module in pkgutil.iter_modules(importlib.import_module(room).__path__):
+            importlib.import_module(f"{room}.{module.name}")
+    for point in metadata.entry_points(group=GROUP):
+        point.load()
+
+
+def statistics() -> list[Statistic]:
+    """Return all statistics by name, which is their order in reports."""
+    _load_all()
+    return [_BY_NAME[name] for name in sorted(_BY_NAME)]
+
+
+def find(name: str) -> Statistic:
+    """Return a statistic by its name; for an unknown name, a statistic with only this name."""
+    _load_all()
+    return _BY_NAME.get(name) or Statistic(name=name)
+
+
+def compared() -> list[Statistic]:
+    """Return the statistics that compare mechanisms at equal risk, in order of rank."""
+    return sorted(
+        (statistic for statistic in statistics() if statistic.compared), key=lambda statistic: statistic.compared
+    )
+
+
+def of_texts(evidence: Evidence) -> Iterator[Figure]:
+    """Yield every statistic of originals and private texts that a report shows."""
+    for statistic in statistics():
+        if statistic.group:
+            yield from statistic.measures(evidence)
+
+
+def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
+    """Yield the figures combined from those of the release itself, by the first of several models."""
+    released: dict[str, Figure] = {}
+    for measure in measures:
+        if measure.epsilon is None:
+            released.setdefault(measure.name, measure)
+    for statistic in statistics():
+        for reading in statistic.combine(released) if statistic.combine is not None else ():
+            yield statistic.measure(reading)

@@ -1,0 +1,213 @@
+"""Claims of the papers, as data, and one function that compares them with the results of a study.
+
+A claim is a table ``[[claims]]`` in the file of a study's grid: a kind, series of figures, and the paper's values by
+place (an epsilon). The kinds:
+
+    rises, falls   each series does, from its first place to its last
+    above          at every place the first half of the series is above the second
+    near           the first half of the series is at most ``slack`` above the second
+    least          every figure is at least ``slack``
+    order          the figures of the series are in the order of the paper's
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corpusveil_evaluate.studies.cells import Results
+
+UNQUOTED = "expected; we have no figure from the paper"
+"""The paper's entry if only the direction is known."""
+
+Value = float | None
+Rows = Sequence[Sequence[Value]]
+Slack = float | Literal["chance"]
+"""The least difference that counts; ``chance``: a difference within a standard error of accuracies tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A claim of the paper, and our result.
+
+    ``same``: whether the direction is the same, None if this run cannot show it. ``paper`` quotes reference values,
+    ``seen`` has our figures in the same order, ``differs`` names differences in data or models.
+    """
+
+    claim: str
+    paper: str
+    seen: str
+    same: bool | None
+    differs: str
+
+
+class Series(BaseModel):
+    """A measure over places: its mean in the cells of a kind. All other keys are options of these cells."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    cells: str
+    measure: str
+    times: float = 1
+    """How many times this series the other has to be above."""
+    slack: float = 0
+    """The least rise of this series that counts."""
+
+    def of(self, results: Results, names: Mapping[str, Any]) -> Results:
+        options = {name: _named(value, names) for name, value in (self.model_extra or {}).items()}
+        return results.where(self.cells, **options)
+
+    def value(self, results: Results, names: Mapping[str, Any], axis: str = "", place: Value = None) -> Value:
+        """Return the mean at a place; cells without the axis count at every place."""
+        of = self.of(results, names)
+        at = of if place is None or not of.options(axis) else of.where(**{axis: place})  # type: ignore[arg-type]
+        return at.mean(_named(self.measure, names))
+
+
+class Claim(BaseModel):
+    """A claim of a paper. Texts may contain ``{at}``, the places, and names that the study gives."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    claim: str
+    kind: Literal["rises", "falls", "above", "near", "least", "order"]
+    series: tuple[Series, ...] = Field(min_length=1)
+    axis: str = "epsilon"
+    at: Literal["shared", "all", "first", "last", "ends", "mean"] | tuple[float, ...] = "shared"
+    """Which places count: those that the paper has as well, all, ..., or these; ``mean`` is the mean over all cells."""
+    start: float = -math.inf
+    """The least place that counts."""
+    paper: dict[str, tuple[Value, ...]] = {}
+    """By place, the paper's value for each series."""
+    quote: str = "{paper}"
+    """What surrounds the paper's values, or replaces them."""
+    per: str = ""
+    """An option, each value of which has a check of its own and is a name."""
+    slack: Slack = 0
+    learned: tuple[Series, ...] = ()
+    """A baseline and its floor: nothing is told unless the first is above the second"""
+    learned_by: Slack = "chance"
+    """by more than this, since noise can only reduce what was learned."""
+    scale: float = 1
+    """The factor for our figures, where the paper has percent."""
+    digits: int = 2
+    differs: str = "{differs}"
+
+
+def compare(claims: Iterable[Claim], results: Results, texts: float, names: Mapping[str, Any]) -> Iterator[Check]:
+    """Yield a check for every claim, unless the grid lacks its cells or places.
+
+    ``texts`` is the number of texts behind an accuracy, ``names`` what the study calls its data and models.
+    """
+    for claim in claims:
+        for value in results.where(claim.series[0].cells).options(claim.per) if claim.per else ("",):
+            of_one = {**names, claim.per: value}
+            cells = [series.of(results, of_one) for series in claim.series]
+            if claim.kind == "order" or all(len(some) for some in cells):
+                yield from _compared(claim, results, texts, of_one)
+
+
+def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, Any]) -> Iterator[Check]:
+    quoted = {None if place == "mean" else float(place): values for place, values in claim.paper.items()}
+    axis = [place for series in claim.series for place in series.of(results, names).options(claim.axis)]
+    places = _places(claim, axis, quoted)
+    if len(places) < (2 if claim.kind in ("rises", "falls") else 1):
+        return
+    seen = [[series.value(results, names, claim.axis, place) for series in claim.series] for place in places]
+    theirs = places if set(places) <= quoted.keys() else _places(claim, quoted, quoted)
+    theirs = [place for place in theirs if place in quoted]
+    paper = [quoted[place] for place in theirs]
+    at = "" if theirs == places or not paper else " at {}"
+    ours = [[None if value is None else claim.scale * value for value in row] for row in seen]
+    same = _verdict(claim, seen, paper, texts) if _is_learned(claim, results, texts, names) else None
+    yield Check(
+        _named(claim.claim, {**names, "at": _joined(places)}),
+        claim.quote.format(paper=(_rows(paper, claim.digits) + at.format(_joined(theirs))) if paper else UNQUOTED),
+        _rows(ours, claim.digits) + at.format(_joined(places)),
+        same,
+        _named(claim.differs, names),
+    )
+
+
+def _places(claim: Claim, axis: Iterable[Value], quoted: Mapping[Value, Any]) -> list[Value]:
+    """Return the places of a claim among those of an axis; empty if it lacks them."""
+    if claim.at == "mean":
+        return [None]
+    there = sorted({place for place in axis if place is not None and place >= claim.start})
+    if isinstance(claim.at, tuple):
+        return list(claim.at) if set(claim.at) <= set(there) else []
+    if claim.at == "shared":
+        return [place for place in there if place in quoted]
+    chosen = {"all": there, "first": there[:1], "last": there[-1:], "ends": [*there[:1], *there[1:][-1:]]}
+    return [*chosen[claim.at]]
+
+
+def _verdict(claim: Claim, seen: Rows, paper: Rows, texts: float) -> bool | None:
+    least = largest_error(texts) if claim.slack == "chance" else claim.slack
+
+    def above(one: Value, other: Value, times: float = 1, slack: float = 0) -> bool | None:
+        if claim.slack == "chance":
+            return is_above(one, other, least)
+        return None if one is None or other is None else one - times * other > slack
+
+    half, columns = len(claim.series) // 2, list(zip(*seen, strict=True))
+    if claim.kind == "order":
+        both = [(ours, theirs) for ours, theirs in zip(seen[0], paper[0], strict=True) if None not in (ours, theirs)]
+        order = [sorted(range(len(both)), key=lambda number: both[number][of] or 0) for of in (0, 1)]
+        return order[0] == order[1] if len(both) > 1 else None
+    if claim.kind in ("rises", "falls"):
+        ends = [(column[-1], column[0]) if claim.kind == "rises" else (column[0], column[-1]) for column in columns]
+        answers = [above(*pair, slack=series.slack) for pair, series in zip(ends, claim.series, strict=True)]
+    else:
+        pairs = [(one, other, series.times) for row in seen
+                 for one, other, series in zip(row, row[half:], claim.series[half:], strict=False)]  # fmt: skip
+        if claim.kind == "above":
+            answers = [above(*pair) for pair in pairs]
+        elif claim.kind == "near":
+            answers = [None if one is None or other is None else one - other <= least for one, other, _ in pairs]
+        else:
+            answers = [None if value is None else value >= least for row in seen for value in row]
+    return None if None in answers else all(answers)
+
+
+def _is_learned(claim: Claim, results: Results, texts: float, names: Mapping[str, Any]) -> bool:
+    """Say whether the baseline is above its floor; if it is not, a comparison of the results has no meaning."""
+    if not claim.learned:
+        return True
+    whole, floor = (series.value(results, names) for series in claim.learned)
+    return is_above(whole, floor, largest_error(texts) if claim.learned_by == "chance" else claim.learned_by) is True
+
+
+def is_above(first: Value, second: Value, slack: float) -> bool | None:
+    """Say whether one value is above the other; None if one is missing, or if they are within the slack."""
+    if first is None or second is None or abs(first - second) <= slack:
+        return None
+    return first > second
+
+
+def largest_error(texts: float) -> float:
+    """Return the largest standard error of a difference of two accuracies, each over this many texts."""
+    return math.sqrt(0.5 / texts)
+
+
+def _named(value: Any, names: Mapping[str, Any]) -> Any:
+    """Return a text with names filled in; a text that is one name alone becomes its value, of any type."""
+    if not isinstance(value, str):
+        return value
+    return names[value[1:-1]] if value[:1] == "{" and value[1:-1] in names else value.format_map(names)
+
+
+def _joined(places: Iterable[Value]) -> str:
+    return " ".join(f"{place:g}" for place in places if place is not None)
+
+
+def _rows(rows: Rows, digits: int) -> str:
+    """Write figures side by side; places with several figures are separated by a semicolon."""
+    texts = [
+        " ".join("-" if value is None or math.isnan(value) else f"{value:.{digits}f}" for value in row) for row in rows
+    ]
+    return ("; " if any(" " in text for text in texts) else " ").join(texts)

@@ -1,0 +1,101 @@
+"""``corpusveil evaluate study``: the published studies, cell by cell, compared with their papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from corpusveil.cli.options import ProgressOption
+from corpusveil.errors import UnsetError
+from corpusveil.jobs import registry
+
+if TYPE_CHECKING:
+    Engine = str
+else:
+    Engine = Literal[*registry.names()]
+
+
+def study(
+    name: Annotated[str | None, typer.Argument(help="The study; --list names them.", metavar="NAME")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="A folder for cells, tables and page. A study in this folder is continued.", metavar="DIR"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a small grid: minutes on two cores.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the studies.")] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Data sets, NAME.parquet with text, label and split. Default: bundled text.", metavar="DIR"),
+    ] = None,
+    vectors: Annotated[
+        list[str] | None, typer.Option(help="Word vectors. Repeatable. Default: trained here.", metavar="FILE")
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(help="Public text to count and train on. Repeatable. Default: bundled text.", metavar="INPUT"),
+    ] = None,
+    text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
+    model: Annotated[
+        str,
+        typer.Option(help="Classifier: tfidf, vectors or lstm.", metavar="NAME"),
+    ] = "tfidf",
+    encoder: Annotated[
+        str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="pypantera: passages to search.", metavar="FILE")] = None,
+    queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
+    qrels: Annotated[str | None, typer.Option(help="pypantera: judgments, in TREC's format.", metavar="FILE")] = None,
+    config: Annotated[str | None, typer.Option(help="TOML file that overrides grid settings.", metavar="FILE")] = None,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and do nothing else.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Prepare the study and show the remaining work; run no cells.")
+    ] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
+    progress: ProgressOption = "auto",
+) -> None:
+    """Run a published study: its grid, each cell kept as a file, and tables compared with the paper.
+
+    Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
+    """
+    from corpusveil.cli.progress import Terminal
+    from corpusveil.pipelines.settings.sections import EngineSettings
+    from corpusveil.waiting import choose
+    from corpusveil_evaluate.studies.report import lines
+    from corpusveil_evaluate.studies.run_study import lease_of, plan_lines, prepare_study, run_study
+    from corpusveil_evaluate.studies.study import STUDIES, find, grid_as_toml, read_grid
+    from corpusveil_evaluate.studies.study_data import Sources
+
+    if list_all:
+        for known in STUDIES:
+            print(f"{known}: {find(known).paper}")
+        return
+    if name is None:
+        raise UnsetError("The study is missing; 'corpusveil evaluate study --list' names the studies.")
+    chosen = find(name)
+    grid = read_grid(chosen, quick=quick, file=config)
+    if print_config:
+        print(grid_as_toml(grid))
+        return
+    if output is None:
+        raise UnsetError("--output is missing; name a folder for cells, tables and page.")
+    sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
+    made = EngineSettings(name=engine, workers=workers, master=master).make()
+    watch = Terminal(progress).stage
+    choose("none")  # a cell is a step of the study, and its own calls are not shown
+    with lease_of(output, sources):
+        one = prepare_study(chosen, grid, sources, output, made, watch)
+        if plan:
+            for line in plan_lines(one):
+                print(line)
+            return
+        account, page = run_study(one, made, watch)
+    for line in lines(account):
+        print(line)
+    print(f"\n{page}")

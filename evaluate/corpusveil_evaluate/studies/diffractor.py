@@ -1,0 +1,306 @@
+"""The study of 1-Diffractor (Meisenbacher, Chevli, Matthes 2024): lists compared with mechanisms on vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from corpusveil.budget import Budget
+from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.transforms.release.presets import find as profile
+from corpusveil_evaluate.statistics.word_statistics import word_statistics
+from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
+from corpusveil_evaluate.studies.claims import compare
+from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.study import (
+    READ,
+    SLOW_LAWS,
+    Epsilon,
+    GridMechanism,
+    ReadFirstGrid,
+    Study,
+    all_epsilons,
+    claims_of,
+)
+from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, WordSpace, key_of
+from corpusveil_evaluate.studies.task_figures import drawn_words, mode_scores, original_scores, text_statistics
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
+
+Lists = Literal["L0", "L1", "L2"]
+OnLists = Literal["diffractor-geometric", "diffractor-exponential"]
+SPACES = {
+    "L0": WordSpace("L0", embeddings=0, lists=1),
+    "L1": WordSpace("L1", embeddings=0, lists=2),
+    "L2": WordSpace("L2", embeddings=1, lists=1),
+}
+"""Lists per embedding: one of each, two of each, one of the first."""
+SECONDS_A_DAY = 86_400
+_MADE = "00" * 32
+
+
+class DiffractorGrid(ReadFirstGrid):
+    """Keys of the grid in addition to those of every study."""
+
+    similarity: tuple[str, ...] = ()
+    """Tasks on whose texts similarity is measured."""
+    attacks: tuple[str, ...] = ()
+    bundled_attacks: tuple[str, ...] = ()
+    epsilons: tuple[Epsilon, ...] = Field(min_length=1)
+    lists: tuple[Lists, ...] = Field(min_length=1)
+    on_lists: tuple[OnLists, ...] = Field(min_length=1)
+    beside: tuple[GridMechanism, ...] = ()
+    words: int = Field(ge=2)
+    runs: int = Field(ge=2)
+    speed_words: int = Field(ge=10)
+    speed_repeats: int = Field(ge=1)
+
+    @property
+    def shown(self) -> list[float]:
+        """All epsilons in tables, including those of single mechanisms."""
+        return all_epsilons(self.epsilons, self.beside)
+
+
+class Diffractor(Study):
+    """Utility drops, similarity, plausible deniability, static attackers and efficiency."""
+
+    name = "1-diffractor"
+    paper = "1-Diffractor: Efficient and Utility-Preserving Text Obfuscation (Meisenbacher, Chevli, Matthes 2024)"
+    grid = DiffractorGrid
+
+    def needs(self, grid: DiffractorGrid) -> Needs:
+        return grid.needs(*(SPACES[name] for name in grid.lists), language=bool(grid.read_first))
+
+    def cells(self, grid: DiffractorGrid, data: StudyData) -> list[Cell]:
+        tasks = data.names(grid.tasks, grid.bundled)
+        attacks = data.names(grid.attacks, grid.bundled_attacks, needed=False)
+        made = cells_over("baseline", task=[*tasks, *attacks], seed=range(grid.seeds))
+        for one, space in self._mechanisms(grid):
+            of = {"mechanism": one.name, "parameters": one.parameters, "space": space}
+            epsilons = one.epsilons or grid.epsilons
+            for epsilon in epsilons:
+                at = {**of, "epsilon": epsilon}
+                made.append(Cell("words", at))
+                made += [
+                    Cell("task", {"task": task, **at, "seed": seed}) for task in tasks for seed in range(grid.seeds)
+                ]
+                if space in ("L0", ONE_LIST):
+                    made += _seeds("attack", attacks, at, grid.seeds)
+            made.append(Cell("speed", {**of, "epsilon": 1.0}))
+        return made
+
+    def _mechanisms(self, grid: DiffractorGrid) -> Iterator[tuple[GridMechanism, str]]:
+        for name in grid.on_lists:
+            for lists in grid.lists:
+                yield GridMechanism(name=name), lists
+        for mechanism in grid.beside:
+            yield mechanism, ONE_LIST
+
+    def work(self, cell: Cell, grid: DiffractorGrid, data: StudyData) -> Mapping[str, Any]:
+        if cell.kind == "baseline":
+            return original_scores(data.task(cell["task"], grid.train_rows, grid.test_rows), data.model, cell["seed"])
+        mechanism = data.mechanism(cell["mechanism"], cell["space"], **cell["parameters"])
+        epsilon = cell["epsilon"]
+        if cell.kind == "words":
+            ids = drawn_words(len(mechanism.space), grid.words)
+            statistics = word_statistics(
+                mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS
+            )
+            return {
+                "n_w": statistics.n_w / 100, "s_w": statistics.s_w * grid.runs / 100,
+                "n_w_sampled": statistics.retention, "s_w_sampled": statistics.distinct,
+            }  # fmt: skip
+        if cell.kind == "speed":
+            return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
+        task = data.task(cell["task"], grid.train_rows, grid.test_rows)
+        policy, budget = profile(self.name).policy(), Budget(epsilon)
+
+        def private(texts: Any) -> list[str]:
+            return data.private(texts, mechanism, budget, cell["seed"], policy, source=task.name)
+
+        if cell.kind == "attack":  # trained on the original; the same test rows, perturbed
+            _, test = task.train_and_test(cell["seed"])
+            rows = test.tolist()
+            released = private([task.texts[row] for row in rows])
+            figures = _attacked(task, rows, released, data, cell["seed"])
+            denoiser = data.denoiser(mechanism, budget, policy) if mechanism.name in grid.read_first else None
+            if denoiser is not None:
+                figures |= _attacked(task, rows, denoiser.readable(released), data, cell["seed"], READ)
+            return figures
+        began = time.perf_counter()
+        texts = private(task.texts)
+        seconds = time.perf_counter() - began
+        second = None if task.pairs is None else private(task.pairs)
+        version = task.with_texts(texts, second)
+        figures = mode_scores(task, version, data.model, cell["seed"], ("private-private",))
+        figures["tokens_a_day"] = sum(len(text.split()) for text in task.texts) / seconds * SECONDS_A_DAY
+        if data.bundled or task.name in grid.similarity:
+            figures |= text_statistics(task.texts, version.texts, data.encoder)
+        return figures
+
+    def account(self, results: Results, grid: DiffractorGrid, data: StudyData) -> Account:
+        tables = (
+            _drops(results, grid),
+            _words(results, grid),
+            _similarity(results, grid),
+            _attacks(results),
+            _speeds(results),
+        )
+        tasks = tuple(results.where("task").options("task"))
+        names = {
+            "lists": next(name for name in SPACES if name in grid.lists), "tasks": tasks,
+            "words": f"{grid.speed_words:,}", "model": data.model.name, "encoder": data.encoder.label,
+            "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
+        }  # fmt: skip
+        checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)
+        return Account(tables, tuple(checks), _charts(results), tuple(_notes(grid, data)))
+
+
+def _attacked(
+    task: LabelledTexts, rows: list[int], found: list[str], data: StudyData, seed: int, prefix: str = ""
+) -> dict[str, float]:
+    """Return the scores of a classifier of the original texts on test rows with these texts."""
+    texts = list(task.texts)
+    for row, text in zip(rows, found, strict=True):
+        texts[row] = text
+    return mode_scores(task, task.with_texts(texts), data.model, seed, ("original-private",), prefix)
+
+
+def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
+    return [Cell(kind, {"task": task, **at, "seed": seed}) for task in tasks for seed in range(seeds)]
+
+
+def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str, float]:
+    """Measure time and memory of the perturbation of random words, without tables and lists made before."""
+    import tracemalloc
+
+    ids = np.random.default_rng(0).integers(len(mechanism.space), size=words).astype(np.int32)
+    key = DrawKey.derive(key_of(0), _MADE)
+    began = time.perf_counter()
+    mechanism.privatize(ids, epsilon, Draws.of_tokens(key, words, document="warm"))
+    first = time.perf_counter() - began
+    took = []
+    for number in range(repeats):
+        draws = Draws.of_tokens(key, words, document=str(number))
+        began = time.perf_counter()
+        mechanism.privatize(ids, epsilon, draws)
+        took.append(time.perf_counter() - began)
+    draws = Draws.of_tokens(key, words, document="memory")
+    tracemalloc.start()
+    mechanism.privatize(ids, epsilon, draws)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    seconds = float(np.median(took))
+    return {
+        "seconds": seconds, "first": first, "tokens_a_day": words / seconds * SECONDS_A_DAY,
+        "mib": peak / 2**20, "bytes_a_word": peak / words,
+    }  # fmt: skip
+
+
+def _each(results: Results) -> Iterator[tuple[str, Results]]:
+    """Yield mechanisms on their lists, by their names in tables, with their cells."""
+    for name, space, cells in results.each("mechanism", "space"):
+        yield name if space == ONE_LIST else f"{name}, {space}", cells
+
+
+def drops(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the loss of accuracy on each task by mechanism and epsilon, as cells of the kind ``drop``."""
+    for task, *options, cells in results.where("task").each("task", "mechanism", "space", "epsilon"):
+        whole = results.where("baseline", task=task).mean("original-original:accuracy")
+        private = cells.mean("private-private:accuracy")
+        if whole is not None and private is not None:
+            at = dict(zip(("mechanism", "space", "epsilon"), options, strict=True))
+            yield {"kind": "drop", "options": {"task": task, **at}, "result": {"drop": whole - private}}
+
+
+def _over(grid: DiffractorGrid) -> tuple[str, ...]:
+    return tuple(f"ε {epsilon:g}" for epsilon in grid.shown)
+
+
+def _drops(results: Results, grid: DiffractorGrid) -> Table:
+    tasks = results.where("task").options("task")
+    lost = Results(list(drops(results)))
+    rows = []
+    for label, cells in _each(lost):
+        means = [cells.where(epsilon=epsilon).mean("drop") for epsilon in grid.shown]
+        rows.append((label, *(None if mean is None else 100 * mean for mean in means)))
+    whole, floor = (
+        100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
+        for name in ("original-original:accuracy", "original-original:floor")
+    )
+    notes = (
+        f"{', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can be lost.",
+        "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
+    )
+    title = "Utility drop: accuracy on original texts minus accuracy on private texts, in points, mean over tasks"
+    return Table(title, ("mechanism", *_over(grid)), rows, notes)
+
+
+def _words(results: Results, grid: DiffractorGrid) -> Table:
+    rows = [
+        (label, title, *(cells.where(epsilon=epsilon).mean(measure) for epsilon in grid.shown))
+        for label, cells in _each(results.where("words"))
+        for measure, title in (("n_w", "N_w"), ("s_w", "S_w"))
+    ]
+    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel."
+    return Table("Plausible deniability", ("mechanism", "", *_over(grid)), rows, (note,))
+
+
+def _similarity(results: Results, grid: DiffractorGrid) -> Table:
+    rows = [(label, *cells.over("cs", grid.shown)) for label, cells in _each(results.where("task"))]
+    return Table("Similarity of meaning", ("mechanism", *_over(grid)), rows)
+
+
+def _attacks(results: Results) -> Table:
+    attacks = results.where("attack")
+    epsilons = attacks.options("epsilon")
+    rows: list[tuple[Any, ...]] = []
+    for task, of_task in attacks.each("task"):
+        known = results.where("baseline", task=task)
+        of_original = (known.mean("original-original:accuracy"), known.mean("original-original:floor"))
+        for label, cells in _each(of_task):
+            for prefix, title in (("", label), (READ, f"{label}, denoised first")):
+                right = cells.over(f"{prefix}original-private:accuracy", epsilons)
+                if not prefix or any(right):
+                    rows.append((task, title, *right, *of_original))
+    columns = ("task", "mechanism", *(f"ε {epsilon:g}" for epsilon in epsilons), "original", "constant")
+    return Table("Static attackers: accuracy, trained on original texts", columns, rows)
+
+
+def _speeds(results: Results) -> Table:
+    rows = []
+    for label, cells in _each(results):
+        speeds = cells.where("speed")
+        mib, each, first = (speeds.mean(measure) for measure in ("mib", "bytes_a_word", "first"))
+        days = [of.mean("tokens_a_day") for of in (speeds, cells.where("task"))]
+        shown = [None if day is None else f"{day:.3g}" for day in days]
+        rows.append((label, *shown, mib, None if each is None else round(each), first))
+    notes = (
+        "Random words of the vocabulary: the median of repeats on one thread.",
+        "Whole texts: time from text to text, mean of all cells; the texts include stop words and unknown words.",
+        "Memory is measured by tracemalloc. It excludes what compiled code allocates, and the lists and vectors.",
+    )
+    columns = ("mechanism", "tokens a day", "of whole texts", "MiB for these words", "bytes a word", "first call, s")
+    return Table("Efficiency", columns, rows, notes)
+
+
+def _charts(results: Results) -> tuple[Chart, ...]:
+    charts = (("Accuracy, private to private", "accuracy", "task", "private-private:accuracy"),
+              ("Words that stay unchanged", "N_w", "words", "n_w"))  # fmt: skip
+    return tuple(
+        Chart(title, y, {label: cells.line(measure) for label, cells in _each(results.where(kind))}, 1.0)
+        for title, y, kind, measure in charts
+    )
+
+
+def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
+    yield from profile("1-diffractor").lines()
+    if grid.read_first:
+        text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
+        yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."
+
+
+STUDY = Diffractor()

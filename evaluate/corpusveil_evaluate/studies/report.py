@@ -1,0 +1,202 @@
+"""The report of a study: tables, charts and checks, and their files: a page, JSON, and a CSV file per table."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from corpusveil import __version__
+from corpusveil.storage import files
+from corpusveil.transforms.release.pages import Block, render_blocks
+from corpusveil_evaluate.line_charts import legend, line_chart
+from corpusveil_evaluate.statistics.statistic import statistics
+from corpusveil_evaluate.studies.cells import Results, SeedMean, finite
+from corpusveil_evaluate.studies.claims import Check
+
+TABLES = "tables"
+BESIDE = "Beside the paper"
+SAME = {True: "yes", False: "no", None: "not shown by this run"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Figures with a title. Cells of rows are text, numbers, ``Figure`` or None (a dash)."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over epsilon: name -> (epsilon, mean, deviation)."""
+
+    title: str
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float, float]]]
+    top: float | None = None
+    x: str = "epsilon"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The report of a study."""
+
+    tables: tuple[Table, ...]
+    checks: tuple[Check, ...]
+    charts: tuple[Chart, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def write_account(
+    account: Account, name: str, paper: str, grid: BaseModel, results: Results, folder: str, *, private: bool = False
+) -> str:
+    """Write ``study.html``, ``study.json`` and ``tables/*.csv`` into the study's folder; return the page's address.
+
+    ``private`` files get mode 0600 on a local disk.
+    """
+    document = {
+        "study": name,
+        "paper": paper,
+        "version": __version__,
+        "grid": grid.model_dump(mode="json"),
+        "tables": [dataclasses.asdict(table) for table in account.tables],
+        "checks": [dataclasses.asdict(check) for check in account.checks],
+        "notes": account.notes,
+        "cells": list(results.records),
+    }
+    encoded = (json.dumps(finite(document), indent=1, default=str, allow_nan=False) + "\n").encode()
+    files.write_bytes(files.join(folder, "study.json"), encoded, private=private)
+    tables = (*account.tables, _of_checks(account.checks))
+    for file, content in zip(file_names([table.title for table in tables]), tables, strict=True):
+        files.write_bytes(files.join(folder, TABLES, file), as_csv(content), private=private)
+    page = files.join(folder, "study.html")
+    files.write_bytes(page, render(account, name, paper).encode(), private=private)
+    return page
+
+
+def file_names(titles: Sequence[str]) -> list[str]:
+    """Return a name for the file of each table; no two are the same, also where titles begin alike."""
+    names: list[str] = []
+    for title in titles:
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:100].rstrip("-")
+        again = sum(earlier.removesuffix(".csv").split("--")[0] == name for earlier in names)
+        names.append(f"{name}--{again + 1}.csv" if again else f"{name}.csv")
+    return names
+
+
+def render(account: Account, name: str, paper: str) -> str:
+    """Return the page."""
+    heads = ("Claim", "Paper says", "This run shows", "Same direction?", "What differs")
+    blocks = [Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)]
+    for chart in account.charts:
+        lines = {of: [(x, mean) for x, mean, _ in points] for of, points in chart.lines.items() if len(points) > 1}
+        spread = {of: [deviation for _, _, deviation in points] for of, points in chart.lines.items()}
+        if lines:
+            svg = line_chart(lines, chart.x, chart.y, top=chart.top, spread=spread)
+            blocks.append(Block(chart.title, chart=svg, legend=legend(list(lines))))
+    for table in account.tables:
+        numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
+        rows = [[shown(value) for value in row] for row in table.rows]
+        blocks.append(Block(table.title, heads=table.columns, rows=rows, numbers=numbers, notes=table.notes))
+    blocks.append(Block("How this was measured", notes=account.notes))
+    intro = f"After {paper}. Private versions of the texts were made under public keys, measured and deleted."
+    return render_blocks(f"Study {name}", intro, blocks)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a table's entry is a figure."""
+    return isinstance(value, (int, float, SeedMean)) and not isinstance(value, bool)
+
+
+def shown(value: Any) -> str:
+    """Write a table's entry."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def as_csv(table: Table) -> bytes:
+    """Return a table as CSV; a figure takes three columns: mean, deviation, number."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    wide = [any(isinstance(row[at], SeedMean) for row in table.rows) for at in range(len(table.columns))]
+    head: list[str] = []
+    for name, three in zip(table.columns, wide, strict=True):
+        head += [name, f"{name}, deviation", f"{name}, number"] if three else [name]
+    writer.writerow(head)
+    for row in table.rows:
+        line: list[Any] = []
+        for value, three in zip(row, wide, strict=True):
+            if isinstance(value, SeedMean):
+                line += [value.mean, value.deviation, value.count]
+            else:
+                line += [value, None, None] if three else [value]
+        writer.writerow(line)
+    return out.getvalue().encode()
+
+
+def lines(account: Account, width: int = 16) -> Iterator[str]:
+    """Yield tables and checks as text."""
+    for table in account.tables:
+        yield f"\n{table.title}"
+        rows = [[shown(value) for value in row] for row in table.rows]
+        sizes = [max(len(row[at]) for row in [list(table.columns), *rows]) for at in range(len(table.columns))]
+        for row in [list(table.columns), *rows]:
+            yield (
+                "  "
+                + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
+            )
+        yield from (f"  {note}" for note in table.notes)
+    yield f"\n{BESIDE}"
+    for check in account.checks:
+        yield f"  {check.claim}: {SAME[check.same]}"
+        yield f"    paper: {check.paper}; here: {check.seen}"
+        yield f"    {check.differs}"
+
+
+def _of_checks(checks: tuple[Check, ...]) -> Table:
+    rows = [(check.claim, check.paper, check.seen, SAME[check.same], check.differs) for check in checks]
+    columns = ("claim", "paper says", "we see", "same direction?", "what differs")
+    return Table(BESIDE, columns, rows)
+
+
+def statistics_table(results: Results) -> Table | None:
+    """Return every statistic of private texts, also one that no study names; None if no cell compares texts.
+
+    The cells are those of the kind ``task``, each of which makes one private version of a task; figures are means over
+    tasks and seeds.
+    """
+    cells = results.where("task")
+    measured = [statistic for statistic in statistics() if statistic.key and cells.values(statistic.key)]
+    if not measured:
+        return None
+    names = list(dict.fromkeys(name for cell in cells.records for name in cell["options"]))
+    names = [name for name in names if name not in ("task", "seed")]
+    settings: list[dict[str, Any]] = []
+    for cell in cells.records:
+        setting = {name: cell["options"].get(name) for name in names}
+        if setting not in settings:
+            settings.append(setting)
+
+    def told(option: Any) -> Any:
+        return ", ".join(f"{name} {value}" for name, value in option.items()) if isinstance(option, Mapping) else option
+
+    rows = [
+        (*map(told, setting.values()), *(cells.where(**setting).figure(str(one.key)) for one in measured))
+        for setting in settings
+    ]
+    return Table("Statistics of private texts", (*names, *(statistic.name for statistic in measured)), rows)

@@ -1,0 +1,201 @@
+"""Running a study: prepare, do the unfinished cells, and write results and costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corpusveil.errors import UnfinishedError
+from corpusveil.storage import files, lease
+from corpusveil.storage.durable import StageWatch, mark_of
+from corpusveil.storage.engine import Engine
+from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, Results, run_cells
+from corpusveil_evaluate.studies.preflight import absolute, check_sets, check_sources, missing_sets
+from corpusveil_evaluate.studies.report import TABLES, Account, Table, statistics_table, write_account
+from corpusveil_evaluate.studies.study import Grid, Study, find
+from corpusveil_evaluate.studies.study_data import Sources, StudyData
+from corpusveil_evaluate.studies.study_preparation import prepare_data
+
+CLUSTER = 100
+"""The cores of the cluster for which the cost of a grid is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Makes the function for cells, in any process. ``grid`` is JSON; its data are opened once per process."""
+
+    study: str
+    grid: str
+    folder: str
+    sources: Sources
+
+    def __call__(self) -> Any:
+        """Return the function that does a cell."""
+        study, grid, data = _opened(self)
+        return lambda cell: study.work(cell, grid, data)
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(worker: Worker) -> tuple[Study, Grid, StudyData]:
+    study = find(worker.study)
+    grid = study.grid.model_validate_json(worker.grid)
+    return study, grid, StudyData(worker.folder, worker.sources, study.needs(grid))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStudy:
+    """A study whose data are prepared, with its cells."""
+
+    study: Study
+    grid: Grid
+    data: StudyData
+    stage: CellStage
+    cells: Sequence[Cell]
+
+    @property
+    def left(self) -> list[Cell]:
+        """The unfinished cells."""
+        return [cell for cell in self.cells if self.stage.read(cell) is None]
+
+    def done(self) -> Results:
+        """Return the results of the finished cells."""
+        return Results([done.as_dict() for cell in self.cells if (done := self.stage.read(cell)) is not None])
+
+
+def prepare_study(
+    study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: StageWatch | None = None
+) -> PreparedStudy:
+    """Prepare a study in the folder ``output``: its shared artefacts, and the list of its cells.
+
+    With the user's data, the folder gets mode 0700 on a local disk, since figures of private data are private, too.
+    """
+    output, sources = files.absolute(output), absolute(sources)
+    data = StudyData(output, sources, study.needs(grid))
+    check_sources(study, data)
+    cells = study.cells(grid, data)
+    check_sets(cells, grid, data)
+    _make_folders(output, private=is_private(sources))
+    prepare_data(data, engine, watch)
+    study.prepare(grid, data)
+    worker = Worker(study.name, grid.model_dump_json(), output, sources)
+    stage = CellStage(output, mark_of(grid.decides(), data.digest()), worker)
+    return PreparedStudy(study, grid, data, stage, cells)
+
+
+def is_private(sources: Sources) -> bool:
+    """Say whether figures come from the user's data: then they are private, and so are networks and tables."""
+    return any(url is not None for url in (sources.data, sources.collection, sources.queries))
+
+
+def lease_of(output: str, sources: Sources) -> lease.Lease:
+    """Return the lease of a study's folder, which is made as private as its figures.
+
+    Raises WorkError if another run is in progress.
+    """
+    output = files.absolute(output)
+    missing = files.missing_folders(output)
+    if files.is_local(output):
+        files.make_folder(output, private=is_private(sources))
+    taken = lease.hold(files.join(output, lease.FOLDER))
+    taken.made = (*missing, *taken.made)
+    return taken
+
+
+def _make_folders(output: str, *, private: bool) -> None:
+    """Make the output folder and those in it; a folder that was there keeps its mode, those in it are closed."""
+    if not files.is_local(output):
+        return
+    path = files.resolve(output)[1]
+    files.make_folder(path, private=private)
+    for name in ("ground", CELLS, TABLES):
+        folder = os.path.join(path, name)
+        files.make_folder(folder, private=private)
+        if private:
+            os.chmod(folder, 0o700)
+
+
+def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None = None) -> tuple[Account, str]:
+    """Do the remaining cells, and write page, JSON and CSV; return the report and the page's address.
+
+    Raises WorkError if cells failed, after writing the report of all others.
+    """
+    began = time.monotonic()
+    left = len(prepared.left)
+    results = run_cells(prepared.stage, prepared.cells, engine, watch)
+    account = prepared.study.account(results, prepared.grid, prepared.data)
+    wall = time.monotonic() - began if left == len(prepared.cells) else None
+    statistics = statistics_table(results)
+    account = dataclasses.replace(
+        account,
+        tables=(*account.tables, *(() if statistics is None else (statistics,)), costs(results, wall)),
+        notes=(
+            *account.notes,
+            *missing_sets(prepared.grid, prepared.data),
+            *prepared.data.lines(),
+            *(() if "model" in prepared.study.no_use_for else (prepared.data.by_what(),)),
+            *(f"Not run: {sentence}" for sentence in results.refused),
+            *(f"Failed: {sentence}" for sentence in results.failed),
+        ),
+    )
+    private = is_private(prepared.data.sources)
+    study, folder = prepared.study, prepared.data.folder
+    page = write_account(account, study.name, study.paper, prepared.grid, results, folder, private=private)
+    if results.failed:
+        raise UnfinishedError(
+            f"{len(results.failed):,} of {len(prepared.cells):,} cells failed, the first with: {results.failed[0]} "
+            f"{page} is without them; run the same command again to retry them."
+        )
+    return account, page
+
+
+def costs(results: Results, wall: float | None = None) -> Table:
+    """Return the cost of cells by kind: seconds, CPU seconds and memory, and the same work on a cluster."""
+    by_kind: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for record in results.records:
+        by_kind[record["kind"]].append(record)
+    rows = [(kind, *_cost(some)) for kind, some in by_kind.items()]
+    rows.append(("all", *_cost(results.records)))
+    notes = [f"On {CLUSTER} cores: as many cells in parallel, each on one core; at least the time of the longest cell."]
+    if wall is not None:
+        notes.append(f"Wall time of this run, without preparation: {wall:.0f} s.")
+    columns = ("cells", "number", "seconds a cell", "longest, s", "sum, s", "CPU s", "peak MiB", f"{CLUSTER} cores, s")
+    return Table("What it took", columns, rows, tuple(notes))
+
+
+def _cost(records: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
+    seconds = [float(record["seconds"]) for record in records] or [0.0]
+    longest, total = max(seconds), sum(seconds)
+    cpu = sum(float(record["cpu_seconds"]) for record in records)
+    peak = max((float(record["peak_mib"]) for record in records), default=0.0)
+    return (
+        len(records), round(float(np.median(seconds)), 2), round(longest, 1), round(total), round(cpu), round(peak),
+        round(max(longest, total / CLUSTER), 1),
+    )  # fmt: skip
+
+
+def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
+    """Print the remaining work, and its estimated time from the finished cells of each kind."""
+    done = prepared.done()
+    took: dict[str, list[float]] = defaultdict(list)
+    for record in done.records:
+        took[record["kind"]].append(float(record["seconds"]))
+    left = prepared.left
+    yield f"{len(prepared.cells):,} cells, {len(prepared.cells) - len(left):,} of them done."
+    seconds = 0.0
+    for kind in dict.fromkeys(cell.kind for cell in left):
+        many = sum(cell.kind == kind for cell in left)
+        if took[kind]:
+            seconds += many * float(np.mean(took[kind]))
+            yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s for each finished cell."
+        else:
+            yield f"{kind}: {many:,} left; none is finished, so their time is not known."
+    if seconds:
+        yield f"About {seconds:,.0f} core-seconds for the known kinds; divide by the cores of a cluster."

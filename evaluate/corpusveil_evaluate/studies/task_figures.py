@@ -1,0 +1,66 @@
+"""The measurements of a private version of a task, for the cells of several studies; figures by name, from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corpusveil_evaluate.statistics.encoders import Encoder
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from corpusveil_evaluate.statistics.statistic import Evidence, statistics
+from corpusveil_evaluate.terms import WordList
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
+from corpusveil_evaluate.utility.text_classifiers import Model
+from corpusveil_evaluate.utility.training_modes import MODES, Scores, train_and_test
+
+
+def named_scores(scores: Scores, prefix: str) -> dict[str, float]:
+    """Return accuracy, F1 (micro is accuracy) and the constant classifier's, under names that begin with a prefix."""
+    return {
+        f"{prefix}accuracy": scores.accuracy,
+        f"{prefix}macro_f1": scores.macro_f1,
+        f"{prefix}floor": scores.floor_accuracy,
+        f"{prefix}floor_macro_f1": scores.floor_macro_f1,
+    }
+
+
+def mode_scores(
+    original: LabelledTexts,
+    private: LabelledTexts,
+    model: Model,
+    seed: int,
+    modes: Sequence[str] = MODES,
+    prefix: str = "",
+) -> dict[str, float]:
+    """Return the scores of a model in each mode; names are ``private-private:accuracy`` and so on."""
+    rows, figures, tasks = original.train_and_test(seed), dict[str, float](), {"original": original, "private": private}
+    for mode in modes:
+        train, test = (tasks[name].take(some) for name, some in zip(mode.split("-"), rows, strict=True))
+        figures |= named_scores(train_and_test(train, test, model, seed), f"{prefix}{mode}:")
+    return figures
+
+
+def original_scores(original: LabelledTexts, model: Model, seed: int, prefix: str = "") -> dict[str, float]:
+    """Return the scores of a model that is trained and tested on original texts."""
+    return mode_scores(original, original, model, seed, ("original-original",), prefix)
+
+
+def text_statistics(
+    originals: Sequence[str],
+    privates: Sequence[str],
+    encoder: Encoder | None = None,
+    language: KneserNey | None = None,
+    words: WordList | None = None,
+) -> dict[str, float]:
+    """Return the statistics of private texts by key, except those whose encoder, model or list is missing."""
+    perplexity = None if language is None else lambda some: language.perplexity(some).value
+    evidence = Evidence(originals, privates, None, encoder, words, perplexity)
+    readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
+    return {key: reading.value for key, reading in readings.items() if reading is not None}
+
+
+def drawn_words(size: int, count: int, seed: int = 0) -> Any:
+    """Return ids of random words of a vocabulary, int64 [count], without repeats; all words if there are fewer."""
+    return np.sort(np.random.default_rng(seed).permutation(size)[:count]).astype(np.int64)

@@ -1,0 +1,123 @@
+"""The context attacker: what denoise gives back, against single words, with a model that knows, and without a law."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import BadValueError, DataError, ShapeError, UnknownError
+from corpusveil.language.denoise import Denoiser, Search
+from corpusveil.language.lattice_room import LONGEST
+from corpusveil.language.model import LanguageModel
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.attacks import word_attacks
+from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, document_ids, released_words
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from tests.language.random_texts import WORDS, corpus
+from tests.mechanisms.spaces import normal
+
+SIZE = 12
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return build_space(Vectors(WORDS[:SIZE], normal(SIZE, 3)))
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    """A model of text in which the next word is often the next of the list."""
+    return KneserNey.of_texts(corpus(2000, 1, SIZE)).model
+
+
+def sentences(count: int, length: int, seed: int = 5) -> list[npt.NDArray[np.int32]]:
+    """Draw sentences of such text."""
+    rng = np.random.default_rng(seed)
+    law = 1 / np.arange(1, SIZE + 1)
+    out = []
+    for _ in range(count):
+        words = [0]
+        for _ in range(length):
+            follows = rng.random() < 0.7
+            words.append((words[-1] + 1) % SIZE if follows else int(rng.choice(SIZE, p=law / law.sum())))
+        out.append(np.array(words[1:], np.int32))
+    return out
+
+
+def key(number: int) -> Key:
+    return Key(hashlib.sha256(bytes([number])).digest())
+
+
+@pytest.mark.parametrize("name", ["ring-geometric", "cmp"])
+def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageModel, name: str) -> None:
+    """Same law, model and search: word by word the text of the denoised release, also without an exact law."""
+    mechanism, search = make(name, space), Search()
+    originals = sentences(40, 9)
+    seen = released_words(mechanism, 1.0, originals, Key.for_tests())
+    texts = pa.array([" ".join(space.word(int(word)) for word in one) for one in seen])
+    policy = cv.TextPolicy(numbers="keep", unknown_words="mask")
+    written, _ = Denoiser(mechanism, cv.Budget(1.0), policy, model, search).privatize(texts, [], "text")
+    guesses = ContextAttacker(mechanism, 1.0, model, search).guesses(seen)
+    assert [" ".join(space.word(int(word)) for word in one) for one in guesses] == written.to_pylist()
+    assert written.to_pylist() != texts.to_pylist()
+
+
+def test_an_informative_model_gives_words_back(space: Space, model: LanguageModel) -> None:
+    """Shares by hand, and a gain far beyond its error."""
+    mechanism = make("santext", space)
+    originals = sentences(150, 8)
+    seen = released_words(mechanism, 2.0, originals, Key.for_tests())
+    attacker = ContextAttacker(mechanism, 2.0, model)
+    told = attacker.attack(originals, seen)
+    truth, out = np.concatenate(originals), np.concatenate(seen)
+    assert told.unchanged == pytest.approx(np.mean(truth == out))
+    assert told.by_frequency == pytest.approx(np.mean(truth == attacker._reader.shares.argmax()))
+    assert told.by_search == pytest.approx(np.mean(np.concatenate(attacker.guesses(seen)) == truth))
+    assert told.words == 1200
+    assert told.given_back > 0.1
+    assert told.given_back > 5 * told.error
+
+
+def test_words_that_nothing_is_known_about_cut_the_context(
+    space: Space, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An id of -1 stays; what stands on its two sides is no context of each other. A long run is cut."""
+    monkeypatch.setattr(word_attacks, "MEMORY", 0.0)
+    mechanism = make("ring-geometric", space)
+    attacker = ContextAttacker(mechanism, 0.5, model)
+    one, two, three = sentences(3, 6)
+    (joined, first, second) = attacker.guesses([np.concatenate([one, [-1], two]), one, two])
+    assert joined.tolist() == [*first.tolist(), -1, *second.tolist()]
+    long = np.concatenate(sentences(1, LONGEST)), three
+    whole, beginning, rest = attacker.guesses([np.concatenate(long), *long])
+    assert whole.tolist() == [*beginning.tolist(), *rest.tolist()]
+    assert attacker.guesses([]) == []
+    assert attacker.attack([np.array([0, -1, 3])], [np.array([-1, 4, 3])]).words == 1
+
+
+def test_documents_become_ids(space: Space) -> None:
+    words = [space.word(n) for n in range(3)]
+    text = f"{words[0].title()} {words[1]}, 7 unknownword {words[2]}. {words[2].title()}!"
+    assert [ids.tolist() for ids in document_ids(space, [text, "", words[0]])] == [[0, 1, -1, 2, -1, 2, -1], [0]]
+    assert document_ids(space, ["", "7"]) == []
+
+
+def test_what_can_not_be_attacked_is_said(space: Space, model: LanguageModel) -> None:
+    attacker = ContextAttacker(make("santext", space), 1.0, model)
+    with pytest.raises(ShapeError):
+        attacker.attack([np.array([1])], [np.array([1, 2])])
+    with pytest.raises(DataError):
+        attacker.attack([np.array([-1])], [np.array([-1])])
+    with pytest.raises(UnknownError):
+        attacker.guesses([np.array([99])])
+    with pytest.raises(BadValueError):
+        ContextAttacker(make("santext", space), -1.0, model)

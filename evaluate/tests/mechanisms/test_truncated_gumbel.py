@@ -1,0 +1,109 @@
+"""``truncated-gumbel``: sampled as printed, its law by quadrature, the floor of epsilon, why the theorem is false."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from corpusveil.errors import DataError, NoClosedForm
+from corpusveil.mechanisms.risk import word_risk
+from corpusveil_evaluate.mechanisms import truncated_gumbel
+from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
+from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, draws_of, matrix
+from tests.contracts.statistics import LEVEL, fit_p_value
+from tests.mechanisms.spaces import distances, excess, normal, space_of
+
+
+class TestTruncatedGumbel(MechanismContract):
+    name = "truncated-gumbel"
+    epsilons: ClassVar[tuple[float, ...]] = (0.3, 1.0, 3.0, 10.0, 1e6)
+    sampled: ClassVar[tuple[float, ...]] = (0.3, 3.0)
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        far = 400 * np.unique(np.round(2 * normal(40, 2)), axis=0)[:20]
+        return [
+            Case("two words", TruncatedGumbel(space_of([[0.0], [300.0]])), None),
+            Case("twenty", TruncatedGumbel(space_of(far)), None),
+        ]
+
+    def test_a_wrong_scale_would_be_noticed(self, case: Case) -> None:
+        """Control: samples at 4 epsilon do not pass for samples at epsilon; b has only the logarithm of it."""
+        ids = np.zeros(SAMPLES, dtype=np.int32)
+        out = case.mechanism.privatize(ids, 4.0, draws_of(SAMPLES))
+        assert fit_p_value(out, case.mechanism.distribution(0, 1.0)) < LEVEL
+        assert fit_p_value(out, case.mechanism.distribution(0, 4.0)) > LEVEL
+
+
+def test_epsilon_has_a_floor() -> None:
+    """At and below (2 (1 + ln n) + 3) / D0 it refuses; just above it works. The papers' vocabularies: 120.3, 104.9."""
+    space = space_of(normal(30, 4))
+    mechanism = TruncatedGumbel(space)
+    floor = floor_of(30, extent(space)[0])
+    assert math.log((floor - 2 * (1 + math.log(30)) / extent(space)[0]) / 3 * extent(space)[0]) == pytest.approx(0)
+    for below in (floor * (1 - 1e-9), floor / 2, 1e-9):
+        with pytest.raises(DataError):
+            mechanism.guarantee(below)
+    assert mechanism.scale(floor * 1.01) > 0
+    stated = 2 * (1 + math.log(48_210))
+    assert floor_of(48_210, stated / 106.7) == pytest.approx(106.7 * (1 + 3 / stated))
+
+
+def test_the_theorem_is_false() -> None:
+    """100 words at distance 1 of one another, one at 1.5 of all: more than epsilon R, at 1.05 times the floor."""
+    simplex = np.eye(100, 101) / math.sqrt(2)
+    height = math.sqrt(1.5**2 - ((simplex[0] - simplex.mean(axis=0)) ** 2).sum())
+    far = simplex.mean(axis=0)
+    far[100] = height
+    mechanism = TruncatedGumbel(space_of(np.vstack([simplex, far])))
+    apart = distances(mechanism.space)
+    epsilon = 1.05 * floor_of(101, extent(mechanism.space)[0])
+    law = np.array([mechanism.distribution(word, epsilon) for word in (0, 100)])
+    assert excess(law, apart[[0, 100]][:, [0, 100]], epsilon) > 0
+
+
+def test_words_with_one_vector_are_refused() -> None:
+    with pytest.raises(DataError):
+        TruncatedGumbel(space_of([[0.0], [1.0], [1.0]]))
+
+
+def test_b_is_as_printed() -> None:
+    """b from its two fractions, and a law that is sharper with more epsilon."""
+    assert scale_of(20, 10.0, 5.0, 50.0) == pytest.approx(
+        2 * 50 / min(4.806, math.log((10 - 2 * (1 + math.log(20)) / 5) / 3 * 5)), rel=1e-3
+    )
+    mechanism = TruncatedGumbel(space_of(100 * normal(20, 2)))
+    floor = floor_of(20, extent(mechanism.space)[0])
+    assert np.diag(matrix(mechanism, 100 * floor)).mean() > np.diag(matrix(mechanism, 1.1 * floor)).mean()
+
+
+def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_words() -> None:
+    """The study goes to ln epsilon = 86. In a large vocabulary its law fits in memory: it took 770 MiB an array."""
+    mechanism = TruncatedGumbel(space_of(300 * normal(2000, 8)))
+    epsilon = math.exp(86)
+    tracemalloc.start()
+    law = mechanism.distribution(7, epsilon)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 300e6
+    assert law.sum() == pytest.approx(1)
+    out = mechanism.privatize(np.full(SAMPLES, 7, dtype=np.int32), epsilon, draws_of(SAMPLES))
+    assert fit_p_value(out, law) > LEVEL
+    assert law[7] > 0.5
+
+
+def test_a_risk_in_a_large_space_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws of all words together take hours there; where both can be had, they agree."""
+    mechanism = TruncatedGumbel(space_of(300 * normal(60, 4)))
+    exact = word_risk(mechanism, 3.0)
+    assert exact.exact
+    monkeypatch.setattr(truncated_gumbel, "EXACT_ALL", 59)
+    with pytest.raises(NoClosedForm):
+        mechanism.distributions(np.arange(2), 3.0)
+    sampled = word_risk(mechanism, 3.0)
+    assert not sampled.exact
+    assert sampled.share == pytest.approx(exact.share, abs=0.05)

@@ -1,0 +1,213 @@
+"""A release beside its original: documents that belong together, figures with known answers, and the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.cli.main import run
+from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.spaces import Space
+from corpusveil_evaluate.matching import Matched, match
+from corpusveil_evaluate.report.evaluate_release import evaluate_release
+from corpusveil_evaluate.report.findings import Findings
+from corpusveil_evaluate.report.question import Question
+from corpusveil_evaluate.report.release_page import render
+from corpusveil_evaluate.statistics import statistic
+from corpusveil_evaluate.statistics.statistic import Figure, Reading
+from evaluate.tests.releases import DOCUMENTS, manifest_of, texts
+from tests.engines.corpora import WORDS, make_space, write_shard
+
+
+class TestMatching:
+    def test_by_position(self, source: Path, private: Path) -> None:
+        found = match([str(source)], [str(private)], columns=("topic",))
+        assert (len(found.originals), found.documents, found.sampled) == (DOCUMENTS, DOCUMENTS, False)
+        assert found.originals == [row["text"] for shard in range(2) for row in texts(DOCUMENTS // 2, shard)]
+        assert [len(a.split()) for a in found.originals] == [len(b.split()) for b in found.privates]
+        assert set(found.columns["topic"]) == {"t0", "t1"}
+
+    def test_what_does_not_belong_together_is_refused(self, source: Path, tmp_path: Path) -> None:
+        """Other numbers of documents, an id that is there twice on a side, and columns that plain text has not."""
+        rows = {"few": texts(3), "some": texts(30), "twice": [*texts(30), *texts(1)]}
+        for name, some in rows.items():
+            write_shard(tmp_path / name / "x.jsonl", some)
+        (tmp_path / "x.txt").write_text("one\ntwo\n")
+        wrong: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
+            (MismatchError, "some", "few", {}),
+            (BadRowError, "some", "twice", {"id": "url"}),
+            (BadRowError, "twice", "some", {"id": "url"}),
+            (ColumnError, "x.txt", "x.txt", {"id": "url"}),
+            (ColumnError, "x.txt", "x.txt", {"columns": ("topic",)}),
+        ]
+        for error, original, private, more in wrong:
+            with pytest.raises(error):
+                match([str(tmp_path / original)], [str(tmp_path / private)], **more)
+
+    def test_by_id_in_any_order(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        write_shard(tmp_path / "b" / "x.jsonl", [{"text": row["text"][::-1], "url": row["url"]} for row in rows[:0:-1]])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert found.privates == [text[::-1] for text in found.originals]
+        assert (len(found.originals), found.documents) == (29, 30)
+
+    def test_a_sample_is_even_and_stays_together(self, tmp_path: Path) -> None:
+        rows = [{"text": f"w{number}"} for number in range(5000)]
+        for name in ("a", "b"):
+            write_shard(tmp_path / name / "x.jsonl", rows)
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], most=1000)
+        numbers = [int(text[1:]) for text in found.originals]
+        assert (found.originals, found.sampled, found.documents) == (found.privates, True, 5000)
+        assert numbers == sorted(set(numbers))
+        assert abs(np.mean(numbers) - 2500) < 6 * 5000 / np.sqrt(12 * 1000)
+
+    def test_documents_that_were_left_out_or_set_aside_are_counted(self, tmp_path: Path) -> None:
+        rows = texts(30)
+        write_shard(tmp_path / "a" / "x.jsonl", rows)
+        with (tmp_path / "a" / "x.jsonl").open("a") as file:
+            file.write("{broken\n")
+        write_shard(tmp_path / "b" / "x.jsonl", rows[5:])
+        found = match([str(tmp_path / "a")], [str(tmp_path / "b")], id="url")
+        assert (len(found.originals), found.documents, found.missing, found.unreadable) == (25, 30, 5, 1)
+        assert not found.sampled
+        write_shard(tmp_path / "b" / "x.jsonl", rows)
+        assert match([str(tmp_path / "a")], [str(tmp_path / "b")]).originals == [row["text"] for row in rows]
+
+
+class TestFigures:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def found(cls, source: Path, private: Path, space: Space) -> Findings:
+        matched = match([str(source)], [str(private)], columns=("topic", "trait"))
+        manifest = manifest_of(private)
+        question = Question.of(label="topic", attribute="trait", epsilons=(0.1, 6.0), seeds=3, space=space)
+        return evaluate_release(matched, manifest, question)
+
+    def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
+        matched = match([str(source)], [str(source)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, Question.of(label="topic", attribute="trait", seeds=3))
+        assert found.at("words unchanged").value == 1
+        assert found.at("rarest words that survive (LOW)").value == 1
+        assert found.at("shared words (Jaccard)").value == 1
+        assert found.at("perplexity, original").value == found.at("perplexity, private").value
+        for name in ("private to private", "private to original", "original to private"):
+            assert found.at(f"accuracy, {name}").value == found.at("accuracy, original to original").value > 0.9
+        for name in ("static", "adaptive"):
+            assert found.at(f"attribute, {name}").value == found.at("attribute, from original texts").value > 0.9
+
+    def test_at_texts_of_others_everybody_is_at_chance(self, source: Path, tmp_path: Path) -> None:
+        """Outputs that do not depend on the input: attackers and classifiers know nothing."""
+        write_shard(tmp_path / "x.jsonl", texts(DOCUMENTS, 99))
+        matched = match([str(source)], [str(tmp_path)], columns=("topic", "trait"))
+        found = evaluate_release(matched, None, Question.of(label="topic", attribute="trait", seeds=5))
+        for name in ("accuracy, private to private", "attribute, static", "attribute, adaptive"):
+            assert abs(found.at(name).value - 0.5) < 0.2, name
+
+    def test_utility_and_attacks_rise_with_epsilon(self, found: Findings) -> None:
+        for name in ("words unchanged", "similarity of meaning", "accuracy, private to private", "attribute, adaptive"):
+            assert found.at(name, 0.1).value < found.at(name).value < found.at(name, 6.0).value, name
+
+    def test_what_is_weighed_together_is_made_of_the_figures_shown(self, found: Findings) -> None:
+        """Relative gain and PUC by their formulas, from the report's own numbers."""
+        kept = found.at("accuracy, private to private").value / found.at("accuracy, original to original").value
+        lost = found.at("attribute, adaptive").value / found.at("attribute, from original texts").value
+        assert found.at("relative gain").value == pytest.approx(kept - lost)
+        lower = [found.at(name).value for name in ("retention of a word (N_w)", "rarest words that survive (LOW)")]
+        higher = [found.at(name).value for name in ("words changed (PP)", "similarity of meaning")]
+        higher.append(found.at("distinct outputs of 100 (S_w)").value / 100)
+        privacy = (sum(1 - one for one in lower) + sum(higher)) / 5
+        for alpha in (0.75, 0.5, 0.25):
+            expected = 100 * (alpha * kept + (1 - alpha) * privacy)
+            assert found.at(f"PUC, alpha {alpha:g}").value == pytest.approx(expected)
+
+    def test_a_statistic_of_ones_own_is_in_the_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Registered by any module, as docs/evaluation.md says."""
+        statistic.statistics()
+        monkeypatch.setattr(statistic, "_BY_NAME", {**statistic._BY_NAME})
+        of_evidence = lambda evidence: iter([Reading(float(len(evidence.privates[0])), "mine")])  # noqa: E731
+        statistic.register("characters", group="language", unit="number", compute=of_evidence)
+        figure = cv.evaluate_release(["one two"] * 10, ["one four"] * 10).at("characters")
+        assert (figure.value, figure.model) == (8, "mine")
+
+    def test_what_cannot_be_measured_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
+        """Originals without a word, and another space than the release's."""
+        with pytest.raises(DataError):
+            evaluate_release(Matched(["", "!"], ["", "!"], 2), None, Question())
+        other = make_space(tmp_path / "space", seed=5)
+        with pytest.raises(MismatchError):
+            evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(space=other))
+
+
+class TestTheReport:
+    def command(self, source: Path, private: Path, space: Space, output: Path, *more: str) -> int:
+        words = ["evaluate", "release", str(source), str(private), "--output", str(output), "--space", str(space.url)]
+        return run([*words, "--label", "topic", "--attribute", "trait", "--seeds", "2", *more])
+
+    def test_is_written_in_private(self, source: Path, private: Path, space: Space, tmp_path: Path) -> None:
+        assert self.command(source, private, space, tmp_path / "r", "--epsilon", "0.5", "--epsilon", "5") == 0
+        page = (tmp_path / "r" / "report.html").read_text()
+        assert "DO NOT PUBLISH" in page
+        assert texts(1)[0]["text"].split()[0] in page
+        assert "NOT PRIVATE: made with the published test key." in page
+        assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org)|<script", page)
+        assert page.count("<polyline") == 5  # four figures over epsilon, and utility over what can be guessed
+        for name in ("report.html", "report.json", "report.csv"):
+            assert stat.S_IMODE((tmp_path / "r" / name).stat().st_mode) == 0o600
+        told = json.loads((tmp_path / "r" / "report.json").read_text())
+        lines = list(csv.DictReader(io.StringIO((tmp_path / "r" / "report.csv").read_text())))
+        assert [line["name"] for line in lines] == [measure["name"] for measure in told["measures"]]
+        assert not any(word in json.dumps(told["measures"]) for word in WORDS)
+
+    def test_a_configuration_file_asks_for_it_and_for_an_audit(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Paths are relative to the file; a refuted guarantee ends the run."""
+        file = tmp_path / "run.toml"
+        audit = '[audit]\nmechanisms = ["{}"]\nepsilons = [1.0]\npath = "audit.json"\n'
+        evaluate = f'[evaluate]\noriginal = "{source}"\nprivate = "{private}"\npath = "r"\nlabel = "topic"\nseeds = 2\n'
+        content = f'[space]\npath = "{space.url}"\n{audit}{evaluate}'
+        file.write_text(content.format("custext-per-word"))
+        assert run(["run", str(file)]) == 1
+        assert "[refuted-guarantee]" in capsys.readouterr().err
+        assert not (tmp_path / "r").exists()
+        file.write_text(content.format("ring-geometric"))
+        assert run(["run", str(file)]) == 0
+        assert json.loads((tmp_path / "audit.json").read_text())["refuted"] is False
+        names = {figure["name"] for figure in json.loads((tmp_path / "r" / "report.json").read_text())["measures"]}
+        assert {"retention of a word (N_w)", "accuracy, private to private"} <= names
+
+    def test_to_be_published_has_no_text_and_nothing_counted(
+        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """No number of the input either, in notes and on standard output: how many documents there are, or words."""
+        assert self.command(source, private, space, tmp_path / "r", "--publishable", "--documents", "100") == 0
+        assert "words unchanged" not in capsys.readouterr().out
+        told = {name: (tmp_path / "r" / name).read_text() for name in ("report.html", "report.json", "report.csv")}
+        for name, text in told.items():
+            assert not [word for word in WORDS if re.search(rf"\b{word}\b", text)], name
+            assert str(DOCUMENTS) not in text, name
+        assert "Private:" not in told["report.html"]
+        report = json.loads(told["report.json"])
+        names = {measure["name"] for measure in report["measures"]}  # no perplexity: its model is of the input
+        assert names == {"retention of a word (N_w)", "distinct outputs of 100 (S_w)", "N_w : S_w"}
+        assert not [name for name in ("documents", "looked_at", "seconds", "counted", "examples") if report.get(name)]
+        assert not re.search("[0-9]{3}|words,", " ".join(report["notes"]))
+
+    def test_escapes_what_it_shows(self) -> None:
+        from corpusveil_evaluate.report.findings import Example
+
+        example = Example("<script>a</script> b c d", (("released", "<b>x</b>"),))
+        page = render(Findings("t", 1, 1, (), (), (Figure("privacy", "<i>", 0.5),), (example,)))
+        assert "<script>" not in page
+        assert "<b>x</b>" not in page
+        assert "&lt;i&gt;" in page

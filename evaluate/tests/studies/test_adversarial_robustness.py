@@ -1,0 +1,163 @@
+"""The study of adversarial robustness: tiny grids on made data, and checks that say yes, no and nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.jobs.local import Local
+from corpusveil.mechanisms import make
+from corpusveil_evaluate.mechanisms.truncated_gumbel import extent, floor_of
+from corpusveil_evaluate.studies import adversarial_robustness as study
+from corpusveil_evaluate.studies.cells import Results
+from corpusveil_evaluate.studies.run_study import PreparedStudy, prepare_study, run_study
+from corpusveil_evaluate.studies.study import claims_of, read_grid
+from corpusveil_evaluate.studies.study_data import Sources
+from tests.contracts.spaces import words_of
+from tests.mechanisms.spaces import normal, space_of
+
+WORDS = words_of(60)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with sst2 and rte, whose labels words tell, and vectors that have them as a direction."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    for name, pairs in (("sst2", False), ("rte", True)):
+        with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow(["text", *(["text2"] if pairs else []), "label", "split"])
+            for row in range(130):
+                label = int(rng.integers(2))
+                text = " ".join(rng.choice(WORDS[30 * label : 30 * label + 30], 5))
+                premise = [" ".join(rng.choice(WORDS, 4))] if pairs else []
+                out.writerow([*premise, text, label, "train" if row < 100 else "test"])
+    vectors = 40 * normal(len(WORDS), 6)
+    vectors[:, 0] += np.where(np.arange(len(WORDS)) < 30, -60, 60)
+    np.savez(folder / "vectors.npz", vocab=np.array(WORDS), vectors=vectors)
+    return folder
+
+
+def prepared(data: Path, output: Path, **other: Any) -> PreparedStudy:
+    grid = read_grid(study.STUDY, quick=True).model_copy(
+        update={
+            "seeds": 1, "train_rows": 100, "test_rows": 30,
+            "cmp_epsilons": (0.01, 20.0), "gumbel_log_epsilons": (2.0, 86.0),
+            "network_epochs": 12, "members": 5, "generations": 3, "words": 20, "runs": 20, "width": 16, **other,
+        }
+    )  # fmt: skip
+    return prepare_study(study.STUDY, grid, Sources(str(data), (str(data / "vectors.npz"),)), str(output), Local(1))
+
+
+def test_a_tiny_study_has_all_figures_and_keeps_its_promises(data: Path, tmp_path: Path) -> None:
+    one = prepared(data, tmp_path)
+    assert len(one.cells) == 2 * 4 + 2 * 4 * 3
+    account, page = run_study(one, Local(1))
+    results = one.done()
+    assert not results.refused
+    for record in results.where("attack").records:
+        found = record["result"]
+        assert found["adversarial"] <= min(found["clean"], found["private"])
+        assert found["certified"] <= found["certified_reach"] <= found["clean"] + 1e-9
+    easy = results.where("attack", task="sst2", regime="normal")
+    assert easy.mean("clean") > 0.9
+    # truncated Gumbel draws among few near words, which have the same label here, so it costs little at any epsilon
+    for mechanism, low, high, least in (("cmp", 0.01, 20.0, 0.2), ("truncated-gumbel", 2.0, 86.0, 0.0)):
+        some = easy.where(mechanism=mechanism)
+        fallen, stands = (some.where(at=at).mean("adversarial") for at in (low, high))
+        assert fallen is not None
+        assert stands is not None
+        assert fallen + least <= stands
+        assert stands > 0.8
+    names = {one.title for one in account.tables}
+    assert {"N_w and S_w over epsilon", "S_w at equal N_w", "Accuracy under cmp", "What it took"} <= names
+    assert json.loads((tmp_path / "study.json").read_text())["checks"]
+    assert Path(page).exists()
+    assert all(check.differs for check in account.checks)
+    rises = [check for check in account.checks if "N_w rises" in check.claim]
+    assert [check.same for check in rises] == [True, True]
+
+
+def test_networks_without_noise_in_them_are_trained_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = prepared(data, tmp_path, network_epochs=1, members=2, generations=1)
+    trained: list[str] = []
+    real = study.fit
+
+    def fit(regime: Any, *arguments: Any, **options: Any) -> Any:
+        trained.append(regime)
+        return real(regime, *arguments, **options)
+
+    monkeypatch.setattr(study, "fit", fit)
+    cells = [cell for cell in one.cells if cell.kind == "attack" and cell["task"] == "sst2"]
+    found = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
+    assert sorted(trained) == 4 * ["augmented"] + ["ibp", "normal"]
+    again = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
+    assert found == again, "the same from the file as from training"
+
+
+def test_epsilons_below_the_floor_stand_for_it(data: Path, tmp_path: Path) -> None:
+    space = space_of(300 * normal(30, 4))
+    mechanism = make("truncated-gumbel", space)
+    floor = floor_of(30, extent(space)[0])
+    assert study.epsilon_of(mechanism, -50.0) == pytest.approx(floor, rel=2e-3)
+    assert study.epsilon_of(mechanism, -50.0) > floor
+    assert study.epsilon_of(mechanism, 86.0) == pytest.approx(math.exp(86))
+    assert study.epsilon_of(make("cmp", space), 5.0) == 5.0
+
+
+def results_of(ibp: dict[float, float], augmented: dict[float, float], clean: float = 0.8) -> Results:
+    """Return made results of CMP on one task, with a floor of a half and 200 texts."""
+    records = [
+        {
+            "kind": "attack",
+            "options": {"task": "sst2", "regime": regime, "mechanism": "cmp", "at": at, "seed": 0},
+            "result": {"adversarial": value, "clean": clean, "floor": 0.5, "texts": 200},
+        }
+        for regime, values in (("ibp", ibp), ("augmented", augmented))
+        for at, value in values.items()
+    ]
+    return Results(records)
+
+
+def paper_of(mechanism: str) -> list[dict[float, float]]:
+    """Return the paper's adversarial accuracy by place, of ibp and of the augmented network."""
+    claims = {claim.claim.split(":")[0]: claim for claim in claims_of(study.STUDY) if "accuracy rises" in claim.claim}
+    papers = [claims[f"{mechanism}, {regime}"].paper for regime in ("ibp", "augmented")]
+    return [{float(at): (value or 0) / 100 for at, (value,) in paper.items()} for paper in papers]
+
+
+class TestChecks:
+    GRID = read_grid(study.STUDY)
+
+    def verdicts(self, results: Results) -> dict[str, bool | None]:
+        class Here:
+            sources = Sources("somewhere", ("vectors",))
+            bundled = False
+
+        found = study.STUDY.checks(results, self.GRID, Here())  # type: ignore[arg-type]
+        return {one.claim: one.same for one in found if one.claim.startswith("cmp") and "N_w" not in one.claim}
+
+    def test_what_the_paper_saw_is_the_same_direction(self) -> None:
+        ibp, augmented = paper_of("cmp")
+        seen = self.verdicts(results_of(ibp, augmented))
+        assert set(seen.values()) == {True}
+        assert len(seen) == 4
+
+    def test_the_opposite_is_not(self) -> None:
+        ibp = {20: 0.8, 40: 0.7, 80: 0.2, 150: 0.05, 200: 0.3}
+        augmented = {20: 0.9, 40: 0.8, 80: 0.5, 150: 0.1, 200: 0.07}
+        assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
+
+    def test_a_network_that_learnt_nothing_and_a_difference_of_noise_tell_nothing(self) -> None:
+        flat = dict.fromkeys(paper_of("cmp")[0], 0.5)
+        seen = self.verdicts(results_of(flat, {20: 0.1, 40: 0.2, 80: 0.3, 150: 0.4, 200: 0.6}, clean=0.51))
+        assert [same for claim, same in seen.items() if "ibp" in claim] == [None, None, None]

@@ -1,0 +1,242 @@
+"""Studies as a whole: grids are read strictly, cells are done once and resumed, figures are those of the cells."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.errors import InUseError, UserError
+from corpusveil.jobs.local import Local
+from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.studies import bundled_text
+from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
+from corpusveil_evaluate.studies.run_study import plan_lines, prepare_study, run_study
+from corpusveil_evaluate.studies.study import STUDIES, find, grid_as_toml, read_grid
+from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
+from corpusveil_evaluate.studies.study_preparation import prepare_data, reduced
+
+STUDY_FILES = Path(bundled_text.__file__).parent
+BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.py").exists()]
+
+
+@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_grid_that_ships_is_sound_and_prints_as_toml_that_reads_back(
+    name: str, quick: bool, tmp_path: Path
+) -> None:
+    grid = read_grid(find(name), quick=quick)
+    file = tmp_path / "grid.toml"
+    file.write_text(grid_as_toml(grid))
+    assert read_grid(find(name), quick=not quick, file=str(file)) == grid
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sedes = 3", 'grid.toml, "sedes": the study 1-diffractor has no such key; did you mean seeds?'),
+        ("seeds = 0", "grid.toml, seeds: input should be greater than or equal to 1."),
+        ("seeds = 'x'", "grid.toml, seeds: "),
+        ("beside = [{ name = 'cpm' }]", "there is no mechanism cpm"),
+        ("beside = [{ name = 'cmp', epsilon = [1] }]", "grid.toml, beside.0.epsilon: "),
+        ("seeds = ", "grid.toml: this is not valid TOML"),
+    ],
+)
+def test_a_wrong_key_of_a_grid_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_grid(find("1-diffractor"), file=str(file))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+class Counting:
+    """Makes a function that squares, and writes down that it did."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+
+    def __call__(self) -> Any:
+        return self.work
+
+    def work(self, cell: Cell) -> Mapping[str, Any]:
+        with self.log.open("a") as file:
+            file.write(f"{cell['x']}\n")
+        if cell["x"] == 3:
+            raise UserError("3 can't be squared; leave it out.")
+        return {"square": np.float64(cell["x"] ** 2)}
+
+
+def test_cells_are_done_once_and_again_when_what_they_stand_on_changes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cells = cells_over("square", x=[1, 2, 3])
+    for mark, done in (("one", 3), ("one", 3), ("other", 6)):
+        found = run_cells(CellStage(str(tmp_path), mark, Counting(log)), cells, Local())
+        assert found.values("square") == [1.0, 4.0]
+        assert found.refused == ["3 can't be squared; leave it out."]
+        assert len(log.read_text().split()) == done
+    record = json.loads(next((tmp_path / "cells" / "done").glob("square-2-*.json")).read_text())
+    assert record["options"] == {"x": 2}
+    assert record["peak_mib"] > 1
+    assert record["cpu_seconds"] >= 0
+
+
+def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
+    records = [
+        {"kind": "task", "options": {"m": m, "seed": seed}, "result": {"a": a}}
+        for m, seed, a in (("x", 0, 1.0), ("x", 1, 3.0), ("y", 0, 7.0))
+    ]
+    results = Results([*records, {"kind": "other", "options": {"m": "x"}, "result": {"a": 100.0}}])
+    assert results.where("task", m="x").figure("a") == SeedMean(2.0, float(np.sqrt(2)), 2)
+    assert results.where("task", m="y").figure("a") == SeedMean(7.0, None, 1)
+    assert results.where("task", m="z").figure("a") is None
+    assert results.where("task").options("m") == ["x", "y"]
+    assert str(SeedMean(0.5, 0.25, 2)) == "0.5 ± 0.25"
+
+
+@pytest.mark.parametrize("name", list(bundled_text.TASKS))
+def test_a_bundled_task_is_the_same_every_time_with_a_split_and_labels_of_the_text(name: str) -> None:
+    task = bundled_text.bundled_task(name)
+    train, test = task.train_and_test(0)
+    assert len(train) > 2 * len(test) > 400
+    assert len(set(task.texts)) > 0.9 * len(task)
+    assert len(task.classes) == {"bundled-articles": 10}.get(name, 2)
+    bundled_text.bundled_task.cache_clear()
+    assert bundled_text.bundled_task(name) == task
+
+
+def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.zeros((50, 8), np.float32)
+    flat[:, :3] = rng.normal(size=(50, 3))
+    given = Vectors([f"w{n}" for n in range(50)], flat, "made")
+    made = reduced(given, 3)
+    far = np.linalg.norm(flat[:, None] - flat, axis=2)
+    assert np.allclose(far, np.linalg.norm(made.vectors[:, None] - made.vectors, axis=2), atol=1e-4)
+    with pytest.raises(UserError, match="8 dimensions, and the grid needs 9"):
+        reduced(given, 9)
+
+
+def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str, tmp_path: Path) -> None:
+    needs = Needs((WordSpace("words"), WordSpace("two", lists=2)))
+    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), needs)
+    prepare_data(ground, Local())
+    before = ground.space("two").digest
+    assert len(ground.space("two").lists) == 2
+    prepare_data(StudyData(ground.folder, ground.sources, needs), Local())
+    assert StudyData(ground.folder, ground.sources, needs).space("two").digest == before
+    with pytest.raises(InUseError):
+        prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
+
+
+def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: Path, vectors: str) -> None:
+    study = find("1-diffractor")
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    one = prepare_study(
+        study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / "o"), Local()
+    )
+    assert next(plan_lines(one)) == f"{len(one.cells)} cells, 0 of them done."
+    one.stage(next(cell for cell in one.cells if cell.kind == "speed"))
+    said = list(plan_lines(one))
+    assert said[0] == f"{len(one.cells)} cells, 1 of them done."
+    assert any(line.startswith("speed: 1 left, ") for line in said)
+    assert any("none is finished, so their time is not known" in line for line in said)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_cells_on_spark_find_what_cells_on_processes_find(vectors: str, tmp_path: Path) -> None:
+    from corpusveil.jobs.spark import Spark
+
+    study = find("1-diffractor")
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID + 'on_lists = ["diffractor-geometric"]\n')
+    found = []
+    for name, engine in (("local", Local()), ("spark", Spark("local[2]"))):
+        one = prepare_study(
+            study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / name), Local()
+        )
+        run_study(one, engine)
+        found.append(_figures(one.done().records))
+    assert found[0] == found[1]
+
+
+def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return what cells found, but for times."""
+    return [
+        (one["kind"], one["options"], {name: told for name, told in one["result"].items() if name != "tokens_a_day"})
+        for one in cells
+        if one["kind"] != "speed"
+    ]
+
+
+GRID = """
+seeds = 2
+read_first = []
+bundled = ["bundled-sources"]
+bundled_attacks = ["bundled-articles"]
+train_rows = 60
+test_rows = 30
+epsilons = [0.1, 10]
+lists = ["L2"]
+beside = []
+words = 10
+runs = 20
+speed_words = 50
+speed_repeats = 1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_study_that_is_killed_goes_on_and_finds_what_an_undisturbed_one_finds(vectors: str, tmp_path: Path) -> None:
+    """Killed with its workers in the middle of its cells; the cells that were done stay as they are."""
+    grid = tmp_path / "grid.toml"
+    grid.write_text(GRID)
+    said = [sys.executable, "-m", "corpusveil", "evaluate", "study", "1-diffractor", "--config", str(grid)]
+    said += ["--vectors", vectors, "--progress", "none", "--output"]
+    subprocess.run([*said, str(tmp_path / "whole")], check=True, capture_output=True)
+    job = subprocess.Popen([*said, str(tmp_path / "killed"), "--workers", "2"], start_new_session=True)
+    done = tmp_path / "killed" / "cells" / "done"
+    limit = time.monotonic() + 120
+    while not done.is_dir() or len(list(done.iterdir())) < 3:
+        assert job.poll() is None, "the study was over before it could be killed"
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    kept = {path.name: path.stat().st_mtime_ns for path in done.iterdir() if path.suffix == ".json"}
+    assert kept
+    subprocess.run([*said, str(tmp_path / "killed")], check=True, capture_output=True)
+    assert {name: (done / name).stat().st_mtime_ns for name in kept} == kept
+    found = []
+    for name in ("whole", "killed"):
+        told = json.loads((tmp_path / name / "study.json").read_text())
+        found.append(_figures(told["cells"]))
+        assert (tmp_path / name / "study.html").is_file()
+        assert (tmp_path / name / "tables" / "beside-the-paper.csv").is_file()
+    assert found[0] == found[1]
+    page = (tmp_path / "killed" / "study.html").read_text()
+    assert "same direction" in page.lower()
+
+
+def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vectors: str, tmp_path: Path) -> None:
+    from corpusveil.budget import Budget
+
+    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), Needs())
+    prepare_data(ground, Local())
+    mechanism = ground.mechanism("ring-geometric")
+    texts = list(bundled_text.news()[:5])
+    one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
+    assert one == same != other

@@ -1,0 +1,173 @@
+"""1-Diffractor, collocations and the comparative analysis: what their cells measure, against known answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.jobs.local import Local
+from corpusveil_evaluate.statistics.puc import puc
+from corpusveil_evaluate.studies import comparative
+from corpusveil_evaluate.studies.cells import Cell
+from corpusveil_evaluate.studies.run_study import prepare_study, run_study
+from corpusveil_evaluate.studies.study import Study, find, read_grid
+from corpusveil_evaluate.studies.study_data import Sources, StudyData
+
+SMALL = "seeds = 2\ntrain_rows = 60\ntest_rows = 30\n"
+
+
+def opened(name: str, text: str, sources: Sources, folder: Path) -> tuple[Study, Any, StudyData, Any]:
+    """Return a study, its grid with other keys, its ground and what runs it."""
+    file = folder / "grid.toml"
+    file.write_text(SMALL + text)
+    study = find(name)
+    grid = read_grid(study, quick=True, file=str(file))
+    one = prepare_study(study, grid, sources, str(folder / "out"), Local())
+    return study, grid, one.data, one
+
+
+@pytest.fixture(scope="module")
+def diffractor(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    grid = (
+        'lists = ["L0"]\nbeside = [{ name = "tem" }]\nepsilons = [0.1, 30]\nwords = 20\nruns = 50\nspeed_words = 100\n'
+        "read_first = []\n"
+    )
+    return opened("1-diffractor", grid, Sources(vectors=(vectors,)), tmp_path_factory.mktemp("diffractor"))
+
+
+def test_nw_and_sw_of_a_cell_are_those_of_the_law(diffractor: Any) -> None:
+    study, grid, ground, _ = diffractor
+    at = {"mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "epsilon": 0.1}
+    found = study.work(Cell("words", at), grid, ground)
+    a = np.exp(-0.1)
+    assert found["n_w"] == pytest.approx((1 - a) / (1 + a), rel=0.25)  # the ends of the list keep more
+    assert found["n_w_sampled"] == pytest.approx(found["n_w"], abs=0.05)
+    assert 1 < found["s_w"] <= 50
+    assert found["s_w_sampled"] == pytest.approx(found["s_w"], abs=4)
+
+
+def test_a_static_attacker_is_trained_on_original_rows_and_only_test_rows_are_private(diffractor: Any) -> None:
+    """At an epsilon that keeps every word it does as well as on original texts; at a small one it can't."""
+    study, grid, ground, _ = diffractor
+    at = {"task": "bundled-articles", "mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "seed": 0}
+    whole = study.work(Cell("baseline", {"task": "bundled-articles", "seed": 0}), grid, ground)
+    found = [
+        study.work(Cell("attack", {**at, "epsilon": epsilon}), grid, ground)["original-private:accuracy"]
+        for epsilon in (0.1, 60.0)
+    ]
+    assert found[1] == whole["original-original:accuracy"] >= found[0]
+
+
+def test_an_attacker_who_denoises_first_has_a_figure_and_a_row_of_its_own(tmp_path: Path) -> None:
+    """Where public text shows in which order words stand he learns more; nothing else is another."""
+    rng = np.random.default_rng(1)
+    words = [f"w{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmno"]
+    begins = rng.integers(200, size=400)
+    lines = [" ".join(words[first : first + 40]) for first in begins.tolist()]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "public.txt").write_text("\n".join(lines))
+    np.savez(tmp_path / "v.npz", vocab=np.array(words), vectors=rng.normal(size=(240, 8)).astype(np.float32))
+    rows = [{"text": line, "label": f"l{first // 20}", "split": "test" if n % 3 else "train"}
+            for n, (first, line) in enumerate(zip(begins.tolist(), lines, strict=True))]  # fmt: skip
+    for name in ("sst2", "blog_gender"):
+        (tmp_path / "data" / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    sources = Sources(
+        data=str(tmp_path / "data"), vectors=(str(tmp_path / "v.npz"),), corpus=(str(tmp_path / "public.txt"),)
+    )
+    keys = 'tasks = ["sst2"]\nattacks = ["blog_gender"]\nepsilons = [0.2]\nlists = ["L0"]\n'
+    keys += 'on_lists = ["diffractor-geometric"]\nbeside = [{ name = "tem" }]\n'
+    study, grid, ground, one = opened("1-diffractor", keys, sources, tmp_path)
+    at = {"task": "blog_gender", "mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "seed": 0}
+    found = study.work(Cell("attack", {**at, "epsilon": 0.2}), grid, ground)
+    unread = grid.model_copy(update={"read_first": ()})
+    drawn = study.work(Cell("attack", {**at, "epsilon": 0.2}), unread, ground)
+    assert {name: value for name, value in found.items() if not name.startswith("read:")} == drawn
+    assert found["read:original-private:accuracy"] > found["original-private:accuracy"] + 0.1
+    account, _ = run_study(one, Local())
+    table = next(table for table in account.tables if table.title.startswith("Static attackers"))
+    assert [row[1] for row in table.rows] == [
+        "diffractor-geometric, L0",
+        "diffractor-geometric, L0, denoised first",
+        "tem",
+    ]
+
+
+@pytest.fixture(scope="module")
+def collocated(vectors: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    grid = 'epsilons = [1, 10000]\nstrategies = ["s1", "s2", "s3", "s4"]\nmechanism = { name = "ring-geometric" }\n'
+    grid += "dimensions = 8\nepochs = 1\nread_first = true\n"
+    sources = Sources(vectors=(vectors,), corpus=(str(corpus),))
+    return opened("collocations", grid, sources, tmp_path_factory.mktemp("collocated"))
+
+
+@pytest.mark.slow
+def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
+    """Collocations of the corpus are found, S1 is run on both spaces, every claim is answered from the cells."""
+    _, _, ground, one = collocated
+    account, page = run_study(one, Local())
+    tables = {table.title: table for table in account.tables}
+    assert tables["The public corpus"].rows[0][:3] == (1200, 1200, 1200 * 11)
+    assert any("san_marino" in word for word in ground.space("corpus-gst").vocabulary.words)
+    strategies = [row[2] for row in tables["Similarity of meaning"].rows]
+    assert strategies == ["S1, given vectors", "S1, of the corpus", "S2", "S3", "S4"]
+    attackers = tables["Attackers and utility together, macro F1"].rows
+    assert [row[1] for row in attackers[-2:]] == ["original", "constant"]
+    assert attackers[-2][6] == 0.0
+    read = {row[1]: row[7:9] for row in attackers[:-2]}
+    assert all(read[name] == (None, None) for name in ("S1, given vectors", "S1, of the corpus", "S2"))
+    assert all(None not in read[name] for name in ("S3", "S4")), "a reader sees how many units a text has"
+    for row in attackers[:-2]:
+        means = [figure.mean for figure in (*row[3:5], *row[7:9]) if figure is not None]
+        assert row[9] == max(attackers[-1][9], *means)
+    told = [check.same for check in account.checks if "attacker" not in check.claim]
+    assert told
+    assert None not in told  # an attacker can be within a standard error of so few texts
+    assert Path(page).is_file()
+    assert "text" not in "".join(path.name for path in Path(ground.folder, "cells", "done").iterdir())
+
+
+@pytest.fixture(scope="module")
+def compared(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    grid = "sizes = [4, 16]\nepsilons = [1, 1000]\nwords = 10\nruns = 20\n"
+    grid += 'mechanisms = [{ name = "syntf" }, { name = "cmp" }, { name = "truncated-gumbel" }]\n'
+    return opened("comparative-mldp", grid, Sources(vectors=(vectors,)), tmp_path_factory.mktemp("compared"))
+
+
+@pytest.mark.slow
+def test_every_mechanism_has_its_five_metrics_and_puc_by_the_formula(compared: Any) -> None:
+    *_, one = compared
+    account, _ = run_study(one, Local())
+    table = next(table for table in account.tables if table.title == "bundled-sources")
+    assert len(table.rows) == 3 * 2 * 2
+    by = {(row[0], row[1], row[2]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    row = by["cmp", 16, 1000.0]
+    assert row["N_w"] == pytest.approx(100)  # so large an epsilon changes nothing
+    assert row["PP"] < by["cmp", 16, 1.0]["PP"]  # but words that the space lacks
+    whole = float(table.notes[0].split()[1].rstrip(","))
+    five = [row[name] for name in ("N_w", "S_w", "PP", "CS", "LOW")]
+    assert row["PUC 0.75"] == pytest.approx(puc(row["accuracy"].mean, whole, *five, 0.75), abs=0.1)
+    assert any("truncated-gumbel is defined only above" in note for note in account.notes)
+    assert by["truncated-gumbel", 4, 1.0]["accuracy"] is None
+
+
+def test_the_regression_finds_coefficients_that_were_put_in() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 5))
+    points[:, 4] = 2 + points[:, :4] @ np.array([1.0, -2.0, 0.5, 3.0])
+    fitted, fit = comparative.regression(points)
+    assert fitted == pytest.approx([2, 1, -2, 0.5, 3])
+    assert fit == pytest.approx(1)
+    points[:, 4] = rng.normal(size=30)
+    assert comparative.regression(points)[1] < 0.6
+
+
+def test_a_score_is_left_out_where_a_metric_is_missing_or_out_of_range() -> None:
+    five = {"n_w": 0.0, "s_w": 97.5, "pp": 98.2, "cs": 33.5, "low": 46.8}
+    assert comparative.score_of(0.521, 0.773, five, 0.5) == pytest.approx(71.94, abs=0.02)
+    assert comparative.score_of(0.521, 0.773, {**five, "cs": -1.0}, 0.5) is None
+    assert comparative.score_of(None, 0.773, five, 0.5) is None
+    assert comparative.score_of(0.5, None, five, 0.5) is None

@@ -1,0 +1,168 @@
+"""Utility: scores against scikit-learn's, floors, modes that train and test on what they say, paired differences."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics
+from sklearn.dummy import DummyClassifier
+
+from corpusveil.errors import BadValueError, DataError, MismatchError, ShapeError, UnsetError
+from corpusveil.spaces import Space
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
+from corpusveil_evaluate.utility.text_classifiers import (
+    Averaged,
+    Model,
+    Predictor,
+    Tfidf,
+    model_of,
+)
+from corpusveil_evaluate.utility.training_modes import MODES, paired_difference, score, train_and_test, utility
+from tests.calls import refused
+from tests.contracts.spaces import small_space, words_of
+
+WORDS = words_of(60)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return small_space(words=WORDS)
+
+
+def made(rows: int = 300, seed: int = 0, *, pairs: bool = False) -> LabelledTexts:
+    """Return texts of 12 words whose half of the vocabulary tells the label, or pairs of equal or other words."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(rows) < 0.7).astype(int)
+
+    def text(words: slice) -> str:
+        return " ".join(rng.choice(WORDS[words], 12))
+
+    if not pairs:
+        return LabelledTexts(
+            [text(slice(30 * label, 30 * label + 30)) for label in labels], labels.tolist(), name="made"
+        )
+    first = [text(slice(None)) for _ in labels]
+    same = [" ".join(sorted(one.split())) for one in first]
+    second = [one if label else text(slice(None)) for one, label in zip(same, labels, strict=True)]
+    return LabelledTexts(first, labels.tolist(), second, "pairs")
+
+
+def noise(task: LabelledTexts, seed: int) -> list[str]:
+    rng = np.random.default_rng(1000 + seed)
+    return [" ".join(rng.choice(WORDS, 12)) for _ in task.texts]
+
+
+def test_scores_are_those_of_scikit_learn() -> None:
+    """Also where a label is never predicted, or only predicted; the floor is its classifier of the majority."""
+    rng = np.random.default_rng(2)
+    for classes in (2, 3, 7):
+        for _ in range(20):
+            trained = rng.integers(0, classes, 60).astype(str).tolist()
+            labels = rng.integers(0, classes, 15).astype(str).tolist()
+            found = rng.integers(0, classes, 15).astype(str).tolist()
+            told = score(found, labels, trained)
+            assert told.accuracy == pytest.approx(metrics.accuracy_score(labels, found))
+            assert told.macro_f1 == pytest.approx(metrics.f1_score(labels, found, average="macro", zero_division=0))
+            constant = DummyClassifier(strategy="most_frequent").fit(np.zeros((60, 1)), trained)
+            same = constant.predict(np.zeros((15, 1))).tolist()
+            assert told.floor_accuracy == pytest.approx(metrics.accuracy_score(labels, same))
+            expected = metrics.f1_score(labels, same, average="macro", zero_division=0)
+            assert told.floor_macro_f1 == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("name", "pairs"), [("tfidf", False), ("vectors", True)])
+def test_models_learn_what_is_there(space: Space, name: str, pairs: bool) -> None:
+    """And nothing from texts that have nothing to do with the labels."""
+    train, test = made(400, 1, pairs=pairs), made(200, 2, pairs=pairs)
+    model = model_of(name, space)
+    learnt = train_and_test(train, test, model)
+    assert learnt.accuracy > max(0.9, learnt.floor_accuracy + 0.1)
+    without = train_and_test(train.with_texts(noise(train, 1)), test.with_texts(noise(test, 2)), model)
+    assert without.accuracy < without.floor_accuracy + 0.08
+
+
+def test_modes_train_and_test_on_what_they_say() -> None:
+    """A model that only remembers its inputs shows which texts it was fitted and tested on."""
+    task = LabelledTexts([f"o{n}" for n in range(20)], ["x", "y"] * 10, split=(["train"] * 15 + ["test"] * 5))
+    private = [f"p{n}" for n in range(20)]
+    seen: list[tuple[str, str]] = []
+
+    class Remembering:
+        name, seeded = "remembering", True
+
+        def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+            assert len(train) == 15
+            trained = train.texts[0][0]
+
+            def predict(test: LabelledTexts) -> list[str]:
+                assert [int(text[1:]) for text in test.texts] == list(range(15, 20))
+                seen.append((trained, test.texts[0][0]))
+                return ["x"] * len(test)
+
+            return predict
+
+    for mode, expected in zip(MODES, [("p", "p"), ("p", "o"), ("o", "p")], strict=True):
+        seen.clear()
+        utility(task, [private], mode, Remembering(), fewest=1)
+        assert seen == [("o", "o"), expected]
+
+
+def test_a_paired_interval_is_students() -> None:
+    a, b = np.array([0.81, 0.79, 0.84, 0.80, 0.83]), np.array([0.80, 0.75, 0.80, 0.79, 0.77])
+    found = paired_difference(a, b)
+    low, high = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert (found.mean, found.low, found.high) == pytest.approx((np.mean(a - b), low, high))
+
+
+def test_seeds_are_enough_and_paired() -> None:
+    task = made(60)
+    for privates, seeds, error in [
+        ([task.texts] * 4, None, BadValueError),
+        ([task.texts] * 5, [1, 2], ShapeError),
+        ([task.texts] * 5, [1, 1, 2, 3, 4], ShapeError),
+        ([task.texts[:-1]] * 5, None, ShapeError),
+        ([made(60, 5, pairs=True)] * 5, None, MismatchError),
+    ]:
+        with pytest.raises(error):
+            utility(task, privates, "private-private", Tfidf(), seeds)
+    with pytest.raises(BadValueError):
+        utility(task, [task.texts] * 5, "none", Tfidf())  # type: ignore[arg-type]
+    with pytest.raises(ShapeError):
+        paired_difference([1.0], [1.0])
+
+
+def test_models_say_what_they_lack(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = LabelledTexts(["a", "b"], ["x", "y"])
+    for call, error in [
+        (lambda: model_of("vectors"), UnsetError),
+        (lambda: Tfidf().fit(task.with_labels(["x", "x"]), 0), DataError),
+        (lambda: model_of("bert"), BadValueError),
+        (lambda: Tfidf().fit(task.with_texts(["...", "?"]), 0), DataError),
+        (lambda: Tfidf().fit(task, 0)(LabelledTexts(["a", "b"], ["x", "y"], ["c", "d"])), MismatchError),
+    ]:
+        with pytest.raises(error):
+            call()
+    model: Model = Averaged(space)
+    assert model.fit(made(50), 0)(made(50))[0] in {"0", "1"}
+    assert math.isnan(utility(made(60), [made(60).texts], "private-private", Tfidf(), fewest=1).deviation)
+    for name in [name for name in sys.modules if name.startswith("sklearn")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with refused("missing-package", "pip install 'corpusveil[evaluate]'"):
+        Tfidf().fit(task, 0)
+
+
+def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> None:
+    """Long texts of many words have small gradients: training that stops at 0.001 here has not begun.
+
+    An untrained attacker, who always says one label, gives no lower bound.
+    """
+    rng = np.random.default_rng(0)
+    words, tilt, labels = np.array([f"w{number}" for number in range(2000)]), np.linspace(0.8, 1.2, 2000), ["a", "b"]
+    laws = [share / share.sum() for share in (tilt, tilt[::-1])]
+    texts = [" ".join(rng.choice(words, 150, p=laws[number % 2])) for number in range(600)]
+    train, test = LabelledTexts(texts[:400], labels * 200), LabelledTexts(texts[400:], labels * 100)
+    assert train_and_test(train, test, Tfidf()).accuracy > 0.7

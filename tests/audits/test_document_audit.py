@@ -1,0 +1,142 @@
+"""Audits of documents: the stated bound holds and is near the need of a pair, and an uncounted token is found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.audits.document_audit import audit_documents
+from corpusveil.budget import Budget
+from corpusveil.budget.accounting import Readings
+from corpusveil.budget.composition import epsilon_at
+from corpusveil.cli.main import run
+from corpusveil.errors import NoGuaranteeError
+from corpusveil.mechanisms import make
+from corpusveil.spaces import Space
+from corpusveil.transforms.kernel.kernel import Kernel
+from tests.contracts.spaces import small_space
+from tests.engines.corpora import make_space
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return small_space(60)
+
+
+@pytest.mark.parametrize("name", ["ring-geometric", "santext", "cmp"])
+def test_what_holds_is_not_refuted(name: str, space: Space) -> None:
+    found = audit_documents(make(name, space), [Budget(2.0), Budget(10, "document")], [2, 40], 1e-4, 2.0)
+    assert not found.refuted
+    assert "not refuted" in repr(found)
+    for check in found.checks:
+        assert check.needed is None or check.needed <= check.stated.epsilon
+        assert check.stated.epsilon <= check.stated.pure
+        if name == "ring-geometric" and check.stated.epsilon < 3:  # a pair needs nearly all that is stated
+            assert check.needed == pytest.approx(check.stated.epsilon, rel=0.05)
+
+
+def test_a_token_that_the_ledger_does_not_count_is_caught_by_samples(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel draws two tokens of a document and tells the ledger of one."""
+    account = Kernel.account
+
+    def forgetting(*given: Any) -> tuple[Any, Readings]:
+        known, told = account(*given)
+        fewer = np.maximum(told.tokens - 1, 0)
+        return known, dataclasses.replace(told, tokens=fewer, total=told.largest * fewer)
+
+    monkeypatch.setattr(Kernel, "account", forgetting)
+    found = audit_documents(make("ring-geometric", space), [Budget(2.0)], [2], 1e-4)
+    assert found.refuted
+    assert "samples show" in repr(found)
+
+
+def test_a_token_that_the_statement_does_not_count_is_caught_by_laws(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "corpusveil.transforms.release.document_figures.epsilon_at",
+        lambda parts, delta: epsilon_at([(loss, count - 1) for loss, count in parts], delta),
+    )
+    found = audit_documents(make("ring-geometric", space), [Budget(1.0)], [6], 1e-4)
+    assert "is needed at delta" in repr(found)
+
+
+def test_nothing_is_checked_where_nothing_is_promised(space: Space) -> None:
+    with pytest.raises(NoGuaranteeError):
+        audit_documents(make("truncated-gumbel", space), [Budget(1.0)], [2], 1e-6)
+
+
+def test_the_published_table_comes_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """mechanisms.md §18: every word one step apart, a token's share of the budget, δ = 1e-6 by default."""
+    make_space(tmp_path / "space")
+    for whole, words, stated in ((5, 52, 3.09), (10, 200, 3.28), (30, 1000, 4.59)):
+        told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
+        told += ["--epsilon", repr(whole / words), "--document", str(words), "--output", str(tmp_path / "found.json")]
+        assert run(told) == 0
+        assert "not refuted" in capsys.readouterr().out
+        (found,) = json.loads((tmp_path / "found.json").read_text())["documents"]
+        assert found["epsilon"] == pytest.approx(stated, rel=0.01)
+        assert found["pure"] == pytest.approx(whole, rel=1e-5)
+
+
+def test_calls_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    make_space(tmp_path / "space")
+    told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--epsilon", "1"]
+    for wrong in (["--delta", "2"], ["--distance", "0"], ["--per", "word"], ["--curve"], ["--document", "0"]):
+        assert run([*told, "--document", "5", *wrong]) == 2, wrong
+
+
+class TestTheRelease:
+    """An article of 500 words under --per document --epsilon 10: pure, beside it (ε, 1e-6)."""
+
+    @pytest.fixture
+    def release(self, space: Space) -> cv.Release:
+        mechanism = cv.mechanism("ring-geometric", space)
+        return cv.Release(mechanism, cv.Budget(10, "document"), key=cv.Key.generate(), delta=1e-6)
+
+    def test_says_both_in_its_guarantee(self, release: cv.Release) -> None:
+        (told,) = [note for note in release.guarantee().notes if "(epsilon, delta)" in note]
+        assert "500 words: 1.84 (pure 9.3)" in told
+        assert "each known word differs by a distance of at most 1" in told
+        assert release.document_figure(500).epsilon < 1.84 < release.document_figure(500).pure
+
+    def test_is_the_same_release_without_it(self, release: cv.Release) -> None:
+        """Statements change no digest, so no text and no noise; without a delta there is no new statement."""
+        plain = dataclasses.replace(release, delta=None)
+        assert plain.digest == release.digest
+        assert plain.document_figures() == ()
+        assert not [note for note in plain.guarantee().notes if "delta" in note]
+
+    def test_is_planned_with_what_the_dearest_document_spends(
+        self, release: cv.Release, space: Space, tmp_path: Path
+    ) -> None:
+        texts = [" ".join(space.word(number % 60) for number in range(words)) for words in (3, 500)]
+        (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        planned = cv.plan([str(tmp_path / "in.jsonl")], release)
+        stated = release.document_figure(3)
+        assert planned.composed is not None
+        assert stated.epsilon <= planned.composed.epsilon <= stated.epsilon + 1e-8  # readings are rounded up
+        assert "3 words: 9.26 (pure 9.26)" in " ".join(repr(planned).split())
+        assert cv.plan([str(tmp_path / "in.jsonl")], dataclasses.replace(release, delta=None)).composed is None
+
+    def test_shows_both_in_manifest_and_on_the_page(self, space: Space, tmp_path: Path) -> None:
+        space.save(str(tmp_path / "space"))
+        article = " ".join(space.word(number % 60) for number in range(500))
+        (tmp_path / "in.jsonl").write_text(json.dumps({"text": article}) + "\n")
+        told = ["privatize", str(tmp_path / "in.jsonl"), "--space", str(tmp_path / "space"), "--epsilon", "10"]
+        told += ["--mechanism", "ring-geometric", "--per", "document", "--delta", "1e-6", "--test-key"]
+        assert run([*told, "--output", str(tmp_path / "out")]) == 0
+        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+        (article_figure,) = [one for one in manifest["documents_in_epsilon_delta"] if one["words"] == 500]
+        assert article_figure["epsilon"] < 1.84
+        page = (tmp_path / "out.report.html").read_text()
+        assert "Whole documents" in page
+        assert '<td class="n">500</td><td class="n">9.3</td>\n<td class="n">1.84</td>' in page
