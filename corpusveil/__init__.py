@@ -84,7 +84,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    return f"module {__name__!r} has no attribute {name!r}"
+    gone = importlib.import_module("corpusveil.gone").sentence(f"cv.{name}")
+    return gone or f"module {__name__!r} has no attribute {name!r}"
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
-from corpusveil import cli
+from corpusveil import cli, gone
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.flows import FLOWS
 
@@ -155,13 +155,13 @@ def run(arguments: list[str]) -> int:
         return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
 
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    return ended(perform, debug=debug)
+    return ended(perform, debug=debug, arguments=own)
 
 
-def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
+def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[str] = ()) -> int:
     """Call a function that returns an exit status, None for 0.
 
-    Print an error in one sentence, and return its status.
+    Print an error in one sentence, and return its status. ``arguments`` are the command line, if there is one.
     """
     try:
         result = work()
@@ -177,15 +177,22 @@ def ended(work: Callable[[], Any], *, debug: bool = False) -> int:
     except BrokenPipeError:
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
-        return _unexpected(error, debug=debug)
+        return _unexpected(error, debug=debug, arguments=arguments)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
-def _unexpected(error: Exception, *, debug: bool) -> int:
+def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
     show = getattr(error, "show", None)
     if show is not None:  # a usage error of the command line
+        if (refused := gone.typed(arguments)) is not None:
+            from corpusveil.cli.derived import CommandCall
+            from corpusveil.pipelines.settings.fields import named
+
+            name, option, sentence = refused
+            print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [unknown-name]", file=sys.stderr)
+            return 2
         show()
         missing = type(error).__name__ == "MissingParameter" and getattr(error, "param", None)
         if missing and missing.name in REMEDIES:

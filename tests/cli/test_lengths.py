@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from tests.calls import command, fails, succeeds
+from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space
 
 SIZES = (0, 3, 9, 17)
@@ -74,9 +74,3 @@ def test_what_would_show_the_length_is_refused(call: list[str], tmp_path: Path) 
     ):
         fails([*call, *options], *refusal)
         assert not (tmp_path / "out").exists()
-
-
-def test_keys_of_an_earlier_version_are_refused_by_their_new_names(tmp_path: Path) -> None:
-    for old, new in (("growth = 2", "pad_growth"), ("noise = 1.0", "epsilon")):
-        (tmp_path / "run.toml").write_text(f"[length]\n{old}\n")
-        assert f"it is called length.{new} now" in command("run", tmp_path / "run.toml").err

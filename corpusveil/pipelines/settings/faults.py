@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from corpusveil import gone
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
 from corpusveil.jobs import registry
 from corpusveil.pipelines.settings import Settings
@@ -35,8 +36,6 @@ _BOUNDS = {
     "less_than": "below",
     "less_than_equal": "of at most",
 }
-RENAMED = {"length.growth": "length.pad_growth", "length.noise": "length.epsilon"}
-"""Keys of an earlier version, which are refused by their new names."""
 
 
 class Caller(Protocol):
@@ -115,9 +114,9 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
             who = f"engine {engine} has"
         for name in unknown:
             if name not in known:
-                renamed = RENAMED.get(f"{section}.{name}")
-                near = f"; it is called {renamed} now" if renamed else ""
-                near = near or elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
+                if refusal := gone.setting(f"{section}.{name}"):
+                    raise raised(f"{section}.{name}", refusal, caller, UnknownError)
+                near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
                 raise caller.fault(f"{section}.{name}", f"{who} no such key{near}", kind=UnknownError)
 
 
@@ -131,6 +130,8 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     section, _, name = place.partition(".")
     if not name:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
+    if kind == "literal_error" and (refusal := gone.setting(place, value)):
+        return raised(place, refusal, caller, BadValueError)
     if kind == "literal_error":
         known = {setting.place: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)

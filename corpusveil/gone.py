@@ -1,0 +1,71 @@
+"""Names of earlier versions that this version refuses, each with what replaces it.
+
+The command line, files of settings, ``import corpusveil as cv`` and readers of artefacts look here before they call a
+name unknown. ``tests/api/test_gone.py`` tries every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A name that is gone.
+
+    ``name`` is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or
+    what an artefact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
+    ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``.
+    """
+
+    name: str
+    instead: str
+    options: tuple[str, ...] = ()
+
+
+_OF_CURVES = "'corpusveil mechanisms NAME --space URL' shows what epsilon keeps, and {budget.risk} chooses it"
+
+# A table: a name a row.
+# fmt: off
+GONE = (
+    Gone("length.growth", "it is called {length.pad_growth} now"),
+    Gone("length.noise", "it is called {length.epsilon} now"),
+    Gone("audit.mechanisms", "it is called {audit.mechanism} now, and an audit checks one"),
+    Gone("audit.curve", _OF_CURVES, ("audit --curve",)),
+    Gone("audit.inputs", _OF_CURVES, ("audit --inputs",)),
+    Gone("audit.risks", _OF_CURVES, ("audit --risk",)),
+    Gone("cv.risk_curve", "cv.word_risk says what a reader guesses at an epsilon, and cv.epsilon_for_risk chooses it"),
+    Gone("cv.RiskCurve", "cv.word_risk returns what a reader guesses at an epsilon"),
+    Gone("cv.evaluation", "evaluation is corpusveil_evaluate now: pip install 'corpusveil[evaluate]'"),
+)
+# fmt: on
+_BY_NAME = {row.name: row for row in GONE}
+
+
+def setting(place: str, value: object = None) -> str | None:
+    """Return the sentence for a setting, or for one of its values; None if it is not gone."""
+    row = _BY_NAME.get(place if value is None else f"{place} = {value}")
+    return None if row is None else f"this is gone; {row.instead}"
+
+
+def sentence(name: str) -> str | None:
+    """Return the sentence for a Python name or for a part of an artefact; None if it is not gone."""
+    row = _BY_NAME.get(name)
+    return None if row is None else f"{name}: this is gone; {row.instead}."
+
+
+def typed(arguments: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return command, option (with its value if only that is gone) and sentence for what is gone in a command line."""
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for row in GONE:
+        for line in row.options:
+            command, dashes, rest = line.partition(" --")
+            option = f"{dashes}{rest}".split()
+            if words[: len(command.split())] == command.split() and _contains(words, option):
+                return command, " ".join(option), f"this is gone; {row.instead}"
+    return None
+
+
+def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    return any(list(words[at : at + len(part)]) == list(part) for at in range(len(words)))
