@@ -24,7 +24,7 @@ class Gone:
     options: tuple[str, ...] = ()
 
 
-_OF_CURVES = "'corpusveil mechanisms NAME --space URL' shows what epsilon keeps, and {budget.risk} chooses it"
+_OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
 
 # A table: a name a row.
 # fmt: off

@@ -14,7 +14,7 @@ EVALUATE = "corpusveil_evaluate"
 MISSING = "Evaluation is a package of its own: pip install 'corpusveil[evaluate]'."
 
 
-def load(module: str) -> ModuleType:
+def imported(module: str) -> ModuleType:
     """Import a module of either package. Raises PackageError if it is of the other one, which is not installed."""
     try:
         return importlib.import_module(module)

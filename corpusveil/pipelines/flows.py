@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpusveil import sister
+from corpusveil.sister import EVALUATE, imported
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
@@ -40,8 +40,8 @@ class Flow:
     def do(self, settings: Settings, watch: Watch) -> Any:
         """Run it; its module is imported now."""
         module, _, name = self.function.partition(":")
-        place = module if module.startswith(sister.EVALUATE) else f"corpusveil.{module}"
-        return getattr(sister.load(place), name)(settings, watch)
+        place = module if module.startswith(EVALUATE) else f"corpusveil.{module}"
+        return getattr(imported(place), name)(settings, watch)
 
 
 # A table: a flow's name, its line in listings, its help, and its place in a run.

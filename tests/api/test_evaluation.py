@@ -1,8 +1,7 @@
-"""``cv.audit``, ``cv.risk_curve`` and ``cv.evaluate_release``: what holds, what to choose, what is given away."""
+"""``cv.audit`` and ``cv.evaluate_release``: what holds, and what is given away."""
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from datasets import Dataset
 
 import corpusveil as cv
-from corpusveil.errors import UnsetError
 from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil_evaluate.report.beside_original import Asked
 from tests.api.conftest import WORDS
@@ -36,19 +34,6 @@ def test_an_audit_refutes_what_does_not_hold_and_nothing_else(space: cv.Space) -
     audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)
     assert audit.refuted
     assert "REFUTED" in repr(audit)
-
-
-def test_a_curve_says_which_epsilon_to_choose(space: cv.Space, tmp_path: Path) -> None:
-    curve = cv.risk_curve([cv.RingGeometric(space), cv.SanText(space)], [0.5, 5.0])
-    assert [(one.mechanism, one.epsilon) for one in curve.points] == [
-        (name, epsilon) for name in ("ring-geometric", "santext") for epsilon in (0.5, 5.0)
-    ]
-    assert "at equal risk:" in repr(curve)
-    page = Path(curve.save(str(tmp_path / "curve")))
-    assert "<svg" in page.read_text()
-    assert json.loads((tmp_path / "curve" / "curve.json").read_text())["note"] == curve.note
-    with pytest.raises(UnsetError, match="mechanisms: none is given"):
-        cv.risk_curve([])
 
 
 class TestEvaluateRelease:

@@ -232,14 +232,12 @@ class TestTheCommand:
             "": "conflicting-settings",
             "--epsilon 1 --draws 10": "wrong-value",
             "--epsilon 1 --level 2": "wrong-value",
-            "--epsilon 1 --mechanism cmp": "conflicting-settings",
-            "--epsilon 1 --risk 0.5": "conflicting-settings",
             "--epsilon 1 --pad 8": "conflicting-settings",
             "--epsilon 1 --document 8 --pad 8 --length-epsilon 1": "conflicting-settings",
             "--epsilon 1 --document 8 --claim": "conflicting-settings",
             "--epsilon 1 --parameter t=0.3": "unknown-name",
-            "--curve --parameter t=0.3": "unknown-name",
-            "--curve --inputs 1": "wrong-value",
+            "--epsilon 1 --epsilon 2": "conflicting-settings",
+            "--epsilon 1 --curve": "unknown-name",
         }.items():
             assert run(["audit", "--space", space, "--mechanism", "ring-geometric", *call.split()]) == 2, call
             assert capsys.readouterr().err.endswith(f"[{code}]\n"), call
