@@ -5,7 +5,6 @@ The share of a token is computed here, in exact fractions, not by the attacked c
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -16,7 +15,7 @@ from scipy import stats
 
 import corpusveil as cv
 from attacks.attempt import Attempt
-from attacks.geometries import geometries, space_of, with_other_arcs
+from attacks.geometries import geometries, space_of
 from attacks.matrices import ROUNDING, metric
 from corpusveil.budget.accounting import SCALE, Readings, as_float
 from corpusveil.language.prepared import public_weights
@@ -26,7 +25,7 @@ from corpusveil.sampling.weights import EXTRA_LOG_RATIO
 
 LEVEL = 1e-10
 UNKNOWN = -1
-WRONG_EPSILON, WRONG_ARCS = "controls at 1.5 epsilon, rejected", "controls with wrong arcs, rejected"
+WRONG_EPSILON = "controls at 1.5 epsilon, rejected"
 MECHANISMS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "santext", "tem", "syntf")
 Floats = npt.NDArray[np.float64]
 
@@ -89,21 +88,19 @@ def attack(scale: float) -> Attempt:
         "simplex and one far word",
         "Gaussian, 50 dimensions",
     )
-    for geometry, spaced in itertools.product(chosen, (False, True)):
-        space = space_of(geometries()[geometry], spaced=spaced)
-        for name in ("ring-geometric",) if spaced else MECHANISMS:
+    for geometry in chosen:
+        space = space_of(geometries()[geometry])
+        for name in MECHANISMS:
             mechanism = make(name, space)
             laws = _Laws(mechanism)
-            where = f"{name} on {geometry}{', spaced' * spaced}"
+            where = f"{name} on {geometry}"
             for budget in BUDGETS:
                 _cells(attempt, mechanism, laws, budget, random, int(200 * scale), where)
     three = np.array([[1.0], [2.0], [2.5]])
-    mechanisms = [make(name, space_of(three)) for name in MECHANISMS]
-    for mechanism in [make("ring-geometric", space_of(three, spaced=True)), *mechanisms]:
+    for mechanism in [make(name, space_of(three)) for name in MECHANISMS]:
         for budget in BUDGETS:
             _joint(attempt, mechanism, budget, int(60_000 * scale))
-    for control in (WRONG_EPSILON, WRONG_ARCS):
-        attempt.check(attempt.counts[control] > 0, f"no {control}")
+    attempt.check(attempt.counts[WRONG_EPSILON] > 0, f"no {WRONG_EPSILON}")
     return attempt
 
 
@@ -184,14 +181,10 @@ def _joint(attempt: Attempt, mechanism: Mechanism, budget: cv.Budget, count: int
     attempt.tried("documents, sampled", count)
     attempt.tried("joint laws of a document")
     attempt.check(p > LEVEL, f"{mechanism.name}, {budget}: documents do not follow the product of their tokens' laws")
-    controls = [(WRONG_EPSILON, laws, 1.5)]
-    if space.arcs is not None:
-        controls.append((WRONG_ARCS, _Laws(make(mechanism.name, with_other_arcs(space))), 1.0))
-    for what, others, factor in controls:
-        wrong = np.ones(1)
-        for word, epsilon in zip(words.tolist(), given, strict=True):
-            wrong = np.outer(wrong, others.of(word, factor * epsilon)).ravel()
-        attempt.tried(what, int(_p_value(cells, wrong) < LEVEL))
+    wrong = np.ones(1)
+    for word, epsilon in zip(words.tolist(), given, strict=True):
+        wrong = np.outer(wrong, laws.of(word, 1.5 * epsilon)).ravel()
+    attempt.tried(WRONG_EPSILON, int(_p_value(cells, wrong) < LEVEL))
 
 
 def _p_value(cells: npt.NDArray[np.int64], law: Floats) -> float:

@@ -65,28 +65,13 @@ def geometries() -> dict[str, Vectors]:
     }
 
 
-def space_of(vectors: Vectors, lists: int = 2, seed: int = 7, *, spaced: bool = False) -> Space:
-    """Return a space of these vectors, with random lists and counts by Zipf's law; ``spaced``: with random arcs."""
+def space_of(vectors: Vectors, lists: int = 2, seed: int = 7) -> Space:
+    """Return a space of these vectors, with random lists and counts by Zipf's law."""
     random = np.random.default_rng(seed)
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     size = len(rows)
     counts = (1_000_000 // np.arange(1, size + 1)).astype(np.int64)
     vocabulary = Vocabulary.from_words(words_of(size), counts)
     orders = np.array([random.permutation(size) for _ in range(lists)], dtype=np.int32).reshape(lists, size)
-    return _space(vocabulary, rows, orders, (2.0 ** random.uniform(0, 6, size)).astype(np.int64) if spaced else None)
-
-
-def with_other_arcs(space: Space) -> Space:
-    """Return a spaced space in which each word has the arc of the word before it: a control."""
-    assert space.arcs is not None
-    return _space(space.vocabulary, space.vectors, space.lists, np.roll(space.arcs, 1))
-
-
-def _space(
-    vocabulary: Vocabulary, rows: npt.NDArray[np.float32], orders: npt.NDArray[np.int32],
-    arcs: npt.NDArray[np.int64] | None,
-) -> Space:  # fmt: skip
-    digest = content_digest(vocabulary, rows, orders, None, arcs)
-    return Space(
-        vocabulary, rows, orders, digest, None, {"kind": KIND, "version": VERSION, "digest": digest}, arcs=arcs
-    )
+    digest = content_digest(vocabulary, rows, orders)
+    return Space(vocabulary, rows, orders, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})

@@ -26,7 +26,6 @@ TEXTS = {"sst2": 872, "ag_news": 500, "blogs": 150, "films": 150}
 """How many texts of each kind; blogs and films are whole, since a document tells of itself."""
 WAYS = (
     (utility.OURS, "balanced"),
-    (utility.OURS, "spaced .5"),
     (utility.OURS, "kept"),
     ("santext", "plain"),
     ("vickrey-cmp", "plain"),

@@ -57,11 +57,10 @@ class Way:
 
     balance: float = contextual.BALANCE
     order: str = "improved"
-    spacing: float = 0.0
     stop_words: Any = "privatize"
 
     def space(self, words: int) -> Space:
-        return contextual.space(self.balance, self.order, words, self.spacing)
+        return contextual.space(self.balance, self.order, words)
 
     @property
     def policy(self) -> cv.TextPolicy:
@@ -71,11 +70,7 @@ class Way:
 WAYS = {
     "plain": Way(0.0, "greedy"),
     "balanced": Way(),
-    "spaced .25": Way(spacing=0.25),
-    "spaced .5": Way(spacing=0.5),
-    "spaced .75": Way(spacing=0.75),
     "kept": Way(stop_words="keep"),
-    "kept, spaced .5": Way(spacing=0.5, stop_words="keep"),
 }
 """Published mechanisms are measured on the plain space, ours on all others."""
 OURS = "ring-geometric"

@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    gone = importlib.import_module("corpusveil.gone").sentence(f"cv.{name}")
+    gone = importlib.import_module("corpusveil.gone").gone_name(f"cv.{name}")
     return gone or f"module {__name__!r} has no attribute {name!r}"
 
 

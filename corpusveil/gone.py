@@ -26,10 +26,16 @@ class Gone:
 
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
 
+_FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
 # A table: a name a row.
 # fmt: off
 GONE = (
     Gone("length.growth", "it is called {length.pad_growth} now"),
+    Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
+         ("space --spacing",)),
+    Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
+    Gone("space.harmless", _FACTORS, ("space --harmless",)),
+    Gone("a space with arcs", "build the space again, without spacing, sensitive and harmless"),
     Gone("length.noise", "it is called {length.epsilon} now"),
     Gone("audit.mechanisms", "it is called {audit.mechanism} now, and an audit checks one"),
     Gone("audit.curve", _OF_CURVES, ("audit --curve",)),
@@ -43,19 +49,19 @@ GONE = (
 _BY_NAME = {row.name: row for row in GONE}
 
 
-def setting(place: str, value: object = None) -> str | None:
+def gone_setting(place: str, value: object = None) -> str | None:
     """Return the sentence for a setting, or for one of its values; None if it is not gone."""
     row = _BY_NAME.get(place if value is None else f"{place} = {value}")
     return None if row is None else f"this is gone; {row.instead}"
 
 
-def sentence(name: str) -> str | None:
+def gone_name(name: str) -> str | None:
     """Return the sentence for a Python name or for a part of an artefact; None if it is not gone."""
     row = _BY_NAME.get(name)
     return None if row is None else f"{name}: this is gone; {row.instead}."
 
 
-def typed(arguments: Sequence[str]) -> tuple[str, str, str] | None:
+def gone_option(arguments: Sequence[str]) -> tuple[str, str, str] | None:
     """Return command, option (with its value if only that is gone) and sentence for what is gone in a command line."""
     words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
     for row in GONE:

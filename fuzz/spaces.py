@@ -15,21 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from gensim.models import KeyedVectors
 
-from corpusveil.mechanisms import make
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.spaces.arcs import FACTOR, Spacing
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
 from corpusveil.spaces.public_counts import read_counts
-from corpusveil.spaces.space import ARCS, LISTS, MOST_CELLS, VECTORS, VOCABULARY, Space, content_digest, load_space
+from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest, load_space
 from corpusveil.spaces.vectors import BLANKS, Vectors, read_importance, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, read_words, write_vocabulary
 from fuzz.containers import RAW, changed, one, packed, pieces, zipped
 from fuzz.invariant import CANARY, Reader, need, refused
 
 WORDS = [f"{CANARY}a", "b_c", "é", "der", "17", f"{CANARY}"]
-LARGEST_RING = 10_000
-"""The most cells of a ring whose law is checked, so that inputs stay fast."""
 MATRIX = (np.arange(12, dtype=np.float32).reshape(6, 2) - 3.5) / 7
 
 
@@ -139,12 +135,9 @@ def _vocabulary(counts: np.ndarray | None = None) -> Vocabulary:
     return Vocabulary.from_words(WORDS, counts)
 
 
-def check_space(data: bytes, folder: Path, spacing: float = 0.0) -> None:
-    """Open a space with one changed file; if it opens, it is valid and, after saving, opens as the same space.
-
-    A space with arcs that opens draws by the law of exactly these arcs, which are computed here from the file.
-    """
-    parts = _parts(spacing)
+def check_space(data: bytes, folder: Path) -> None:
+    """Open a space with one changed file; if it opens, it is valid and, after saving, opens as the same space."""
+    parts = _parts()
     names = list(parts)
     choice, content = data[0] if data else 0, data[1:]
     name = names[(choice & 0x1F) % len(names)]
@@ -170,39 +163,22 @@ def check_space(data: bytes, folder: Path, spacing: float = 0.0) -> None:
     need((np.sort(space.lists, axis=1) == np.arange(len(space))).all() or space.places is not None, "a list with gaps")
     space.positions  # noqa: B018 - computed
     if not choice & 0x20:
-        need(choice & 0x40 or space.digest == _space(spacing).digest, "another space under the same digest")
+        need(choice & 0x40 or space.digest == _space().digest, "another space under the same digest")
         again = folder / f"again-{os.getpid()}"
         space.save(str(again))
         need(load_space(str(again)) == space, "another space when it is opened again")
         for path in again.iterdir():
             path.unlink()
-    if space.arcs is not None and space.arcs.sum() <= LARGEST_RING:
-        need_law(space, np.load(where / ARCS))
-
-
-def need_law(space: Space, arcs: np.ndarray) -> None:
-    """Raise Finding unless a word is drawn by the law of these arcs: 2.718^-d over each word's cells, on any list."""
-    for word in (0, len(space) - 1):
-        law = np.zeros(len(space))
-        for order in space.lists:
-            owners = np.repeat(order, arcs[order])
-            own = np.flatnonzero(owners == word)
-            gap = np.abs(np.arange(owners.size) - own[own.size // 2])
-            weights = np.exp(-np.minimum(gap, owners.size - gap) * len(space) / owners.size)
-            law += np.bincount(owners, weights / weights.sum() / len(space.lists), len(space))
-        found = make("ring-geometric", space).distribution(word, 1.0)
-        need(np.allclose(found, law, rtol=1e-6, atol=1e-9), "a law of other arcs")
 
 
 @functools.cache
-def _space(spacing: float = 0.0) -> Space:
-    return build_space(Vectors(list(WORDS), MATRIX), lists=2, counts=np.arange(6), spacing=spacing)
+def _space() -> Space:
+    return build_space(Vectors(list(WORDS), MATRIX), lists=2, counts=np.arange(6))
 
 
-def _parts(spacing: float = 0.0) -> dict[str, bytes]:
-    space = _space(spacing)
-    arcs = {} if space.arcs is None else {ARCS: npy(space.arcs)}
-    return arcs | {
+def _parts() -> dict[str, bytes]:
+    space = _space()
+    return {
         "_artifact.json": json.dumps(space.info).encode(),
         VECTORS: npy(space.vectors),
         LISTS: npy(space.lists),
@@ -225,16 +201,15 @@ def _sign(where: Path) -> None:
         told = json.loads((where / "_artifact.json").read_bytes())
         vocabulary = read_vocabulary(str(where / VOCABULARY))
         vectors, lists = np.load(where / VECTORS), np.load(where / LISTS)
-        arcs = np.load(where / ARCS) if (where / ARCS).exists() else None
         told |= {"words": len(vocabulary), "dimensions": vectors.shape[1], "lists": len(lists)}
-        told["digest"] = content_digest(vocabulary, vectors, lists, None, arcs)
+        told["digest"] = content_digest(vocabulary, vectors, lists)
         (where / "_artifact.json").write_text(json.dumps(told))
     except Exception:  # noqa: BLE001 - what can't be signed stays as it is
         pass
 
 
-def space_seeds(spacing: float = 0.0) -> Iterator[bytes]:
-    for number, part in enumerate(_parts(spacing).values()):
+def space_seeds() -> Iterator[bytes]:
+    for number, part in enumerate(_parts().values()):
         for bits in (0, 0x20, 0x40):
             yield bytes([RAW | bits | number]) + part
             yield bytes([bits | number]) + bytes(6)
@@ -288,16 +263,6 @@ def number_seeds() -> Iterator[bytes]:
     yield b"\0" + bytes(6)
 
 
-def _arc_factors(url: str) -> None:
-    """Read sensitive words, and space a list by them."""
-    factors = read_importance(url, FACTOR)
-    need(all(factors) and None not in factors.values(), "an empty word")
-    spacing = Spacing.of(0.5, factors, None, 1)
-    need(spacing is not None, "no spacing")
-    arcs = spacing.arcs(_vocabulary(np.arange(6)))
-    need(arcs.min() >= 1 and arcs.sum() <= MOST_CELLS, "arcs that no space accepts")
-
-
 def _function_words(url: str) -> None:
     content_weights.cache_clear()
     weights = content_weights(_space(), url)
@@ -327,7 +292,6 @@ def readers() -> Iterator[Reader]:
     ):  # fmt: skip
         yield Reader(name, seeds, functools.partial(check_vectors, suffix=suffix))
     yield Reader("space", space_seeds, check_space)
-    yield Reader("space-spaced", lambda: space_seeds(0.5), lambda data, folder: check_space(data, folder, 0.5))
     yield Reader("numbers", number_seeds, check_numbers)
     words = "\n".join(WORDS).encode()
     table = "\n".join(f"{word}\t{k}" for k, word in enumerate(WORDS, 3)).encode()
@@ -338,6 +302,4 @@ def readers() -> Iterator[Reader]:
     yield _list_reader("vocabulary", ".parquet", _vocabulary_of, [b"\0" + _vocabulary_file()])
     factors = "\n".join(f"{word}\t{k / 2}" for k, word in enumerate(WORDS, 1)).encode()
     yield _list_reader("importance", ".tsv", read_importance, [b"\0" + factors])
-    mixed = [b"\0" + factors, b"\0" + words, b"\0" + factors.replace(b"\t", b" ") + b"\r\nalone"]
-    yield _list_reader("arc-factors", ".txt", _arc_factors, mixed)
     yield _list_reader("function-words", ".txt", _function_words, [b"\0" + words, b"\0" + factors + b"\nalone"])

@@ -16,8 +16,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
-from corpusveil import cli, gone
+from corpusveil import cli
 from corpusveil.errors import CorpusveilError
+from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 
 INTERRUPTED = 130
@@ -186,7 +187,7 @@ def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[s
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
     show = getattr(error, "show", None)
     if show is not None:  # a usage error of the command line
-        if (refused := gone.typed(arguments)) is not None:
+        if (refused := gone_option(arguments)) is not None:
             from corpusveil.cli.derived import CommandCall
             from corpusveil.pipelines.settings.fields import named
 

@@ -75,16 +75,6 @@ class OnLists(Mechanism):
         All farther inputs are equally likely.
         """
 
-    @property
-    def rings(self) -> tuple[Int32, Int32]:
-        """The place of each word on each list, int32 [L, V], and the word of each place, int32 [L, R]."""
-        return self.space.positions, self.space.lists
-
-    @property
-    def widths(self) -> Float64:
-        """How many times as probable each word is as a word of one cell, out of reach; float64 [V]."""
-        return np.ones(len(self.space))
-
     @abc.abstractmethod
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the probability of output positions for input positions on a list of all words; broadcast."""
@@ -94,8 +84,8 @@ class OnLists(Mechanism):
         """Return the mean probability that a word of a list of n words stays unchanged on it."""
 
     @abc.abstractmethod
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float] | tuple[Float64, Float64]:
-        """Return a lower and an upper bound of the probabilities on a list of n words, of all or of each output."""
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
+        """Return a lower and an upper bound of the probabilities on a list of n words."""
 
     @abc.abstractmethod
     def arguments(self, table: Any) -> tuple[Any, ...]:
@@ -106,7 +96,7 @@ class OnLists(Mechanism):
         out = np.empty(ids.size, dtype=np.int32)
         space = self.space
         if space.places is None:
-            self.loop(ids, *self.rings, chosen, draws, *self.arguments(self.table(epsilon)), out)
+            self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
             return out
         lengths = space.lengths[chosen] if chosen.size else np.full(ids.size, self.sizes[0])
         for n in self.sizes:  # lists over different words: those of one length at a time
@@ -186,7 +176,7 @@ class OnLists(Mechanism):
         """Return the largest over the lists of the distance of positions; float64 [V]."""
         word = self.check_id(word)
         out = np.zeros(len(self.space))
-        for position, n in zip(self.rings[0], self.space.lengths.tolist(), strict=True):
+        for position, n in zip(self.space.positions, self.space.lengths.tolist(), strict=True):
             gaps = np.abs(position.astype(np.float64) - float(position[word]))
             np.maximum(out, self.apart(gaps, epsilon, n), out=out)
         return out
@@ -214,10 +204,6 @@ class OnLists(Mechanism):
         """Return in how many draws at most a list that holds a certain word is chosen once."""
         return 1 if self.space.places is None else len(self.space.lists)
 
-    def steps_on(self, n: int) -> str:
-        """Say what is counted between two words of a list of n words."""
-        return f"steps on the {self.shape} of {n:,} words"
-
     def over_lists(self) -> str:
         """Say over how many lists the metric is the maximum; nothing for one list."""
         count = len(self.space.lists)
@@ -227,7 +213,7 @@ class OnLists(Mechanism):
         """Describe the metric: steps on a list of this many words, truncated at gamma, over all lists."""
 
         def steps(n: int) -> str:
-            plain = self.steps_on(n)
+            plain = f"steps on the {self.shape} of {n:,} words"
             return plain if gammas is None else f"min({plain}, {gammas[n]})"
 
         if self.space.places is None:

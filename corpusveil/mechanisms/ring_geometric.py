@@ -11,14 +11,6 @@ an unbounded geometric at the ends of a path). ``gamma = ceil(ln((1 - beta)(n - 
 
 With several lists, one is chosen for each token, independently of the word: epsilon times the largest distance over
 lists.
-
-On a space with arcs (``spaces/arcs.py``) the ring has R cells, of which word w owns s_w. Noise with epsilon n / R a
-cell moves the middle cell of a word, and the word that owns the resulting cell comes out. Owners are public, so this is
-post-processing: the same guarantee, in a distance whose unit is the mean arc of R / n cells,
-
-    P[w, u] = sum over cells j of u of P[middle of w, j],   d(w, u) = min(cells between the middles, gamma R / n) n / R
-
-A ring whose arcs have one cell each is the plain ring.
 """
 
 from __future__ import annotations
@@ -27,12 +19,11 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Bool, Float64, Int32, Int64, Integers, UInt64
+from corpusveil.arrays import Float64, Int64, Integers, UInt64
 from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled, u
 from corpusveil.mechanisms.on_lists import OnLists, Truncated, default_gamma
@@ -51,9 +42,7 @@ class RingTable:
 
     ``near`` holds the weights of displacement 0 and of +k and -k each, k = 1 .. gamma - 1; ``far`` is that of each of
     the ``n - 2 gamma + 1`` positions at distance gamma and beyond. ``bounds`` uint64 [gamma + 1] is where the cells of
-    k begin (the last entry: where the far ones do) and ``guide`` narrows the search for ``draw >> shift``. ``sums``
-    uint64 [gamma + 1] are the weights of displacements 0 to k - 1, k = 0 .. gamma. On a ring with arcs, n and gamma are
-    cells.
+    k begin (the last entry: where the far ones do) and ``guide`` narrows the search for ``draw >> shift``.
     """
 
     n: int
@@ -63,19 +52,11 @@ class RingTable:
     bounds: UInt64
     guide: Int64
     shift: int
-    sums: UInt64
-
-    def below(self, steps: Int64) -> UInt64:
-        """Return the weight of displacements 0 to ``steps`` - 1, modulo 2^64, for steps from 0 to n."""
-        right = self.sums[np.minimum(steps, self.gamma)]
-        right += np.maximum(steps - self.gamma, 0).astype(np.uint64) * np.uint64(self.far)
-        left = self.sums[1] - self.sums[np.minimum(self.n + 1 - steps, self.gamma)]
-        return np.where(steps > self.n - self.gamma, left, right)
 
 
 @functools.lru_cache(maxsize=512)
 def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
-    """Build the table of a ring of n >= 2 words or cells, 1 <= gamma <= n // 2; epsilon is that of a step."""
+    """Build the table of a ring of n >= 2 words, 1 <= gamma <= n // 2."""
     unit = 1 << weights.PRECISION_BITS
     a = weights.exp_fixed(-epsilon)
     powers = [unit]
@@ -95,8 +76,7 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
     shift = 64 - min(max(_FEWEST_BITS, gamma.bit_length() + 4), _MOST_BITS)
     edges = np.arange(1 << 64 - shift, dtype=np.uint64) << np.uint64(shift)
     guide = np.append(np.searchsorted(bounds, edges, side="right") - 1, gamma).astype(np.int64)
-    sums = np.append(np.uint64(0), bounds[1] + (bounds[1:] - bounds[1] >> np.uint64(1)))
-    return RingTable(n, gamma, np.array(near, dtype=np.uint64), far, bounds, guide, shift, sums)
+    return RingTable(n, gamma, np.array(near, dtype=np.uint64), far, bounds, guide, shift)
 
 
 @compiled
@@ -158,11 +138,7 @@ class RingGeometric(Truncated):
     def table(self, epsilon: float, n: int | None = None) -> RingTable:
         epsilon = weights.check_epsilon(epsilon)
         n = n or self.sizes[0]
-        gamma = self.gammas(epsilon)[n]
-        if self.space.arcs is None:
-            return ring_table(n, epsilon, gamma)
-        cells = int(self.space.arcs.sum())
-        return ring_table(cells, epsilon * (n / cells), gamma * cells // n)
+        return ring_table(n, epsilon, self.gammas(epsilon)[n])
 
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide, np.uint64(table.shift)
@@ -185,124 +161,26 @@ class RingGeometric(Truncated):
         law = np.append(table.near, np.uint64(table.far)).astype(np.float64) / weights.TOTAL
         return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
 
-    @property
-    def rings(self) -> tuple[Int32, Int32]:
-        return self.space.rings
-
-    @property
-    def _arcs(self) -> Int64:
-        return np.ones(len(self.space), np.int64) if self.space.arcs is None else self.space.arcs
-
-    @property
-    def widths(self) -> Float64:
-        return self._arcs.astype(np.float64)
-
-    def _ahead(self, number: int, inputs: Integers, outputs: Integers) -> tuple[Int64, Int64]:
-        """Return how many cells the arcs of outputs begin after the middle of inputs on a list, and their widths."""
-        arcs, middle = self._arcs, self.rings[0][number]
-        wide = arcs[outputs]
-        return (middle[outputs] - wide // 2 - middle[inputs]) % arcs.sum(), wide
-
-    def _on_arcs(self, number: int, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        """Return the probability of outputs for inputs on a list with arcs; broadcast."""
-        table = self.table(epsilon)
-        ahead, wide = self._ahead(number, inputs, outputs)
-        mass = table.below((ahead + wide) % table.n) - table.below(ahead)
-        return np.asarray(mass.astype(np.float64) / weights.TOTAL)
-
-    def distribution(self, word: int, epsilon: float) -> Float64:
-        if self.space.arcs is None:
-            return OnLists.distribution(self, word, epsilon)
-        return self.chances(np.array([self.check_id(word)]), np.arange(len(self.space)), epsilon)
-
-    def chances(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        if self.space.arcs is None:
-            return OnLists.chances(self, inputs, outputs, epsilon)
-        lists = range(len(self.space.lists))
-        return np.asarray(sum(self._on_arcs(number, inputs, outputs, epsilon) for number in lists) / len(lists))
-
-    def outside(self, epsilon: float) -> Float64:
-        if self.space.arcs is None:
-            return OnLists.outside(self, epsilon)
-        return np.full(len(self.space), self.table(epsilon).far / weights.TOTAL)
-
-    def reaches(self, number: int, inputs: Integers, outputs: Integers, epsilon: float) -> Bool:
-        if self.space.arcs is None:
-            return OnLists.reaches(self, number, inputs, outputs, epsilon)
-        table = self.table(epsilon)
-        ahead, wide = self._ahead(number, inputs, outputs)
-        return np.asarray((ahead < table.gamma) | (ahead + wide - 1 > table.n - table.gamma))
-
-    def _neighbors(self, number: int, outputs: Integers, epsilon: float) -> tuple[Int64, Int64]:
-        """Return the positions of the first word within reach of outputs on a list, and how many there are.
-
-        Positions count from 0 to 3 V - 1, three times around the list.
-        """
-        table, size = self.table(epsilon), len(self.space)
-        middle = self.rings[0][number]
-        around = (np.arange(-1, 2)[:, None] * table.n + middle[self.space.lists[number]]).ravel()
-        begin = middle[outputs].astype(np.int64) - self._arcs[outputs] // 2
-        first = np.searchsorted(around, begin - table.gamma + 1)
-        past = np.searchsorted(around, begin + self._arcs[outputs] + table.gamma - 1)
-        return first, np.minimum(past - first, size)
-
-    def reach(self, epsilon: float) -> int:
-        if self.space.arcs is None:
-            return Truncated.reach(self, epsilon)
-        every, most = np.arange(len(self.space)), 0
-        for number, place in enumerate(self.space.positions):
-            first, count = self._neighbors(number, every, epsilon)
-            before = place + len(self.space) - first
-            most = max(most, before.max(), (count - 1 - before).max())
-        return int(most)
-
-    def near(self, outputs: Integers, epsilon: float) -> Int64:
-        if self.space.arcs is None:
-            return OnLists.near(self, outputs, epsilon)
-        neighbors: list[Int64] = []
-        for number, order in enumerate(self.space.lists):
-            first, count = self._neighbors(number, outputs, epsilon)
-            steps = np.arange(count.max(initial=0))
-            words = order[(first[:, None] + steps) % order.size].astype(np.int64)
-            seen = self.in_reach(words, outputs[:, None], epsilon, number)
-            neighbors.append(np.where(seen | (steps >= count[:, None]), -1, words))
-        return np.concatenate(neighbors, axis=1)
-
     def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
-        table = self.table(epsilon, n)
-        return np.minimum(np.minimum(gaps, table.n - gaps), table.gamma) * (n / table.n)
-
-    def steps_on(self, n: int) -> str:
-        if self.space.arcs is None:
-            return OnLists.steps_on(self, n)
-        cells = int(self._arcs.sum())
-        return f"mean arcs (of {cells / n:.6g} cells) between the middles of two words on the ring of {cells:,} cells"
-
-    def notes(self, epsilon: float) -> tuple[str, ...]:
-        if self.space.arcs is None:
-            return OnLists.notes(self, epsilon)
-        widths = f"Words have arcs of {self._arcs.min():,} to {self._arcs.max():,} cells, chosen from public data: "
-        return (widths + "words with wide arcs are farther from others and stay unchanged more often.",)
+        return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of all pairs within the distance, from the integer weights that are sampled.
 
-        A rotated or mirrored ring has the same law, so all pairs of cells s steps apart have the same loss, and there
+        A rotated or mirrored ring has the same law, so all pairs of words s steps apart have the same loss, and there
         is one pair for each s; beyond 2 gamma steps the pairs are equal. Losses of different s are not ordered on a
         truncated ring, so the largest divergence counts. With several lists, the worst list bounds the mixture, since
         the divergence is convex. If there are too many pairs, only epsilon times the distance is used.
         """
         pairs: list[tuple[Float64, Float64]] = []
         top = 0
-        for size, steps in self.gammas(epsilon).items():
-            table = self.table(epsilon, size)
-            n, gamma = table.n, table.gamma
-            near = n // 2 if distance is None or distance >= steps else math.floor(Fraction(distance) * n / size)
+        for n, gamma in self.gammas(epsilon).items():
+            near = n // 2 if distance is None or distance >= gamma else math.floor(distance)
             most = min(near, n // 2, 2 * gamma)
             if most * (most + 2 * gamma) > MOST_CELLS:
                 return OnLists.privacy_loss(self, epsilon, distance)
             top = max(top, min(gamma, near))
-            law = self.ring_weights(epsilon, size).astype(np.float64) / weights.TOTAL
+            law = self.ring_weights(epsilon, n).astype(np.float64) / weights.TOTAL
             width = most + 2 * gamma - 1
             around = np.arange(n) if width >= n else np.arange(1 - gamma, most + gamma)
             rest = (n - around.size) * law[n // 2]  # farther ones are as probable for both
@@ -312,20 +190,11 @@ class RingGeometric(Truncated):
         return OfLaws(pairs, top) if pairs else OnLists.privacy_loss(self, epsilon, 0.0)
 
     def retention_on(self, epsilon: float, n: int) -> float:
-        if self.space.arcs is None:
-            return int(self.table(epsilon, n).near[0]) / weights.TOTAL
-        return float(self._own(epsilon).mean())
+        return int(self.table(epsilon, n).near[0]) / weights.TOTAL
 
-    def _own(self, epsilon: float) -> Float64:
-        every = np.arange(len(self.space))
-        return self._on_arcs(0, every, every, epsilon)
-
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float] | tuple[Float64, Float64]:
-        """Return the bounds of each output: it is likeliest for itself, since its cells are then the nearest."""
+    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
         table = self.table(epsilon, n)
-        if self.space.arcs is None:
-            return table.far / weights.TOTAL, int(table.near[0]) / weights.TOTAL
-        return self.widths * (table.far / weights.TOTAL), self._own(epsilon)
+        return table.far / weights.TOTAL, int(table.near[0]) / weights.TOTAL
 
     def plain_ldp(self, epsilon: float) -> float:
         tables = [self.table(epsilon, n) for n in self.sizes]

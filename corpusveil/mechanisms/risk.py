@@ -132,8 +132,7 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
     frequent = frequent[shares[frequent] > 0]
     own = mechanism.chances(outputs, outputs, epsilon)
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
-    widths = mechanism.widths[outputs]
-    evidence = widths * outside.sum()
+    evidence = np.full(outputs.size, outside.sum())
     width = len(mechanism.space.lists) * min(2 * mechanism.reach(epsilon) + 1, size) + top
     for first in range(0, outputs.size, max(1, CELLS // width)):
         some = slice(first, first + max(1, CELLS // width))
@@ -141,7 +140,7 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
         others = np.where(mechanism.in_reach(frequent, outputs[some, None], epsilon), -1, frequent)
         inputs = np.concatenate([near, others], axis=1)
         weights = mechanism.chances(inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
-        beyond = outside[inputs] * widths[some, None] * (inputs >= 0)
+        beyond = outside[inputs] * (inputs >= 0)
         evidence[some] += (weights - beyond)[:, : near.shape[1]].sum(axis=1)
         words[some], joint[some] = _best(inputs, weights, top)
     return Explained(words, joint, evidence, own)

@@ -9,7 +9,6 @@ from corpusveil.pipelines.collocations import said_when_made
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
-from corpusveil.spaces.arcs import FACTOR
 from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.public_counts import read_counts
@@ -49,12 +48,9 @@ def build(settings: Settings, watch: Watch) -> Space:
         size = len(only) - missing
         if missing:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
-    named = {"sensitive": chosen.sensitive, "harmless": chosen.harmless}
-    weighted = {name: read_importance(url, FACTOR) for name, url in named.items() if url is not None}
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
-        "only": only, "balance": chosen.balance, "cell": chosen.cell, "spacing": chosen.spacing,
-        **weighted,
+        "only": only, "balance": chosen.balance, "cell": chosen.cell,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):
@@ -69,9 +65,6 @@ def build(settings: Settings, watch: Watch) -> Space:
                 built = build_space(read, **how, numbers=numbers)
             built = built.save(output)
         files.sweep(output)
-    for name, words in weighted.items():
-        if missing := len(words.keys() - set(built.vocabulary.words)):
-            watch.warn(f"{named[name]}: {missing:,} of its {len(words):,} words are not in the vocabulary")
     _describe(built, output, time.monotonic() - began, watch)
     return built
 
@@ -88,8 +81,6 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
     )
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
-    if "spacing_note" in built.info["made"]:
-        watch.say(built.info["made"]["spacing_note"])
     if "cell_note" in built.info["made"]:
         watch.warn(built.info["made"]["cell_note"])
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)

@@ -51,11 +51,6 @@ def ln(value: decimal.Decimal) -> decimal.Decimal:
     return _CONTEXT.ln(value)
 
 
-def power(base: decimal.Decimal, exponent: float) -> decimal.Decimal:
-    """Return ``base ** exponent``, base > 0, to 90 digits: equal on every machine."""
-    return _CONTEXT.exp(_CONTEXT.multiply(decimal.Decimal(exponent), _CONTEXT.ln(base)))
-
-
 def divide(numerator: decimal.Decimal, denominator: decimal.Decimal) -> decimal.Decimal:
     """Return the quotient, correctly rounded to 90 digits."""
     return _CONTEXT.divide(numerator, denominator)

@@ -22,12 +22,11 @@ from corpusveil.errors import (
     UnsetError,
     listed,
 )
-from corpusveil.spaces.arcs import Factors, Spacing
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.nearest_words import NearestSearch
 from corpusveil.spaces.number_counts import Numbers
-from corpusveil.spaces.space import KIND, PARTIAL_VERSION, SPACED_VERSION, VERSION, Space, content_digest
+from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 
@@ -44,9 +43,6 @@ def build_space(
     balance: float | None = 0.0,
     cell: int | None = None,
     numbers: Numbers | None = None,
-    spacing: float = 0.0,
-    sensitive: Factors = None,
-    harmless: Factors = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -68,12 +64,9 @@ def build_space(
         cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
             at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
         numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
-        spacing: the power of public frequency by which words have wide arcs on a ring (``arcs.py``), 0 to 1.
-        sensitive: words whose arcs are narrower, by the factor ``arcs.FACTOR`` or a given one each.
-        harmless: words whose arcs are wider, likewise.
 
     Raises:
-        UserError: an argument is out of range, a balance or a spacing is given without counts, or the embeddings share
+        UserError: an argument is out of range, a balance is given without counts, or the embeddings share
             fewer than two words.
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
@@ -82,10 +75,9 @@ def build_space(
     _check(embeddings, seed, order, cell)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(embeddings, lists, public, order, union, balance)
-    spaced = Spacing.of(spacing, sensitive, harmless, lists)
     call = call_of(
         embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance,
-        cell=cell, spacing=spacing, sensitive=sensitive, harmless=harmless,
+        cell=cell,
     )  # fmt: skip
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
@@ -93,10 +85,6 @@ def build_space(
         if chosen.weight:
             raise ConflictError(
                 "balance: public counts have only the words that all embeddings share; leave union or balance out."
-            )
-        if spaced is not None:
-            raise ConflictError(
-                "spacing: arcs need lists of the same words; leave union out, or spacing, sensitive and harmless."
             )
         note = _note(balance, chosen) | _cells(embeddings, lists, cell)
         return _united(embeddings, public, lists, seed, chosen.order, cell, note, call, numbers)
@@ -126,16 +114,12 @@ def build_space(
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
     made |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
-    arcs = None if spaced is None else spaced.arcs(vocabulary)
-    if spaced is not None and arcs is not None:
-        made |= spaced.note(arcs)
-    return _space(vocabulary, restricted[0], orders, None, made, call, numbers, arcs)
+    return _space(vocabulary, restricted[0], orders, None, made, call, numbers)
 
 
 def call_of(
     embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None, union: bool,
-    only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None, spacing: float = 0.0,
-    sensitive: Factors = None, harmless: Factors = None,
+    only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
@@ -144,8 +128,6 @@ def call_of(
     decided: list[Any] = [VERSION, lists, seed, chosen.order, union, words, *chosen.decides]
     if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
         decided.append({"cell": cell})
-    if (spaced := Spacing.of(spacing, sensitive, harmless, lists)) is not None:
-        decided.append({"spacing": spaced.power, "factors": sorted(spaced.factors.items())})
     if spoken := _language(embeddings):
         decided.append(spoken)
     for part in (decided, *(embedding.words for embedding in embeddings)):
@@ -204,12 +186,12 @@ def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order:
 
 def _space(
     vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None, made: dict[str, Any], call: str,
-    numbers: Numbers | None, arcs: Int64 | None = None,
+    numbers: Numbers | None,
 ) -> Space:  # fmt: skip
-    digest = content_digest(vocabulary, vectors, lists, places, arcs)
+    digest = content_digest(vocabulary, vectors, lists, places)
     info = {
         "kind": KIND,
-        "version": PARTIAL_VERSION if places is not None else SPACED_VERSION if arcs is not None else VERSION,
+        "version": VERSION if places is None else PARTIAL_VERSION,
         "digest": digest,
         "words": len(vectors),
         "dimensions": int(vectors.shape[1]),
@@ -218,7 +200,7 @@ def _space(
         "call": call,
         "made": made,
     }
-    return Space(vocabulary, vectors, lists, digest, None, info, places, numbers, arcs)
+    return Space(vocabulary, vectors, lists, digest, None, info, places, numbers)
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:

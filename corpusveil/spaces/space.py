@@ -33,6 +33,7 @@ from corpusveil.errors import (
     VersionError,
     replaced,
 )
+from corpusveil.gone import gone_name
 from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
 from corpusveil.storage import files, home, installed
@@ -45,11 +46,9 @@ VERSION = 1
 PARTIAL_VERSION = 2
 """The version of a space whose lists are over different words, which earlier releases would misread."""
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
-PLACES, ARCS = "places.npy", "arcs.npy"
+PLACES = "places.npy"
 SPACED_VERSION = 3
-"""The version of a space with arcs, which earlier releases would take for damaged."""
-MOST_CELLS = 1 << 22
-"""The most cells of a ring: what rounding leaves to a word's own cell is then below 2^-20 of its probability."""
+"""The version of a space of 0.3 whose words had arcs; it is refused."""
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
@@ -67,7 +66,7 @@ class Space:
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; where lists are over different words, each
             row holds its own words and then -1. Memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists, arcs; not of paths, time or encoding),
+        digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding),
             hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
@@ -75,8 +74,6 @@ class Space:
             (``build.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
         numbers: public numbers, which surrogates are drawn from; None when not known. They are no part of the digest,
             since no mechanism sees them: a release that uses them has their digest in its own.
-        arcs: int64 [V], the number of cells of each word on the ring of each list (``arcs.py``), at most
-            ``MOST_CELLS`` in all; None where every word has one cell.
     """
 
     vocabulary: Vocabulary
@@ -87,9 +84,7 @@ class Space:
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     places: Int32 | None = None
     numbers: Numbers | None = None
-    arcs: Int64 | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
-    _rings: tuple[Int32, Int32] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
@@ -106,9 +101,6 @@ class Space:
         else:
             self._check_places(self.places)
             object.__setattr__(self, "places", read_only(self.places))
-        if self.arcs is not None:
-            self._check_arcs(self.arcs)
-            object.__setattr__(self, "arcs", read_only(self.arcs))
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
@@ -125,16 +117,6 @@ class Space:
                 raise ArtefactError(f"The places on list {number} do not match its words; build the space again.")
         if len(self.lists) == 0 or np.bincount(self.lists[self.lists >= 0], minlength=size).min() < 1:
             raise ArtefactError("A word is on no list; build the space again.")
-
-    def _check_arcs(self, arcs: Int64) -> None:
-        size = len(self.vocabulary)
-        if arcs.dtype != np.int64 or arcs.shape != (size,):
-            raise ShapeError(f"arcs are {arcs.dtype} {arcs.shape}; int64 ({size},) is needed.")
-        if self.places is not None or not len(self.lists):
-            raise ArtefactError("Arcs need lists of all words; build the space again.")
-        # Each is checked before the sum, which could otherwise overflow.
-        if arcs.min() < 1 or arcs.max() > MOST_CELLS or arcs.sum() > MOST_CELLS:
-            raise ArtefactError(f"The arcs are not 1 cell or more each, {MOST_CELLS:,} in all; build the space again.")
 
     @property
     def lengths(self) -> Int64:
@@ -155,7 +137,6 @@ class Space:
 
     def __repr__(self) -> str:
         lists = "1 list" if len(self.lists) == 1 else f"{len(self.lists)} lists"
-        lists += "" if self.arcs is None else f" of {self.arcs.sum():,} cells"
         size = f"{len(self):,} words, {self.dimensions} dimensions, {lists}"
         return f"Space({size}, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
@@ -213,28 +194,6 @@ class Space:
             object.__setattr__(self, "_positions", positions)
         return positions
 
-    @property
-    def rings(self) -> tuple[Int32, Int32]:
-        """The cell of each word, id -> cell, int32 [L, V], and the word of each cell, int32 [L, R].
-
-        A word's cell is the middle of its arc, of two middle cells the second. Without arcs, these are ``positions``
-        and ``lists``. Computed at the first use.
-        """
-        if self.arcs is None:
-            return self.positions, self.lists
-        rings = self._rings
-        if rings is None:
-            owners = np.array([np.repeat(row, self.arcs[row]) for row in self.lists], np.int32)
-            centers = np.empty(self.lists.shape, np.int32)
-            for row, order in zip(centers, self.lists, strict=True):
-                wide = self.arcs[order]
-                row[order] = wide.cumsum() - wide + wide // 2
-            for array in (owners, centers):
-                array.setflags(write=False)
-            rings = centers, owners
-            object.__setattr__(self, "_rings", rings)
-        return rings
-
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
 
@@ -246,7 +205,7 @@ class Space:
         """
         url = absolute(url)
         if not is_artifact(url):
-            arrays = ((VECTORS, self.vectors), (LISTS, self.lists), (PLACES, self.places), (ARCS, self.arcs))
+            arrays = ((VECTORS, self.vectors), (LISTS, self.lists), (PLACES, self.places))
             for name, array in arrays:
                 if array is None:
                     continue
@@ -266,7 +225,7 @@ class Space:
         if self.url is not None:
             return reopen, (self.url, self.digest)
         arrays = self.vocabulary, self.vectors, self.lists
-        return Space, (*arrays, self.digest, None, self.info, self.places, self.numbers, self.arcs)
+        return Space, (*arrays, self.digest, None, self.info, self.places, self.numbers)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -275,9 +234,7 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(
-    vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None = None, arcs: Int64 | None = None
-) -> str:
+def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None = None) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -289,7 +246,6 @@ def content_digest(
         ("vectors", vectors, "<f4"),
         ("lists", lists, "<i4"),
         *([] if places is None else [("places", places, "<i4")]),
-        *([] if arcs is None else [("arcs", arcs, "<i8")]),
     )
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
@@ -340,22 +296,22 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(installed.located(files.as_text(url), "space"))
     info = _read_info(url)
-    more = {PARTIAL_VERSION: [PLACES], SPACED_VERSION: [ARCS]}.get(info["version"], [])
+    more = [PLACES] if info["version"] == PARTIAL_VERSION else []
     names = [VECTORS, LISTS, VOCABULARY, *more]
     folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
-        places, arcs = (_mapped(folder / name) if name in more else None for name in (PLACES, ARCS))
+        places = _mapped(folder / PLACES) if more else None
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
         numbers = read_numbers(url)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places, numbers, arcs)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places, numbers)
     except UserError as error:
         raise _damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
         raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
-    arrays = space.vectors, space.lists, space.places, space.arcs
+    arrays = space.vectors, space.lists, space.places
     if not verify:
         return space
     if content_digest(vocabulary, *arrays) != info["digest"]:
@@ -392,9 +348,11 @@ def _read_info(url: str) -> dict[str, Any]:
         raise MismatchError(
             f"{url}: this is not a space but {description.kind[:40]}; make a space with 'corpusveil space'."
         )
-    if info["version"] not in (VERSION, PARTIAL_VERSION, SPACED_VERSION):
+    if info["version"] == SPACED_VERSION:
+        raise VersionError(f"{url}: {gone_name('a space with arcs')}")
+    if info["version"] not in (VERSION, PARTIAL_VERSION):
         raise VersionError(
-            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads 1 to 3; "
+            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads 1 and 2; "
             "build the space again, or use the release that built it."
         )
     if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):

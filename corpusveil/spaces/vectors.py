@@ -144,30 +144,26 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
         raise BadRowError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None
 
 
-def read_importance(url: str, default: float | None = None) -> dict[str, float]:
-    """Read words and factors, ``word<TAB>factor`` a line; with a ``default``, a line may have a word alone.
+def read_importance(url: str) -> dict[str, float]:
+    """Read words and factors, ``word<TAB>factor`` on each line.
 
     Raises UserError that names the file and the line.
     """
+    needed = "a word, a tab and a number"
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise BadFileError(
-            f"{url}: this file is not valid UTF-8; write a word, a tab and a number on each line."
-        ) from None
-    needed = "a word, a tab and a number" if default is None else "a word, alone or with a number"
+        raise BadFileError(f"{url}: this file is not valid UTF-8; write {needed} on each line.") from None
     factors: dict[str, float] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         word, tab, text = line.partition("\t")
-        if default is not None:  # a word has no blanks, so that any may separate
-            word, tab, text = " ".join(line.split()).partition(" ")
         try:
-            factor = default if default is not None and not tab else float(text)
+            factor = float(text)
         except ValueError:
             factor = math.nan
-        if not (tab or default) or not word.strip() or not 1 / LARGEST_FACTOR <= factor <= LARGEST_FACTOR:
+        if not tab or not word.strip() or not 1 / LARGEST_FACTOR <= factor <= LARGEST_FACTOR:
             raise BadRowError(f"{url}, line {number}: write {needed} from 1/{LARGEST_FACTOR:g} to {LARGEST_FACTOR:g}.")
         if word.strip() in factors:
             raise BadRowError(f"{url}, line {number}: this word already has a factor; delete either line.")

@@ -26,20 +26,18 @@ def small_space(
     lists: int = 1,
     counts: Sequence[int] | None = None,
     seed: int = 5,
-    arcs: Sequence[int] | None = None,
 ) -> Space:
-    """Return a space with random vectors and random lists, on whose rings words have these arcs."""
+    """Return a space with random vectors and random lists."""
     words = words_of(size) if words is None else list(words)
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(len(words), DIMENSIONS)).astype(np.float32)
     orders = [random.permutation(len(words)).astype(np.int32) for _ in range(lists)]
     rows = np.array(orders, dtype=np.int32).reshape(lists, len(words))
     vocabulary = Vocabulary.from_words(words, None if counts is None else np.array(counts, dtype=np.int64))
-    wide = None if arcs is None else np.array(arcs, dtype=np.int64)
-    digest = content_digest(vocabulary, vectors, rows, None, wide)
+    digest = content_digest(vocabulary, vectors, rows)
     info = {"kind": KIND, "version": VERSION, "digest": digest}
     info |= {"words": len(words), "dimensions": DIMENSIONS, "lists": lists}
-    return Space(vocabulary, vectors, rows, digest, None, info, arcs=wide)
+    return Space(vocabulary, vectors, rows, digest, None, info)
 
 
 def ring_distances(space: Space) -> npt.NDArray[np.float64]:

@@ -165,6 +165,9 @@ def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Spa
     artifact.write_text(json.dumps({**space.info, "version": 4}))
     with refused("other-version", "version 4"):
         load_space(str(tmp_path / "s"))
+    artifact.write_text(json.dumps({**space.info, "version": 3}))
+    with refused("other-version", "a space with arcs", "build the space again, without spacing"):
+        load_space(str(tmp_path / "s"))
     artifact.write_text(json.dumps({**space.info, "kind": "release"}))
     with pytest.raises(MismatchError):
         load_space(str(tmp_path / "s"))

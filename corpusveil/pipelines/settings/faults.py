@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from corpusveil import gone
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
+from corpusveil.gone import gone_setting
 from corpusveil.jobs import registry
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Section, declared, named, plain
@@ -114,7 +114,7 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
             who = f"engine {engine} has"
         for name in unknown:
             if name not in known:
-                if refusal := gone.setting(f"{section}.{name}"):
+                if refusal := gone_setting(f"{section}.{name}"):
                     raise raised(f"{section}.{name}", refusal, caller, UnknownError)
                 near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
                 raise caller.fault(f"{section}.{name}", f"{who} no such key{near}", kind=UnknownError)
@@ -130,7 +130,7 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     section, _, name = place.partition(".")
     if not name:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
-    if kind == "literal_error" and (refusal := gone.setting(place, value)):
+    if kind == "literal_error" and (refusal := gone_setting(place, value)):
         return raised(place, refusal, caller, BadValueError)
     if kind == "literal_error":
         known = {setting.place: setting for setting in declared(Settings)}[place].values

@@ -162,15 +162,6 @@ class SpaceSettings(Section):
         "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
         "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
         "unchanged.", None, ge=0)
-    spacing: float = key(
-        "Power of public frequency by which words have wider arcs on the ring of a list, so that frequent words change "
-        "less and rare words more; 0.5 is usual, and 0 gives all words equal arcs. Above 0, it needs {space.counts}.",
-        0.0, ge=0, le=1)
-    sensitive: str | None = key(
-        "Public list of words with narrow arcs, which change more, one a line. A number behind the word is its factor, "
-        "4 by default.", None, path=True, metavar="FILE")
-    harmless: str | None = key(
-        "The same for words with wide arcs, which change less.", None, path=True, metavar="FILE")
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German, or detect, by their first words. "
         "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE", form="[A-Za-z]+")
