@@ -30,24 +30,11 @@ from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import write_report
-from corpusveil_evaluate.statistics.statistic import Figure
 
 DOCUMENTS, WORDS, NEWS, LONGEST = 10_000, 50, 300, 10
-EPSILONS = (0.5, 1.0, 3.0, 5.0)
-OTHER = "diffractor-geometric"
 SEEDS = 5
 SECONDS = 120.0
 """The target time of the page for 10,000 documents on two cores."""
-OVER = (
-    ("words unchanged", "unchanged"),
-    ("words guessed, Bayes-optimal", "guessed"),
-    ("promised for any two words, nats", "nats"),
-    ("similarity of meaning", "similarity"),
-    ("accuracy, private to private", "accuracy"),
-    ("macro F1, private to private", "macro F1"),
-    ("attribute, static", "article, static"),
-    ("attribute, adaptive", "article, adaptive"),
-)
 
 
 def run() -> list[Table]:
@@ -59,16 +46,15 @@ def run() -> list[Table]:
     privatize_corpus(release, [str(source)], out, Local())
     began = time.perf_counter()
     matched = match([str(source)], [out], columns=("source", "article"))
-    asked = {"label": "source", "attribute": "article", "epsilons": EPSILONS, "seeds": SEEDS, "space": space}
+    asked = {"label": "source", "attribute": "article", "seeds": SEEDS, "space": space}
     found = evaluate_release(matched, read_manifest(out), Question.of(**asked, keys=(key,)))
     page = write_report(found, str(folder / "report"))
     taken = time.perf_counter() - began
-    cost = Table("The report of a release, from files to page", ("documents", "words", "space", "epsilons", "seconds"))
-    cost.rows.append((len(matched.originals), DOCUMENTS * WORDS, len(space), len(EPSILONS), taken))
+    cost = Table("The report of a release, from files to page", ("documents", "words", "space", "seconds"))
+    cost.rows.append((len(matched.originals), DOCUMENTS * WORDS, len(space), taken))
     cost.target(f"{DOCUMENTS:,} documents within {SECONDS:.0f} s", met=taken < SECONDS)
-    cost.notes.append(f"{Path(page).stat().st_size / 1000:.0f} kB of HTML; {SEEDS} seeds, one mechanism, with a key.")
-    others = evaluate_release(matched, read_manifest(out), Question.of(**asked, mechanisms=(OTHER,)))
-    return [cost, as_released(found), over(others)]
+    cost.notes.append(f"{Path(page).stat().st_size / 1000:.0f} kB of HTML; {SEEDS} seeds, with a key.")
+    return [cost, as_released(found)]
 
 
 def made(folder: Path) -> tuple[Path, Space]:
@@ -108,27 +94,6 @@ def as_released(found: Findings) -> Table:
         ("figure", "value", "floor", "difference from original, points", "by"),
     )
     for one in found.measures:
-        if one.epsilon is None:
-            floor = "" if one.floor is None else f"{one.floor:.1%}"
-            table.rows.append((one.name, str(one), floor, one.less, one.model))
+        floor = "" if one.floor is None else f"{one.floor:.1%}"
+        table.rows.append((one.name, str(one), floor, one.less, one.model))
     return table
-
-
-def over(found: Findings) -> Table:
-    table = Table("At other epsilons", ("mechanism", "epsilon", *(name for _, name in OVER)))
-    for mechanism in ("ring-geometric", OTHER):
-        for epsilon in EPSILONS:
-            cells = [_cell(found, name, epsilon, mechanism) for name, _ in OVER]
-            table.rows.append((mechanism, epsilon, *cells))
-    for one in found.measures:
-        if one.group == "equal" and one.name != "epsilon":
-            table.notes.append(f"At risk {one.risk:g} ({one.mechanism} at {one.epsilon:.3g}): {one.name} {one}")
-    return table
-
-
-def _cell(found: Findings, name: str, epsilon: float, mechanism: str) -> str:
-    try:
-        one: Figure = found.at(name, epsilon, mechanism)
-    except KeyError:
-        return "–"
-    return str(one)

@@ -24,7 +24,7 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import Prior, smoothed
+from corpusveil.mechanisms.risk import Prior, smoothed, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
@@ -32,7 +32,6 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.transforms.release.presets import follow
 from corpusveil_evaluate.attacks.attribute_inference import infer_attribute
-from corpusveil_evaluate.attacks.equal_risk import AtRisk, Point, at_equal_risk, point
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts, read_task
@@ -271,8 +270,6 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
     encoder = AveragedVectors(space, centered=True)
     prior = prior_by(space, counted)
     ring, diffractor, cmp = (cv.mechanism(name, space) for name in ("ring-geometric", "diffractor-geometric", "cmp"))
-    points: list[Point] = [point(one, epsilon, prior) for one in (ring, diffractor) for epsilon in TRIED]
-    found = at_equal_risk(points, RISKS)
     noisy = sampled_curve(cmp, prior)
     columns = ("mechanism", "ε", "risk", "N_w", "plain LDP", "similarity", "accuracy", "original text", "constant")
     same_risk = Table(f"SST-2 at equal Bayes-optimal reconstruction, {FEWER_SEEDS} keys", ("at risk", *columns))
@@ -286,11 +283,9 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
         return (mechanism.name, epsilon, risk, mechanism.retention(epsilon), *kept)
 
     for risk in RISKS:
-        at: dict[str, AtRisk] = {one.mechanism: one for one in found if one.risk == risk}
         for mechanism in (ring, diffractor):
-            if (one := at.get(mechanism.name)) is not None:
-                actual = point(mechanism, one.epsilon, prior)
-                same_risk.rows.append((risk, *row(mechanism, one.epsilon, actual.risk)))
+            epsilon = bisected(lambda tried, of=mechanism: word_risk(of, tried, prior).content.share, risk)
+            same_risk.rows.append((risk, *row(mechanism, epsilon, word_risk(mechanism, epsilon, prior).share)))
         epsilon = float(np.exp(np.interp(risk, [risk for _, risk in noisy], [math.log(one) for one, _ in noisy])))
         same_risk.rows.append((risk, *row(cmp, epsilon, sampled_risk(cmp, epsilon, prior, "check"))))
     same_risk.notes += [
@@ -302,7 +297,7 @@ def at_equal(shared: Path, space: Space, counted: Space) -> list[Table]:
         bound = ring.guarantee(epsilon).plain_ldp
         for mechanism in (ring, diffractor, cmp):
             equal = epsilon if mechanism is ring else epsilon_of(mechanism, bound)
-            risk = sampled_risk(cmp, equal, prior, "") if mechanism is cmp else point(mechanism, equal, prior).risk
+            risk = sampled_risk(cmp, equal, prior, "") if mechanism is cmp else word_risk(mechanism, equal, prior).share
             same_bound.rows.append((epsilon, *row(mechanism, equal, risk)))
     same_bound.notes.append(
         "Plain LDP: nats between any two words. Of 1-Diffractor it is ε (n - 1), of CMP ε × diameter."

@@ -27,6 +27,8 @@ class Gone:
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
 
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
+_OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
+
 # A table: a name a row.
 # fmt: off
 GONE = (
@@ -41,6 +43,8 @@ GONE = (
     Gone("audit.curve", _OF_CURVES, ("audit --curve",)),
     Gone("audit.inputs", _OF_CURVES, ("audit --inputs",)),
     Gone("audit.risks", _OF_CURVES, ("audit --risk",)),
+    Gone("evaluate.epsilons", _OF_TRIALS, ("evaluate release --epsilon",)),
+    Gone("evaluate.mechanisms", _OF_TRIALS, ("evaluate release --mechanism",)),
     Gone("cv.risk_curve", "cv.word_risk says what a reader guesses at an epsilon, and cv.epsilon_for_risk chooses it"),
     Gone("cv.RiskCurve", "cv.word_risk returns what a reader guesses at an epsilon"),
     Gone("cv.evaluation", "evaluation is corpusveil_evaluate now: pip install 'corpusveil[evaluate]'"),

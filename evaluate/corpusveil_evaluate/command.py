@@ -11,7 +11,7 @@ def release(settings: Settings) -> None:
     """Compare a release with its original: a page, JSON and CSV. They show original text, so they are private.
 
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
-    --attribute gender --epsilon 1 --epsilon 5 --output evaluation
+    --attribute gender --output evaluation
     """
     from corpusveil.cli.progress import Terminal
     from corpusveil_evaluate.report.beside_original import run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from markupsafe import Markup
@@ -21,15 +20,6 @@ COLORS = 6
 Coordinates = Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A named mark: a vertical line at ``x``, and on it a circle at each of ``ys``."""
-
-    name: str
-    x: float
-    ys: tuple[float, ...] = ()
-
-
 def line_chart(
     series: Mapping[str, Coordinates],
     x_label: str,
@@ -37,24 +27,20 @@ def line_chart(
     *,
     top: float | None = None,
     spread: Mapping[str, Sequence[float]] | None = None,
-    shares: bool = False,
-    mark: Mark | None = None,
 ) -> Markup:
     """Return an SVG of some lines over a logarithmic x axis; x above 0, y from 0 to ``top`` or the largest.
 
-    ``spread`` gives each point a bar of this length up and down. With ``shares``, x goes from 0 to 1 and is linear. The
-    axis reaches the ``mark``.
+    ``spread`` gives each point a bar of this length up and down.
     """
-    marked = [] if mark is None else [mark.x]
-    xs = [math.log10(x) for x in (*marked, *(x for points in series.values() for x, _ in points))] if not shares else []
+    xs = [math.log10(x) for points in series.values() for x, _ in points]
     low, high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     high = high if high > low else low + 1
     most = top or max((y for points in series.values() for _, y in points), default=1.0) or 1.0
 
-    ticks = (0, 0.25, 0.5, 0.75, 1) if shares else _own_ticks(series, high - low) or _ticks(low, high)
+    ticks = _own_ticks(series, high - low) or _ticks(low, high)
 
     def across(x: float) -> float:
-        return LEFT + ((x if shares else math.log10(x)) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (math.log10(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def down(y: float) -> float:
         return HEIGHT - BOTTOM - y / most * (HEIGHT - TOP - BOTTOM)
@@ -79,21 +65,7 @@ def line_chart(
             high_end, low_end = down(min(y + more, most)), down(max(y - more, 0.0))
             ends = f'x1="{across(x):.1f}" x2="{across(x):.1f}" y1="{high_end:.1f}" y2="{low_end:.1f}"'
             parts.append(f'<line class="line" style="stroke: var(--series-{number % COLORS})" {ends}/>')
-    if mark is not None:
-        parts += _marked(mark, across(mark.x), [down(min(max(y, 0.0), most)) for y in mark.ys])
     return Markup("".join([*parts, "</svg>"]))  # noqa: S704 - escaped above
-
-
-def _marked(mark: Mark, x: float, ys: Sequence[float]) -> Iterator[str]:
-    """Yield a mark at these places of the chart."""
-    side, anchor = (-6, "end") if x > (LEFT + WIDTH - RIGHT) / 2 else (6, "start")
-    style, upright = "stroke-dasharray: 2 3", f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-    yield f'<line class="line own" style="{style}" x1="{x:.1f}" x2="{x:.1f}" {upright}/>'
-    name = escape(mark.name)
-    yield f'<text class="own" x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}" text-anchor="{anchor}">{name}</text>'
-    for y, value in zip(ys, mark.ys, strict=True):
-        title = f"<title>{name}: {value:.3g}</title>"
-        yield f'<circle class="line own" cx="{x:.1f}" cy="{y:.1f}" r="6">{title}</circle>'
 
 
 def line_style(number: int) -> str:

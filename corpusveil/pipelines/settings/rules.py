@@ -277,8 +277,6 @@ def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
     asked = settings.evaluate
     if asked is None:
         return
-    if asked.mechanisms and not asked.epsilons:
-        yield "evaluate.mechanisms", _needs("{evaluate.epsilons}")
     if asked.encoder is not None and asked.vectors is not None:
         yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
     columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]

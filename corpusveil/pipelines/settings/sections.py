@@ -572,15 +572,8 @@ class EvaluateSettings(Section):
     second_private: str | None = key(
         "A release or files with the private second texts. Default: second texts stay as they are.", None, path=True,
         metavar="URL")
-    epsilons: list[float] = key(
-        "Also try this epsilon, under throwaway keys. Repeatable.", [], commands={EVALUATE: "epsilon"},
-        metavar="NUMBER")
-    mechanisms: list[str] = key(
-        "Also try this mechanism in the same space, at each {evaluate.epsilons}. Repeatable.", [],
-        commands={EVALUATE: "mechanism"}, metavar="NAME")
     models: list[str] = key(
-        "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable; the first is also used "
-        "at further epsilons.", [],
+        "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
         commands={EVALUATE: "model"}, metavar="NAME")
     leaked_keys: list[str] = key(
         "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
@@ -588,7 +581,7 @@ class EvaluateSettings(Section):
     corpus: str | None = key(
         "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
         "[corpus].", None, metavar="NAME", form=WORD)
-    seeds: int = key("Number of splits, and of keys for further epsilons.", 5, ge=2)
+    seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
     documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
     counts: str | None = key(
         "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")

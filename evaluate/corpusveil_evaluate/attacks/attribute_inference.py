@@ -65,7 +65,7 @@ def _denoised(
     return private.with_texts(readable(private.texts), private.pairs if clear else readable(private.pairs or ()))
 
 
-register("attribute, adaptive", group="attack", swept=True, compared=3)
+register("attribute, adaptive", group="attack")
 
 
 def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:

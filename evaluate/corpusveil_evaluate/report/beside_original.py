@@ -77,8 +77,6 @@ class Asked(TypedDict, total=False):
     attribute: str | None
     second: str | None
     second_private: Address | None
-    epsilons: Sequence[float]
-    mechanisms: Sequence[str]
     models: Sequence[str]
     seeds: int
     documents: int
@@ -110,9 +108,8 @@ def evaluate_release(
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
-    ``epsilons`` and ``mechanisms`` are tried in addition, under throwaway keys. Above ``documents``, an even sample is
-    evaluated. Others: ``private_text``, ``second``, ``second_private``, ``models``, ``seeds``, ``corpus``, ``counts``,
-    ``words``, ``separator``.
+    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``second``, ``second_private``,
+    ``models``, ``seeds``, ``corpus``, ``counts``, ``words``, ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from corpusveil.errors import DataError
 from corpusveil_evaluate.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, Readable, infer_attribute
 from corpusveil_evaluate.matching import Matched
@@ -51,12 +49,6 @@ class LabelledDocuments:
             [private.texts[row] for row in self.rows], None if seconds is None else [seconds[row] for row in self.rows]
         )
 
-    def among(self, rows: Sequence[int]) -> LabelledDocuments:
-        """Return those of some documents, which are then numbered from 0."""
-        place = {row: at for at, row in enumerate(rows)}
-        here = [(at, place[row]) for at, row in enumerate(self.rows) if row in place]
-        return LabelledDocuments(self.task.take(np.array([at for at, _ in here], np.int64)), [row for _, row in here])
-
 
 def labelled_documents(matched: Matched, column: str, second: str | None = None) -> LabelledDocuments:
     """Return the documents that have a value in a column, and of pairs both texts.
@@ -86,8 +78,6 @@ def classifier_figures(
     tasks: Mapping[str, LabelledDocuments],
     privates: Sequence[Version],
     model: Model,
-    epsilon: float | None = None,
-    mechanism: str = "",
     readable: Readable | None = None,
 ) -> Iterator[Figure]:
     """Yield the scores of one model for label and attribute, over one private version for each seed.
@@ -96,7 +86,7 @@ def classifier_figures(
     result is that of the best attacker, never below a simpler attacker or the constant classifier.
 
     The baselines are the same model on the original texts, with the differences seed by seed, and the constant
-    classifier. At further epsilons, utility is measured in the first mode only.
+    classifier.
     """
     known = {
         name: baselines(documents.task, model, range(question.asked.seeds), shares=SHARES)
@@ -105,11 +95,11 @@ def classifier_figures(
     if question.asked.label is not None:
         some, originals = tasks[question.asked.label], known[question.asked.label]
         texts = [some.version(private) for private in privates]
-        for mode in MODES if epsilon is None else MODES[:1]:
+        for mode in MODES:
             summary = utility(some.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
             for by, name in SCORE_NAMES.items():
-                yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", summary, by, epsilon, mechanism)
-        for by, name in SCORE_NAMES.items() if epsilon is None else ():
+                yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", summary, by)
+        for by, name in SCORE_NAMES.items():
             yield _baseline("utility", f"{name}, original to original", summary, by)
     if question.asked.attribute is not None:
         some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
@@ -123,18 +113,18 @@ def classifier_figures(
                 attacks[attacker if first is None else f"{attacker}, denoised first"] = summary
         for attack, summary in attacks.items():
             for by, name in ATTRIBUTE_NAMES.items():
-                yield _figure("attack", f"{name}, {attack}", summary, by, epsilon, mechanism)
-        for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
+                yield _figure("attack", f"{name}, {attack}", summary, by)
+        for by, name in ATTRIBUTE_NAMES.items():
             yield _best(name, attacks, by)
-        for by, name in ATTRIBUTE_NAMES.items() if epsilon is None else ():
+        for by, name in ATTRIBUTE_NAMES.items():
             yield _baseline("attack", f"{name}, from original texts", summary, by)
 
 
-def _figure(group: str, name: str, summary: Summary, by: Score, epsilon: float | None, mechanism: str) -> Figure:
+def _figure(group: str, name: str, summary: Summary, by: Score) -> Figure:
     summary = dataclasses.replace(summary, measure=by)
     less = paired_difference(summary.values, summary.baselines)
     return Figure(
-        group, name, summary.mean, epsilon=epsilon, mechanism=mechanism, deviation=summary.deviation,
+        group, name, summary.mean, deviation=summary.deviation,
         repeats=len(summary.seeds), model=summary.model, floor=summary.floor, difference=less.mean, low=less.low,
         high=less.high, of_input=True,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The comparison of a release with its original: what is unchanged, what can be guessed, what a model learns.
 
 Everything is computed from the documents of ``match``, an even sample if there are many. With the release's space, its
-mechanism is evaluated as well, keys are tried, and further epsilons and mechanisms under throwaway keys.
+mechanism is evaluated as well, and keys are tried.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.leaked_keys import replay_keys
 from corpusveil_evaluate.attacks.word_attacks import attack_words
-from corpusveil_evaluate.matching import Matched, spread
+from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.classifier_figures import (
     LabelledDocuments,
     Version,
     classifier_figures,
     labelled_documents,
 )
-from corpusveil_evaluate.report.epsilon_sweep import sweep_epsilons
 from corpusveil_evaluate.report.findings import Findings, Gathered
 from corpusveil_evaluate.report.manifest_release import (
     guarantee_lines,
@@ -40,9 +39,6 @@ from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import Evidence, Figure, of_measures, of_texts
 from corpusveil_evaluate.terms import count_words
 from corpusveil_evaluate.utility.text_classifiers import Remembered
-
-GRID_DOCUMENTS = 2000
-"""The number of documents for each further epsilon, once per seed."""
 
 
 @waiting("evaluating")
@@ -81,8 +77,6 @@ def evaluate_release(
     for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")
         report.measures += classifier_figures(question, tasks, released, Remembered(model), readable=reader)
-    rows = spread(len(matched.originals), GRID_DOCUMENTS)
-    report.versions["released"] = [matched.privates[row] for row in rows]
     report.notes += unread if asked.attribute is not None else []
     report.notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
     if manifest is not None and own is not None and question.space is not None:
@@ -97,15 +91,6 @@ def evaluate_release(
         if release is not None:
             reached("leaked keys")
             report.measures += replay_keys(given, own, release, question.keys, language)
-    if manifest is not None and question.epsilons:
-        reached("other epsilons")
-        seconds = None
-        if asked.second is not None and matched.seconds is not None:  # private ones; a missing text is an empty text
-            column = matched.columns[asked.second]
-            seconds = ["" if column[row] is None else str(column[row]) for row in rows]
-        before = Version([matched.originals[row] for row in rows], seconds)
-        few = {name: documents.among(rows) for name, documents in tasks.items()}
-        sweep_epsilons(report, before, manifest, question, few, language)
     report.measures += [*of_measures(report.measures)]
     source = "every second original, and measured on the rest" if asked.counts is None else "public counts"
     (report.counted if asked.counts is None else report.notes).append(
@@ -118,7 +103,7 @@ def evaluate_release(
         (*guarantee_lines(manifest), *(f"Second texts: {line}" for line in guarantee_lines(second))),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
         _in_groups(report.measures),
-        examples_of([matched.originals[row] for row in rows], report.versions, reader),
+        examples_of(matched.originals, matched.privates, reader),
         tuple(report.notes),
         tuple(report.counted),
         time.monotonic() - began,
@@ -128,19 +113,16 @@ def evaluate_release(
 
 
 def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
-    for what, asked in (("A leaked key is replayed", question.keys), ("Further epsilons are tried", question.epsilons)):
-        if manifest is None and asked:
-            raise NotMadeError(
-                f"{what} with the settings in a manifest, and these private texts have no manifest; give the folder of "
-                "a release."
-            )
+    if manifest is None and question.keys:
+        raise NotMadeError(
+            "A leaked key is replayed with the settings in a manifest, and these private texts have no manifest; give "
+            "the folder of a release."
+        )
     for name, artefact in (("space", question.space), ("collocations", question.collocations)):
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
             raise MismatchError(
                 f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
-    if manifest is not None and question.epsilons:
-        release_of(manifest, question)  # reports missing parts, such as collocations, before slow work
 
 
 def _reader(
@@ -235,8 +217,6 @@ def _how(
     if tasks:
         names = ", ".join(classifier.name for classifier in question.classifiers())
         yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {question.asked.seeds} splits by seed."
-    if tasks and len(question.models) > 1 and question.epsilons:
-        yield "Figures at further epsilons use the first classifier."
     if question.asked.second is not None:
         how = (
             "private, in a separate release; the bounds of both releases add up"

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +18,6 @@ GROUPS = {
     "attack": "What an attacker learns",
     "utility": "What a model still learns",
     "language": "What the text is like",
-    "curve": "What each mechanism promises and gives away",
 }
 FIRST: tuple[tuple[str, ...], ...] = (
     (
@@ -33,8 +31,6 @@ FIRST: tuple[tuple[str, ...], ...] = (
     ("accuracy, private to private", "similarity of meaning", "shared words (Jaccard)"),
 )
 """The figures to read first, each with others in its place where it was not measured."""
-EQUAL = "equal"
-"""The group of figures at equal risk, interpolated between epsilons that were tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +43,9 @@ class Example:
 
 @dataclass(slots=True)
 class Gathered:
-    """What a report will have: figures, versions of texts, and notes; ``counted`` have numbers of the input."""
+    """What a report will have: figures and notes; ``counted`` have numbers of the input."""
 
     measures: list[Figure] = field(default_factory=list)
-    versions: dict[str, Sequence[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     counted: list[str] = field(default_factory=list)
 
@@ -81,13 +76,11 @@ class Findings(Shown):
                 figure.name,
                 str(figure),
                 figure.less,
-                "" if figure.epsilon is None else f"{figure.epsilon:.4g}",
-                figure.mechanism,
                 figure.model,
             ]
             for figure in self.measures
         ]
-        columns = ("figure", "value", "difference from original", "epsilon", "mechanism", "model")
+        columns = ("figure", "value", "difference from original", "model")
         title = f"{self.title} ({'private: figures of original text' if self.private else 'publishable'})"
         return Card(title, [("promise", self.guarantee)] if self.guarantee else [], [Table(columns, rows)])
 
@@ -107,7 +100,7 @@ class Findings(Shown):
 
     def first(self) -> tuple[Figure, ...]:
         """Return the figures to read first: what is guessed of words and of an attribute, and what is still useful."""
-        own = {figure.name: figure for figure in reversed(self.measures) if figure.epsilon is None}
+        own = {figure.name: figure for figure in reversed(self.measures)}
         every = (next((own[name] for name in names if name in own), None) for names in FIRST)
         return tuple(figure for figure in every if figure is not None)
 
@@ -117,10 +110,10 @@ class Findings(Shown):
         others = [_line(figure) for figure in self.measures if figure not in first]
         return [*map(_line, first), *(["", "All other figures:"] if first else []), *others]
 
-    def at(self, name: str, epsilon: float | None = None, mechanism: str | None = None) -> Figure:
-        """Return a figure by name, that of the first mechanism and model. Raises KeyError if there is none."""
+    def at(self, name: str) -> Figure:
+        """Return a figure by name, that of the first model. Raises KeyError if there is none."""
         for measure in self.measures:
-            if (measure.name, measure.epsilon) == (name, epsilon) and mechanism in (None, measure.mechanism):
+            if measure.name == name:
                 return measure
         raise KeyError(name)
 
@@ -145,9 +138,6 @@ def _line(figure: Figure) -> str:
     of = find(figure.name).of
     where = [
         f" ({of})" if of else "",
-        "" if figure.epsilon is None else f" at epsilon {figure.epsilon:.4g}",
-        f" by {figure.mechanism}" if figure.mechanism else "",
-        "" if figure.risk is None else f" at risk {figure.risk:g}",
         f" [{figure.model}]" if figure.model else "",
     ]
     floor = "" if figure.floor is None else f" (floor {figure.floor:.1%})"

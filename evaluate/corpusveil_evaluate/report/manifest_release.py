@@ -1,4 +1,4 @@
-"""A release repeated from its manifest, at its epsilon or another, as anyone with the space can do."""
+"""A release repeated from its manifest, as anyone with the space can do."""
 
 from __future__ import annotations
 
@@ -36,28 +36,17 @@ def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
         raise BadRecordError(DAMAGED) from None
 
 
-def release_of(
-    manifest: Mapping[str, Any],
-    question: Question,
-    *,
-    epsilon: float | None = None,
-    mechanism: Mechanism | None = None,
-) -> Release:
-    """Return the release of a manifest under a fresh key; at another epsilon or by another mechanism if given.
-
-    If any setting differs from the manifest, copies are not left out, since this needs a whole corpus.
-    """
+def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
+    """Return the release of a manifest under a fresh key."""
     assert question.space is not None  # noqa: S101 - who asks for it has given it
     configuration = manifest["configuration"]
-    same = epsilon is None and mechanism is None
-    duplicates = configuration.get("duplicates", "independent")
+    copies: Duplicates = configuration.get("duplicates", "independent")
     try:
-        budget = Budget(**{**configuration["budget"], **({} if epsilon is None else {"epsilon": epsilon})})
+        budget = Budget(**configuration["budget"])
         policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
     except (TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
-    chosen = mechanism_of(manifest, question.space) if mechanism is None else mechanism
-    copies: Duplicates = duplicates if same or duplicates != "drop" else "independent"
+    chosen = mechanism_of(manifest, question.space)
     key = Key.generate()  # its outputs are measured, never released
     return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
 
@@ -74,10 +63,10 @@ def picture_of(
     return illustrate(*parts, risk_of(manifest), public)
 
 
-def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str], epsilon: float | None = None) -> float:
-    """Return the epsilon of a word: as given, or a document's epsilon divided by the words of the median document."""
+def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float:
+    """Return the epsilon of a word, or a document's epsilon divided by the words of the median document."""
     budget = manifest["configuration"]["budget"]
-    whole = float(budget["epsilon"]) if epsilon is None else epsilon
+    whole = float(budget["epsilon"])
     if budget["per"] == "token":
         return whole
     return whole / max(1.0, float(np.median([len(text.split()) for text in originals])))

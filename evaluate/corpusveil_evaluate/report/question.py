@@ -11,12 +11,10 @@ from typing import Any, Self
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError
-from corpusveil.mechanisms import find
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil.sampling.keys import Key
-from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
@@ -69,18 +67,12 @@ class Question:
 
     def __post_init__(self) -> None:
         asked = self.asked
-        for epsilon in asked.epsilons:
-            check_epsilon(epsilon)
         if self.encoder is not None and self.vectors is not None:
             raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
-        needed = {"Further epsilons need": asked.epsilons, "A leaked key needs": self.keys}
-        for what, given in needed.items():
-            if given and self.space is None:
-                raise UnsetError(f"{what} the space of the release; add it (space).")
+        if self.keys and self.space is None:
+            raise UnsetError("A leaked key needs the space of the release; add it (space).")
         for name in self.models:
             model_of(name, self.space)
-        for name in asked.mechanisms:
-            find(name)
         if asked.words is not None and not files.exists(asked.words):
             raise NoFileError(f"{asked.words}: there is no such list; name a file with a word on each line.")
         if asked.counts is not None:
@@ -89,13 +81,8 @@ class Question:
             sklearn()
 
     @property
-    def epsilons(self) -> list[float]:
-        """The further epsilons, in their order."""
-        return sorted(set(self.asked.epsilons))
-
-    @property
     def models(self) -> list[str]:
-        """The names of the models; only the first is trained at further epsilons too."""
+        """The names of the models."""
         return list(dict.fromkeys(self.asked.models or ["tfidf"]))
 
     @property

@@ -130,7 +130,7 @@ def _unpaired(evidence: Evidence) -> Iterator[Reading]:
     yield Reading(1.0 if changed is None else changed.left_out / changed.texts)
 
 
-register("words unchanged", group="privacy", of=ALL_WORDS, tile=True, swept=True, compute=_unchanged)
+register("words unchanged", group="privacy", of=ALL_WORDS, tile=True, compute=_unchanged)
 register("known words unchanged", group="privacy", compute=_known_unchanged)
 register("content words unchanged", group="privacy", compute=_content_unchanged)
 register("unknown words", group="privacy", compute=_unknown)

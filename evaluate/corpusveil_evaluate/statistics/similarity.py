@@ -55,5 +55,5 @@ def _floor(evidence: Evidence) -> float:
     return float(np.mean(cosine([before[row] for row in rows], [after[row - 1] for row in rows], encoder)))
 
 
-CS = register("similarity of meaning", group="utility", key="cs", tile=True, swept=True, compared=2,
+CS = register("similarity of meaning", group="utility", key="cs", tile=True,
     floor="the private text of another document", floor_of=_floor, compute=_compute)  # fmt: skip

@@ -30,18 +30,15 @@ _WIDEST = 0.4
 class Figure:
     """One figure: a mean with the standard deviation over ``repeats``, where there are several.
 
-    ``model`` names the attacker or classifier that computed it; a stronger one may find more. ``mechanism`` was tried
-    at ``epsilon``. ``difference`` is the paired mean of private minus original over repeats, with its 95 % interval
-    from ``low`` to ``high``; ``risk`` is that of a figure in the group ``equal``. ``of_input`` says that it was
-    computed from the original texts, so a publishable report leaves it out.
+    ``model`` names the attacker or classifier that computed it; a stronger one may find more. ``difference`` is the
+    paired mean of private minus original over repeats, with its 95 % interval from ``low`` to ``high``. ``of_input``
+    says that it was computed from the original texts, so a publishable report leaves it out.
     """
 
     group: str
     name: str
     value: float
     unit: str = "share"
-    epsilon: float | None = None
-    mechanism: str = ""
     deviation: float | None = None
     repeats: int = 1
     model: str = ""
@@ -50,7 +47,6 @@ class Figure:
     difference: float | None = None
     low: float | None = None
     high: float | None = None
-    risk: float | None = None
     of_input: bool = False
 
     @property
@@ -145,10 +141,6 @@ class Statistic:
     """The floor itself, computed for reports only."""
     floor_from: str = ""
     """Another statistic whose value is the floor."""
-    swept: bool = False
-    """Whether it is measured and charted over further epsilons."""
-    compared: int = 0
-    """Its rank among the statistics that mechanisms are compared by at equal risk; 0 for none."""
     compute: Callable[[Evidence], Iterator[Reading]] | None = None
     combine: Callable[[Mapping[str, Figure]], Iterator[Reading]] | None = None
 
@@ -208,13 +200,6 @@ def find(name: str) -> Statistic:
     return _BY_NAME.get(name) or Statistic(name=name)
 
 
-def compared() -> list[Statistic]:
-    """Return the statistics that compare mechanisms at equal risk, in order of rank."""
-    return sorted(
-        (statistic for statistic in statistics() if statistic.compared), key=lambda statistic: statistic.compared
-    )
-
-
 def of_texts(evidence: Evidence) -> Iterator[Figure]:
     """Yield every statistic of originals and private texts that a report shows."""
     for statistic in statistics():
@@ -226,8 +211,7 @@ def of_measures(measures: Sequence[Figure]) -> Iterator[Figure]:
     """Yield the figures combined from those of the release itself, by the first of several models."""
     released: dict[str, Figure] = {}
     for measure in measures:
-        if measure.epsilon is None:
-            released.setdefault(measure.name, measure)
+        released.setdefault(measure.name, measure)
     for statistic in statistics():
         for reading in statistic.combine(released) if statistic.combine is not None else ():
             yield statistic.measure(reading)

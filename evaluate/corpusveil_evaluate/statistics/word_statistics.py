@@ -47,7 +47,7 @@ class WordStatistics:
 
     @property
     def n_w(self) -> float:
-        """N_w in percent, as ``puc`` takes it; the exact one where there is one."""
+        """N_w in percent, as the comparative study takes it; the exact one where there is one."""
         return 100.0 * (self.retention if self.retention_exact is None else self.retention_exact)
 
     @property

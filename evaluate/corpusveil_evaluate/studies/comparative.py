@@ -22,7 +22,6 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.term_vectors import term_vectors
 from corpusveil_evaluate.statistics.listed_words import english_share
-from corpusveil_evaluate.statistics.puc import puc
 from corpusveil_evaluate.statistics.word_statistics import relative, word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
 from corpusveil_evaluate.studies.claims import compare
@@ -209,12 +208,16 @@ def _rows(results: Results, task: str) -> Iterator[tuple[str, int, float, Result
 def score_of(
     accuracy: float | None, whole: float | None, five: Mapping[str, float | None], alpha: float
 ) -> float | None:
-    """Return PUC, everything in percent; None if a metric is missing or out of its range (a cosine below 0)."""
+    """Return PUC: ``alpha 100 accuracy / whole + (1 - alpha) [(100 - N_w) + S_w + PP + CS + (100 - LOW)] / 5``.
+
+    The metrics are in percent. Similarity to the original, CS, counts as privacy here, as in the paper. None if a
+    metric is missing or out of its range (a cosine below 0).
+    """
     values = [five[name] for name in METRICS]
     if accuracy is None or not whole or any(value is None or not 0 <= value <= 100 for value in values):
         return None
     n_w, s_w, pp, cs, low = (float(value) for value in values if value is not None)
-    return puc(100 * accuracy, 100 * whole, n_w, s_w, pp, cs, low, alpha)
+    return alpha * 100 * accuracy / whole + (1 - alpha) * (100 - n_w + s_w + pp + cs + 100 - low) / 5
 
 
 def _metrics(results: Results, grid: ComparativeGrid, task: str) -> Table:

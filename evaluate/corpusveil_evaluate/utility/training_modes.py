@@ -205,5 +205,5 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired
     return PairedDifference(mean, mean - half, mean + half)
 
 
-register("accuracy, private to private", group="utility", tile=True, swept=True, compared=1,
+register("accuracy, private to private", group="utility", tile=True,
     floor="always the most frequent label")  # fmt: skip

@@ -18,7 +18,6 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.illustration import SENTENCES, illustrate
 from corpusveil.transforms.release.pages import render_public
-from corpusveil_evaluate.attacks.equal_risk import risk_curve
 from evaluate.tests.releases import evaluate, manifest_of
 from evaluate.tests.report.browser import COLORS, CONTRAST, WIDEST, Browser, browser, find_browser
 from tests.engines.corpora import WORDS
@@ -26,7 +25,7 @@ from tests.engines.corpora import WORDS
 pytestmark = pytest.mark.browser
 
 WIDTHS = (390, 1280)
-NAMES = ("public", "drawn", "records", "private", "publishable", "curve")
+NAMES = ("public", "drawn", "records", "private", "publishable")
 OPENED = "document.querySelectorAll('details').forEach(one => one.open = true)"
 
 
@@ -43,13 +42,11 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(source: Path, private: Path, space: Space, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every page of the room: with all that the private one can show, the publishable one, and that of a curve."""
+    """Every page of the room: with all that the private one can show, and the publishable one."""
     folder = tmp_path_factory.mktemp("pages")
     options = ("--space", str(space.url), "--label", "topic", "--attribute", "trait", "--seeds", "2")
-    options += ("--epsilon", "0.3", "--epsilon", "6", "--mechanism", "santext")
     assert evaluate(source, private, folder / "private", *options) == 0
     assert evaluate(source, private, folder / "publishable", *options, "--publishable") == 0
-    risk_curve([make(name, space) for name in ("ring-geometric", "santext")]).save(str(folder))
     manifest = manifest_of(private)
     for name in ("ring-geometric", "cmp"):
         picture = illustrate(make(name, english()), Budget(2.0), TextPolicy())
@@ -60,7 +57,6 @@ def pages(source: Path, private: Path, space: Space, tmp_path_factory: pytest.Te
         "records": private.with_name(f"{private.name}.records") / "report.html",
         "private": folder / "private" / "report.html",
         "publishable": folder / "publishable" / "report.html",
-        "curve": folder / "curve.html",
     }
 
 

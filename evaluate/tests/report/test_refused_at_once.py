@@ -13,21 +13,15 @@ import pytest
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil_evaluate.matching import match
-from corpusveil_evaluate.report.classifier_figures import Version
-from corpusveil_evaluate.report.epsilon_sweep import sweep_epsilons
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
-from corpusveil_evaluate.report.findings import Gathered
 from corpusveil_evaluate.report.question import Question
-from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.releases import evaluate, manifest_of, privatize
 from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
-    "--epsilon 1": "missing-setting",
-    "--epsilon 0": "wrong-value",
     "--leaked-key KEY": "missing-setting",
-    "--mechanism santext": "conflicting-settings",
-    "--mechanism nothing-like-it --epsilon 1 --space SPACE": "unknown-name",
+    "--epsilon 1": "unknown-name",
+    "--mechanism santext": "unknown-name",
     "--model nowhere": "wrong-value",
     "--model vectors": "missing-setting",
     "--seeds 1": "wrong-value",
@@ -109,19 +103,6 @@ def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     assert evaluate(Path(f"{tmp_path}/*.csv"), private, tmp_path) == 2
     assert "[overlapping-paths]" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
-
-
-def test_the_releases_own_mechanism_is_left_out_where_it_is_not_defined(private: Path, space: Space) -> None:
-    """It ended the command, after minutes in which all else was measured."""
-    manifest = manifest_of(private)
-    manifest["configuration"]["mechanism"] = {"name": "truncated-gumbel"}
-    texts = [" ".join(WORDS[:20]), " ".join(WORDS[5:25])]
-    asked = Question.of(epsilons=(1e-3,), seeds=2, space=space)
-    trials = Gathered()
-    sweep_epsilons(trials, Version(texts), manifest, asked, {}, KneserNey.of_texts(texts))
-    (said,) = trials.counted
-    assert said.startswith("truncated-gumbel is left out at epsilon 0.001: ")
-    assert trials.measures == []
 
 
 def test_documents_of_one_word_have_no_other_words_that_are_known(space: Space, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from corpusveil_evaluate.statistics.statistic import Figure
 UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)
 GUESSED = Figure("attack", "content words guessed, Bayes-optimal", 0.66, floor=0.06)
 RELEASE = {"mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 2.0, "per": "token"}}
-EXAMPLES = examples_of(["the cat sat down"], {"released": ["a cat sat down"], "epsilon 9": ["the cat sat down"]})
+EXAMPLES = examples_of(["the cat sat down"], ["a cat sat down"])
 
 
 def page_of(*measures: Figure) -> str:
@@ -27,7 +27,7 @@ def test_texts_come_first_then_figures_then_what_is_guaranteed() -> None:
                                             "What is guaranteed", "All figures")]  # fmt: skip
     assert places == sorted(places)
     texts = section(page, "Texts side by side")
-    assert texts.index("original") < texts.index("released") < texts.index("<details>") < texts.index("epsilon 9")
+    assert texts.index("original") < texts.index("released")
 
 
 def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
@@ -38,14 +38,8 @@ def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
 
 def test_denoised_texts_stand_behind_the_release() -> None:
     texts = ["the cat sat down", "short", "another text of words"]
-    (first, _) = examples_of(
-        texts,
-        {"released": [text.upper() for text in texts], "epsilon 3": texts},
-        lambda some: [f"read {t}" for t in some],
-    )
-    assert first.versions == (
-        ("released", "THE CAT SAT DOWN"), ("denoised", "read THE CAT SAT DOWN"), ("epsilon 3", "the cat sat down"),
-    )  # fmt: skip
-    plain = examples_of(texts, {"released": texts})
+    (first, _) = examples_of(texts, [text.upper() for text in texts], lambda some: [f"read {t}" for t in some])
+    assert first.versions == (("released", "THE CAT SAT DOWN"), ("denoised", "read THE CAT SAT DOWN"))
+    plain = examples_of(texts, texts)
     pages = [render(Findings("", 3, 3, (), (), (), shown)) for shown in ((first,), plain)]
     assert [NO_FACTS in page for page in pages] == [True, False]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from corpusveil.jobs.local import Local
-from corpusveil_evaluate.statistics.puc import puc
 from corpusveil_evaluate.studies import comparative
 from corpusveil_evaluate.studies.cells import Cell
+from corpusveil_evaluate.studies.comparative import METRICS, score_of
 from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.study import Study, find, read_grid
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
@@ -149,9 +149,28 @@ def test_every_mechanism_has_its_five_metrics_and_puc_by_the_formula(compared: A
     assert row["PP"] < by["cmp", 16, 1.0]["PP"]  # but words that the space lacks
     whole = float(table.notes[0].split()[1].rstrip(","))
     five = [row[name] for name in ("N_w", "S_w", "PP", "CS", "LOW")]
-    assert row["PUC 0.75"] == pytest.approx(puc(row["accuracy"].mean, whole, *five, 0.75), abs=0.1)
+    metrics = dict(zip(METRICS, five, strict=True))
+    assert row["PUC 0.75"] == pytest.approx(score_of(row["accuracy"].mean / 100, whole / 100, metrics, 0.75), abs=0.1)
     assert any("truncated-gumbel is defined only above" in note for note in account.notes)
     assert by["truncated-gumbel", 4, 1.0]["accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("baseline", "accuracy", "five", "printed"),
+    [
+        (77.30, 72.58, (32.1, 5.1, 70.5, 62.9, 70.5), (82.22, 70.54, 58.86)),  # SynTF 50
+        (77.30, 52.10, (0.0, 97.5, 98.2, 33.5, 46.8), (69.67, 71.94, 74.21)),  # CMP 50
+        (84.53, 53.66, (0.0, 99.5, 98.2, 34.3, 48.3), (66.80, 70.11, 73.43)),  # Vickrey 300
+        (84.53, 81.24, (27.7, 13.6, 70.9, 67.5, 25.0), (87.05, 77.98, 68.92)),  # truncated Gumbel 300
+    ],
+)
+def test_puc_is_that_of_the_rows_of_its_paper(
+    baseline: float, accuracy: float, five: tuple[float, ...], printed: tuple[float, ...]
+) -> None:
+    metrics: dict[str, float | None] = dict(zip(METRICS, five, strict=True))
+    for alpha, value in zip((0.75, 0.5, 0.25), printed, strict=True):
+        assert score_of(accuracy / 100, baseline / 100, metrics, alpha) == pytest.approx(value, abs=0.0051)
+    assert score_of(accuracy / 100, baseline / 100, metrics | {"cs": -1.0}, 0.5) is None
 
 
 def test_the_regression_finds_coefficients_that_were_put_in() -> None:
