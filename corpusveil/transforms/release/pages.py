@@ -33,15 +33,13 @@ SHARED = ("page.html", "blocks.html")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a page below its title: text, a chart with its legend, a table, notes.
+    """A part of a page below its title: text, a table, notes.
 
     A cell of ``rows`` is a text or several lines; a row of one cell is a heading. The columns ``numbers`` are numbers.
     """
 
     title: str
     text: str = ""
-    chart: Markup | None = None
-    legend: Markup | None = None
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str | Sequence[str]]] = ()
     numbers: Collection[int] = ()

@@ -1,4 +1,4 @@
-"""The report of an evaluation: one self-contained page, with charts, tables and, if it is private, texts."""
+"""The report of an evaluation: one self-contained page, with tables and, if it is private, texts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, ext
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.claims import Check, compare
-from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.robustness.encoded_texts import LONGEST, Examples, encode
 from corpusveil_evaluate.studies.robustness.genetic import Genetic, measure
 from corpusveil_evaluate.studies.robustness.interval_bounds import Substitutes, WordBoxes, certified
@@ -173,9 +173,8 @@ class AdversarialRobustness(Study):
         tables = [_curves(words, grid), _equal(words, grid)]
         tables += [_attacked(attacks.where(mechanism=name), name) for name in mechanisms]
         tables.append(_clean(attacks, grid))
-        charts = [chart for name in mechanisms for chart in _charts(results, name)]
         checks = self.checks(results, grid, data) if len(attacks) else ()
-        return Account(tuple(tables), tuple(checks), tuple(charts), tuple(_notes(grid)))
+        return Account(tuple(tables), tuple(checks), tuple(_notes(grid)))
 
     def checks(self, results: Results, grid: RobustnessGrid, data: StudyData) -> Iterator[Check]:
         """Yield the comparison with the paper, by the first task; of the others it has pairs only."""
@@ -315,28 +314,6 @@ def _clean(attacks: Results, grid: RobustnessGrid) -> Table:
     certain += "says nothing about words that a mechanism draws beyond these."
     notes = (certain, f"The augmented network is trained on variants by {mechanism} at {at:g}.")
     return Table("Original texts, and what is certified", columns, rows, notes)
-
-
-def _charts(results: Results, mechanism: str) -> Iterator[Chart]:
-    attacks, x = results.where("attack", mechanism=mechanism), AXES[mechanism]
-    each = ((task, regime, attacks.where(task=task, regime=regime))
-            for task in attacks.options("task") for regime in attacks.options("regime"))  # fmt: skip
-    lines = {f"{task}, {regime}": some.line("adversarial", "at") for task, regime, some in each}
-    yield Chart(f"Adversarial accuracy, {mechanism}", "adversarial accuracy", lines, 1.0, x)
-    for share, title, top in (("n_w", "N_w", 1.0), ("s_w", "S_w", None)):
-        curves = {
-            task: [
-                (
-                    math.log(one["epsilon"]) if x == "ln epsilon" else one["epsilon"],
-                    one[share],
-                    one[f"{share}_deviation"],
-                )
-                for record in some.records
-                if "n_w" in (one := record["result"])
-            ]
-            for task, some in results.where("words", mechanism=mechanism).each("task")
-        }
-        yield Chart(f"{title}, {mechanism}", title, curves, top, x)
 
 
 def _notes(grid: RobustnessGrid) -> Iterator[str]:

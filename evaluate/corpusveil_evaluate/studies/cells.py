@@ -164,7 +164,7 @@ class Results:
         return [self.where(**{axis: place}).figure(measure) for place in places]
 
     def line(self, measure: str, axis: str = "epsilon") -> list[tuple[float, float, float]]:
-        """Return a figure over an axis as (place, mean, deviation), as charts take it."""
+        """Return a figure over an axis as (place, mean, deviation)."""
         places = sorted(self.options(axis))
         figures = zip(places, self.over(measure, places, axis), strict=True)
         return [(place, one.mean, one.deviation or 0.0) for place, one in figures if one is not None]

@@ -19,7 +19,7 @@ from corpusveil.transforms.release.presets import STRATEGIES, follow
 from corpusveil_evaluate.attacks.attribute_inference import relative_gain
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
-from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, counted
 from corpusveil_evaluate.studies.task_figures import mode_scores, original_scores, text_statistics
@@ -147,10 +147,6 @@ class Collocated(Study):
             _of_tasks(results, "perplexity", "Perplexity of all texts"),
             _of_attacks(results),
         )
-        charts = (
-            _chart(results, "cs", "Similarity of meaning"),
-            _chart(results, "private-private:accuracy", "Micro F1"),
-        )
         averages = [f"{name} {grid.average_words.get(name, 0):g}" for name in results.where("task").options("task")]
         notes = [
             f"Budget of a document: base times average words, {', '.join(averages)}.",
@@ -163,7 +159,7 @@ class Collocated(Study):
             "mechanism": grid.mechanism.name, "encoder": data.encoder.label,
             "differs": f"{tasks} for CoLA, MRPC, RTE, SST-2; {data.model.name} for DeBERTa; {corpus}",
         }  # fmt: skip
-        return Account(tables, tuple(compare(claims_of(self), results, grid.test_rows, names)), charts, tuple(notes))
+        return Account(tables, tuple(compare(claims_of(self), results, grid.test_rows, names)), tuple(notes))
 
 
 def _average(name: str, grid: CollocationGrid) -> float:
@@ -266,16 +262,6 @@ def _gain_of(useful: float | None, attack: float | None, known: Results) -> floa
     if useful is None or attack is None or not whole or not known_attack:
         return None
     return relative_gain(useful, whole, attack, known_attack)
-
-
-def _chart(results: Results, measure: str, title: str) -> Chart:
-    lines = {
-        f"{task}, {mechanism}, {_label(strategy, space)}": cells.line(measure)
-        for task, mechanism, strategy, space, cells in results.where("task").each(
-            "task", "mechanism", "strategy", "space"
-        )
-    }
-    return Chart(title, title.lower(), lines, 1.0, "base of epsilon")
 
 
 STUDY = Collocated()

@@ -38,7 +38,7 @@ def study(
     text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
     model: Annotated[
         str,
-        typer.Option(help="Classifier: tfidf, vectors or lstm.", metavar="NAME"),
+        typer.Option(help="Classifier: tfidf or vectors.", metavar="NAME"),
     ] = "tfidf",
     encoder: Annotated[
         str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")

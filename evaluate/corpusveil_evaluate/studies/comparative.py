@@ -25,7 +25,7 @@ from corpusveil_evaluate.statistics.listed_words import english_share
 from corpusveil_evaluate.statistics.word_statistics import relative, word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
 from corpusveil_evaluate.studies.claims import compare
-from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import SLOW_LAWS, Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_evaluate.studies.study_data import Needs, StudyData, WordSpace, key_of
 from corpusveil_evaluate.studies.task_figures import mode_scores, original_scores, text_statistics
@@ -129,7 +129,7 @@ class Comparative(Study):
         }  # fmt: skip
         derived = Results([*results.records, *_derived(results, tasks)])
         checks = compare(claims_of(self), derived, grid.test_rows, names)
-        return Account(tables, tuple(checks), tuple(_charts(results, grid, tasks)), notes)
+        return Account(tables, tuple(checks), notes)
 
 
 def ground_policy() -> TextPolicy:
@@ -289,15 +289,6 @@ def _regression(results: Results, tasks: Sequence[str]) -> Table:
         return Table("Regression of CS", columns, [])
     fitted, fit = regression(points)
     return Table("Regression of CS", columns, [(len(points), *fitted.tolist(), fit)])
-
-
-def _charts(results: Results, grid: ComparativeGrid, tasks: Sequence[str]) -> Iterator[Chart]:
-    size = max(grid.sizes)
-    for task in tasks:
-        some = results.where("task", task=task, size=size)
-        for measure, title in (("pp", "words changed (PP)"), ("private-private:accuracy", "accuracy")):
-            lines = {name: cells.line(measure) for name, cells in some.each("mechanism")}
-            yield Chart(f"{task}, {size} dimensions: {title}", title, lines, 1.0)
 
 
 def _derived(results: Results, tasks: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from corpusveil.transforms.release.presets import find as profile
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
-from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import (
     READ,
     SLOW_LAWS,
@@ -156,7 +156,7 @@ class Diffractor(Study):
             "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
         }  # fmt: skip
         checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)
-        return Account(tables, tuple(checks), _charts(results), tuple(_notes(grid, data)))
+        return Account(tables, tuple(checks), tuple(_notes(grid, data)))
 
 
 def _attacked(
@@ -285,15 +285,6 @@ def _speeds(results: Results) -> Table:
     )
     columns = ("mechanism", "tokens a day", "of whole texts", "MiB for these words", "bytes a word", "first call, s")
     return Table("Efficiency", columns, rows, notes)
-
-
-def _charts(results: Results) -> tuple[Chart, ...]:
-    charts = (("Accuracy, private to private", "accuracy", "task", "private-private:accuracy"),
-              ("Words that stay unchanged", "N_w", "words", "n_w"))  # fmt: skip
-    return tuple(
-        Chart(title, y, {label: cells.line(measure) for label, cells in _each(results.where(kind))}, 1.0)
-        for title, y, kind, measure in charts
-    )
 
 
 def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +14,6 @@ from corpusveil.errors import (
     MismatchError,
     NoFileError,
     OverlapError,
-    PackageError,
 )
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards, lies_in_input
@@ -76,7 +74,9 @@ def check_sources(study: Study, data: StudyData) -> None:
         if not read_queries(sources.queries).keys() & read_qrels(sources.qrels).keys():
             raise MismatchError(NO_JUDGMENTS)
     if "model" not in study.no_use_for:
-        _check_model(sources.model)
+        if sources.model not in ("tfidf", "vectors"):
+            raise BadValueError(f"model {sources.model}: choose tfidf or vectors.")
+        sklearn()
     if sources.encoder is not None:
         _ = data.encoder  # reads the model
 
@@ -86,16 +86,6 @@ def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
     for url in inputs:
         if lies_in_input(output, url, ("study.json",)):
             raise OverlapError(f"output {output}: this is in {url}, which is read; choose another folder.")
-
-
-def _check_model(name: str) -> None:
-    if name in ("tfidf", "vectors"):
-        sklearn()
-        return
-    if name != "lstm":
-        raise BadValueError(f"model {name}: choose tfidf, vectors or lstm.")
-    if importlib.util.find_spec("torch") is None:
-        raise PackageError("model lstm needs PyTorch: pip install 'corpusveil[transformers]'.")
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, data: StudyData) -> None:

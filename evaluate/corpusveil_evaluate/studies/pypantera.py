@@ -15,7 +15,7 @@ from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import Check, compare
-from corpusveil_evaluate.studies.report import Account, Chart, Table
+from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
     Variants,
     denoised,
@@ -172,7 +172,7 @@ class Pypantera(Study):
             if best is not None:
                 names = {"search": best, "differs": _differs(data, collection, best)}
                 checks += compare(claims_of(self), results.where(collection=collection), grid.queries, names)
-        return Account(tuple(tables), tuple(checks), tuple(_charts(results, grid)), tuple(_notes(grid, data)))
+        return Account(tuple(tables), tuple(checks), tuple(_notes(grid, data)))
 
 
 def _collections(grid: PypanteraGrid, data: StudyData) -> list[str]:
@@ -349,18 +349,6 @@ def _read(results: Results, grid: PypanteraGrid, collection: str) -> Table:
         ),
     )
     return Table(f"Read after denoising, {title_of(collection)}", columns, rows, notes)
-
-
-def _charts(results: Results, grid: PypanteraGrid) -> Iterator[Chart]:
-    def lines(of: Results, measure: str) -> dict[str, list[tuple[float, float, float]]]:
-        return {name: some.line(measure) for name, some in of.each("mechanism")}
-
-    for task, of in results.where("task").each("task"):
-        yield Chart(f"{task}: accuracy on private texts", "accuracy", lines(of, "original-private:accuracy"), 1.0)
-    for collection, of in results.where("search").each("collection"):
-        for search in grid.searches:
-            title = f"{title_of(collection)}, {search}"
-            yield Chart(f"nDCG@10, {title}", "nDCG@10", lines(of, f"{search}:ndcg"), 1.0)
 
 
 def best_search(known: Results, searches: Sequence[str]) -> str | None:

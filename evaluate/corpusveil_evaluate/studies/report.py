@@ -1,4 +1,4 @@
-"""The report of a study: tables, charts and checks, and their files: a page, JSON, and a CSV file per table."""
+"""The report of a study: tables and checks, and their files: a page, JSON, and a CSV file per table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from corpusveil import __version__
 from corpusveil.storage import files
 from corpusveil.transforms.release.pages import Block, render_blocks
-from corpusveil_evaluate.line_charts import legend, line_chart
 from corpusveil_evaluate.statistics.statistic import statistics
 from corpusveil_evaluate.studies.cells import Results, SeedMean, finite
 from corpusveil_evaluate.studies.claims import Check
@@ -37,23 +36,11 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    """Lines over epsilon: name -> (epsilon, mean, deviation)."""
-
-    title: str
-    y: str
-    lines: Mapping[str, Sequence[tuple[float, float, float]]]
-    top: float | None = None
-    x: str = "epsilon"
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
     """The report of a study."""
 
     tables: tuple[Table, ...]
     checks: tuple[Check, ...]
-    charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -98,12 +85,6 @@ def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
     heads = ("Claim", "Paper says", "This run shows", "Same direction?", "What differs")
     blocks = [Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)]
-    for chart in account.charts:
-        lines = {of: [(x, mean) for x, mean, _ in points] for of, points in chart.lines.items() if len(points) > 1}
-        spread = {of: [deviation for _, _, deviation in points] for of, points in chart.lines.items()}
-        if lines:
-            svg = line_chart(lines, chart.x, chart.y, top=chart.top, spread=spread)
-            blocks.append(Block(chart.title, chart=svg, legend=legend(list(lines))))
     for table in account.tables:
         numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
         rows = [[shown(value) for value in row] for row in table.rows]

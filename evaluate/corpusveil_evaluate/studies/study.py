@@ -165,7 +165,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def account(self, results: Results, grid: Any, data: StudyData) -> Account:
-        """Return tables, charts and checks of the cells' results."""
+        """Return tables and checks of the cells' results."""
 
 
 def find(name: str) -> Study:

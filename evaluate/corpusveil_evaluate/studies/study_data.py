@@ -35,7 +35,6 @@ from corpusveil.transforms.table import privatize
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.studies.bundled_text import TASKS, bundled_task, topics
-from corpusveil_evaluate.studies.recurrent import Recurrent
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts, read_task
 from corpusveil_evaluate.utility.text_classifiers import Model, Remembered, model_of
 
@@ -206,12 +205,7 @@ class StudyData:
 
         So the cells of a process share classifiers of original texts, which many cells use.
         """
-        return Remembered(self._model(), most=CLASSIFIERS)
-
-    def _model(self) -> Model:
-        if self.sources.model == "lstm":
-            return Recurrent(self.space())
-        return model_of(self.sources.model, self.space())
+        return Remembered(model_of(self.sources.model, self.space()), most=CLASSIFIERS)
 
     @functools.cached_property
     def language(self) -> KneserNey:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,7 +18,6 @@ import pytest
 from corpusveil.errors import InUseError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces.vectors import Vectors
-from corpusveil_evaluate.line_charts import line_chart
 from corpusveil_evaluate.studies import bundled_text
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
 from corpusveil_evaluate.studies.run_study import plan_lines, prepare_study, run_study
@@ -242,12 +240,3 @@ def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vecto
     texts = list(bundled_text.news()[:5])
     one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
     assert one == same != other
-
-
-def test_charts_place_points_where_they_belong() -> None:
-    """x by its logarithm, y by its share of the height; names are escaped."""
-    svg = line_chart({"a<b": [(1.0, 0.0), (10.0, 0.5), (100.0, 1.0)]}, "x", "y", top=1.0)
-    (drawn,) = re.findall(r'points="([^"]+)"', svg)
-    assert drawn == "56.0,316.0 340.0,164.0 624.0,12.0"
-    assert "a&lt;b" in svg
-    assert "<a" not in svg

@@ -60,7 +60,7 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
             ["--encoder", "/nowhere"],
             "/nowhere: this is neither a folder",
         ),
-        ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf, vectors or lstm"),
+        ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf or vectors"),
         ("1-diffractor", ["--data", "/nowhere"], "data /nowhere: there is nothing here"),
         ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
         ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
