@@ -27,6 +27,7 @@ class Gone:
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
 
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
+_OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
 
 # A table: a name a row.
@@ -45,6 +46,8 @@ GONE = (
     Gone("audit.risks", _OF_CURVES, ("audit --risk",)),
     Gone("evaluate.epsilons", _OF_TRIALS, ("evaluate release --epsilon",)),
     Gone("evaluate.mechanisms", _OF_TRIALS, ("evaluate release --mechanism",)),
+    Gone("evaluate.second", _OF_PAIRS, ("evaluate release --second",)),
+    Gone("evaluate.second_private", _OF_PAIRS, ("evaluate release --second-private",)),
     Gone("cv.risk_curve", "cv.word_risk says what a reader guesses at an epsilon, and cv.epsilon_for_risk chooses it"),
     Gone("cv.RiskCurve", "cv.word_risk returns what a reader guesses at an epsilon"),
     Gone("cv.evaluation", "evaluation is corpusveil_evaluate now: pip install 'corpusveil[evaluate]'"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ class Matched:
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
     ``documents`` the number of all documents, of which ``chosen`` were sought; ``unreadable`` is the number of further
-    rows. ``seconds`` are private second texts [N], or None; ``places`` are the corpus, file and row of each document,
+    rows. ``places`` are the corpus, file and row of each document,
     its identity in a release without ids, and ``ids`` are the values of the id column.
     """
 
@@ -36,7 +35,6 @@ class Matched:
     columns: dict[str, list[Any]] = field(default_factory=dict)
     chosen: int = 0
     unreadable: int = 0
-    seconds: list[str] | None = None
     places: list[tuple[str, str, int]] = field(default_factory=list)
     ids: list[Any] | None = None
 
@@ -59,14 +57,13 @@ def match(
     private_text: str | None = None,
     id: str | None = None,
     columns: Sequence[str] = (),
-    second: tuple[str, Sequence[str]] | None = None,
     most: int = DOCUMENTS,
     corpus: str | None = None,
     separator: Separator = "comma",
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
-    ``second`` is the column of second texts and their own private files; ``corpus`` is the name that the release was
+    ``corpus`` is the name that the release was
     made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
     even sample is taken (reservoir sampling, Vitter 1985, algorithm R); nothing else is held. Rows without
     text are no documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder,
@@ -75,9 +72,7 @@ def match(
     named = tuple(dict.fromkeys(columns))
     refuse_nested(text, "an evaluation matches")
     if text in named:
-        raise ColumnError(
-            f"{text}: this is the column with the text; name another column as label, attribute or second text."
-        )
+        raise ColumnError(f"{text}: this is the column with the text; name another column as label or attribute.")
     bad: list[str] = []
     chosen, documents, rows = _reservoir(
         _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(0)
@@ -87,10 +82,8 @@ def match(
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
         raise same_id_twice(original[0], id)
-    columns_of = functools.partial(Columns, id=id, separator=separator)
-    privates = _found(private, columns_of(private_text or text), wanted, rows, bad)
-    seconds = None if second is None else _found(second[1], columns_of(second[0]), wanted, rows, bad)
-    places = sorted(privates if seconds is None else privates.keys() & seconds.keys())
+    privates = _found(private, Columns(private_text or text, id, separator=separator), wanted, rows, bad)
+    places = sorted(privates)
     if not places:
         raise MismatchError(
             f"{private[0]}: no document has the {id} of a document in the original; name the right column."
@@ -102,7 +95,6 @@ def match(
         {name: [chosen[place].values[number] for place in places] for number, name in enumerate(named)},
         len(chosen),
         len(bad),
-        None if seconds is None else [seconds[place] for place in places],
         [chosen[place].place for place in places],
         None if id is None else [chosen[place].identity for place in places],
     )

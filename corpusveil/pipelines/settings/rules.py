@@ -36,7 +36,6 @@ NEEDS = {
     "spans.key": "spans.treat",
     "length.pad_growth": "length.pad",
     "length.extra": "length.epsilon",
-    "evaluate.second_private": "evaluate.second",
 }
 """Settings that mean nothing without another one."""
 
@@ -279,10 +278,8 @@ def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if asked.encoder is not None and asked.vectors is not None:
         yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
-    columns = [name for name in (asked.label, asked.attribute, asked.second) if name is not None]
-    if len(set(columns)) < len(columns):
-        names = "{evaluate.label}, {evaluate.attribute} and {evaluate.second}"
-        yield "evaluate", f"{names}: a column is named twice; give different columns"
+    if asked.label is not None and asked.label == asked.attribute:
+        yield "evaluate", "{evaluate.label} and {evaluate.attribute}: a column is named twice; give different columns"
 
 
 def _audit(settings: Settings) -> Iterator[tuple[str, str]]:

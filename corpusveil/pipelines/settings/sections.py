@@ -567,11 +567,6 @@ class EvaluateSettings(Section):
         "A column of the original that a model should still be able to predict.", None, metavar="COLUMN", form=WORD)
     attribute: str | None = key(
         "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN", form=WORD)
-    second: str | None = key(
-        "A column of the original with the second texts of pairs.", None, metavar="COLUMN", form=WORD)
-    second_private: str | None = key(
-        "A release or files with the private second texts. Default: second texts stay as they are.", None, path=True,
-        metavar="URL")
     models: list[str] = key(
         "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
         commands={EVALUATE: "model"}, metavar="NAME")

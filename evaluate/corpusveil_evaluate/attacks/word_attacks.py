@@ -257,12 +257,10 @@ def attack_words(
     known = prior_of(mechanism.space)
     drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
     statistics = word_statistics(mechanism, epsilon, drawn, RUNS)
-    retained = statistics.retention if statistics.retention_exact is None else statistics.retention_exact
     exact = f"exact, of {WORDS} words" if statistics.retention_exact is not None else f"{RUNS} runs of {WORDS} words"
     at = f"at epsilon {epsilon:.3g} a word"
-    yield N_W.measure(Reading(retained, exact, at, not epsilon_given))
-    distinct = statistics.distinct if statistics.distinct_exact is None else statistics.distinct_exact
-    yield S_W.measure(Reading(distinct, exact, of_input=not epsilon_given))
+    yield N_W.measure(Reading(statistics.n_w, exact, at, not epsilon_given))
+    yield S_W.measure(Reading(statistics.s_w, exact, of_input=not epsilon_given))
     prior = prior_by(language, mechanism.space)
     law = "exact law"
     try:

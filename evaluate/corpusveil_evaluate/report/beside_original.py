@@ -14,7 +14,6 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
     BadRowError,
     BadTypeError,
-    BadValueError,
     ColumnError,
     DataError,
     OverlapError,
@@ -52,7 +51,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     for name, value in (("original", originals), ("private", private), ("path", asked.path)):
         if not value:
             raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")
-    for folder in (*originals, private, *filter(None, [asked.second_private])):
+    for folder in (*originals, private):
         if lies_in_input(asked.path, folder, REPORTS):
             raise OverlapError(
                 f"{asked.path}: this is in {folder}, which the report is not part of; choose another folder."
@@ -75,8 +74,6 @@ class Asked(TypedDict, total=False):
     id: str | None
     label: str | None
     attribute: str | None
-    second: str | None
-    second_private: Address | None
     models: Sequence[str]
     seeds: int
     documents: int
@@ -108,8 +105,8 @@ def evaluate_release(
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
-    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``second``, ``second_private``,
-    ``models``, ``seeds``, ``corpus``, ``counts``, ``words``, ``separator``.
+    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``corpus``,
+    ``counts``, ``words``, ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.
@@ -124,8 +121,6 @@ def evaluate_release(
         )
     if all(in_files):
         return _of_files([files.as_text(original)], files.as_text(private), question)
-    if question.asked.second_private is not None:
-        raise BadValueError("second_private: private second texts are read from files; give all texts in files.")
     text, id = question.asked.text or "text", question.asked.id
     promised = None if release is None else json.loads(json.dumps(draft(release, Columns(text, id))))
     return evaluate_matched(_matched(original, private, text, question), promised, question)
@@ -133,14 +128,13 @@ def evaluate_release(
 
 def _of_files(originals: Sequence[str], private: str, question: Question) -> Findings:
     asked = question.asked
-    seconds = None if asked.second is None or asked.second_private is None else (asked.second, [asked.second_private])
     manifest = _manifest(private)
     matched = match(
         originals, [private], text=asked.text or "text", private_text=asked.private_text, id=asked.id,
-        columns=question.columns, second=seconds, most=asked.documents, corpus=asked.corpus,
+        columns=question.columns, most=asked.documents, corpus=asked.corpus,
         separator=asked.separator or "comma",
     )  # fmt: skip
-    return evaluate_matched(matched, manifest, question, None if seconds is None else _manifest(seconds[1][0]))
+    return evaluate_matched(matched, manifest, question)
 
 
 def _manifest(private: str) -> dict[str, Any] | None:

@@ -28,38 +28,25 @@ SHARES = (0.8, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """The private versions of all documents; ``seconds`` are second texts, None if they are unchanged."""
-
-    texts: Sequence[str]
-    seconds: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LabelledDocuments:
     """Documents with a label, and their numbers."""
 
     task: LabelledTexts
     rows: list[int]
 
-    def version(self, private: Version) -> LabelledTexts:
-        """Return the private versions of the same documents; second texts are unchanged unless they are given."""
-        seconds = None if self.task.pairs is None else private.seconds
-        return self.task.with_texts(
-            [private.texts[row] for row in self.rows], None if seconds is None else [seconds[row] for row in self.rows]
-        )
+    def version(self, privates: Sequence[str]) -> list[str]:
+        """Return the private versions of the same documents."""
+        return [privates[row] for row in self.rows]
 
 
-def labelled_documents(matched: Matched, column: str, second: str | None = None) -> LabelledDocuments:
-    """Return the documents that have a value in a column, and of pairs both texts.
+def labelled_documents(matched: Matched, column: str) -> LabelledDocuments:
+    """Return the documents that have a value in a column.
 
     Raises UserError if there are no different values, or if hardly two documents share a value.
     """
     values = matched.columns[column]
-    others = None if second is None else matched.columns[second]
-    rows = [row for row, value in enumerate(values) if _there(value) and (others is None or _there(others[row]))]
-    pairs = None if others is None else [str(others[row]) for row in rows]
-    task = LabelledTexts([matched.originals[row] for row in rows], [values[row] for row in rows], pairs, name=column)
+    rows = [row for row, value in enumerate(values) if _there(value)]
+    task = LabelledTexts([matched.originals[row] for row in rows], [values[row] for row in rows], name=column)
     task.require_classes()
     if 2 * len(task.classes) >= len(rows):
         raise DataError(
@@ -76,11 +63,11 @@ def _there(value: Any) -> bool:
 def classifier_figures(
     question: Question,
     tasks: Mapping[str, LabelledDocuments],
-    privates: Sequence[Version],
+    privates: Sequence[str],
     model: Model,
     readable: Readable | None = None,
 ) -> Iterator[Figure]:
-    """Yield the scores of one model for label and attribute, over one private version for each seed.
+    """Yield the scores of one model for label and attribute, over as many splits as there are seeds.
 
     With ``readable``, a reader's denoising of the release, attackers of the attribute also denoise first, and the
     result is that of the best attacker, never below a simpler attacker or the constant classifier.
@@ -94,7 +81,7 @@ def classifier_figures(
     }
     if question.asked.label is not None:
         some, originals = tasks[question.asked.label], known[question.asked.label]
-        texts = [some.version(private) for private in privates]
+        texts = [some.version(privates)] * question.asked.seeds
         for mode in MODES:
             summary = utility(some.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
             for by, name in SCORE_NAMES.items():
@@ -103,7 +90,7 @@ def classifier_figures(
             yield _baseline("utility", f"{name}, original to original", summary, by)
     if question.asked.attribute is not None:
         some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
-        texts = [some.version(private) for private in privates]
+        texts = [some.version(privates)] * question.asked.seeds
         attacks: dict[str, Summary] = {}
         for first in (None,) if readable is None else (None, _once(readable)):
             for attacker in ATTACKERS:

@@ -20,11 +20,10 @@ from corpusveil_evaluate.attacks.word_attacks import attack_words
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.classifier_figures import (
     LabelledDocuments,
-    Version,
     classifier_figures,
     labelled_documents,
 )
-from corpusveil_evaluate.report.findings import Findings, Gathered
+from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.manifest_release import (
     guarantee_lines,
     mechanism_of,
@@ -46,66 +45,62 @@ def evaluate_release(
     matched: Matched,
     manifest: Mapping[str, Any] | None,
     question: Question,
-    second: Mapping[str, Any] | None = None,
 ) -> Findings:
     """Return the findings. ``manifest`` is that of the release, None if the private texts are not a release of ours.
 
-    ``second`` is the manifest of the release of second texts, if they have one. Raises UserError if manifest and space
-    do not match, or if a model cannot be trained.
+    Raises UserError if manifest and space do not match, or if a model cannot be trained.
     """
     began = time.monotonic()
     _check(manifest, question)
     given, own = matched, manifest  # as they are, for keys to be replayed on
-    matched, manifest = without_markup(matched, manifest, second)
+    matched, manifest = without_markup(matched, manifest)
     if not count_words(matched.originals)[1]:
         raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
-    published, asked = _second_is_published(matched, manifest, question), question.asked
-    tasks = _tasks(matched, question, published=published)
+    asked = question.asked
+    tasks = _tasks(matched, question)
     reached("the language model")
     language, held_out = _language(matched, question)
-    how = _how(matched, question, tasks, published=published)
-    report = Gathered(notes=[*how], counted=[*_left_out(matched, tasks)])
+    measures, notes, counted = list[Figure](), [*_how(question, tasks)], [*_left_out(matched, tasks)]
     reached("texts")
     evidence = Evidence(
         matched.originals, matched.privates, question.space, question.encoder_or_vectors(), question.word_list(),
         lambda texts: language.perplexity(texts).value, held_out,
         _promised(manifest, question),
     )  # fmt: skip
-    report.measures += of_texts(evidence)
+    measures += of_texts(evidence)
     reader, unread = _reader(manifest, question, language)
-    released = [Version(matched.privates, matched.seconds)] * asked.seeds
     for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")
-        report.measures += classifier_figures(question, tasks, released, Remembered(model), readable=reader)
-    report.notes += unread if asked.attribute is not None else []
-    report.notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
+        measures += classifier_figures(question, tasks, matched.privates, Remembered(model), readable=reader)
+    notes += unread if asked.attribute is not None else []
+    notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
     if manifest is not None and own is not None and question.space is not None:
         reached("attacks on words")
-        report.measures += attack_words(
+        measures += attack_words(
             mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
             language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
             model_public=asked.counts is not None,
         )  # fmt: skip
         release, untried = _replayable(given, own, question)
-        report.notes += untried
+        notes += untried
         if release is not None:
             reached("leaked keys")
-            report.measures += replay_keys(given, own, release, question.keys, language)
-    report.measures += [*of_measures(report.measures)]
+            measures += replay_keys(given, own, release, question.keys, language)
+    measures += [*of_measures(measures)]
     source = "every second original, and measured on the rest" if asked.counts is None else "public counts"
-    (report.counted if asked.counts is None else report.notes).append(
+    (counted if asked.counts is None else notes).append(
         f"Language model: interpolated Kneser-Ney of three words, {language.model.unknown:,} words, made of {source}."
     )
     return Findings(
         "A release beside its original",
         matched.documents,
         len(matched.originals),
-        (*guarantee_lines(manifest), *(f"Second texts: {line}" for line in guarantee_lines(second))),
+        guarantee_lines(manifest),
         tuple(manifest["guarantee"]["disclosed"]) if manifest else (),
-        _in_groups(report.measures),
+        _in_groups(measures),
         examples_of(matched.originals, matched.privates, reader),
-        tuple(report.notes),
-        tuple(report.counted),
+        tuple(notes),
+        tuple(counted),
         time.monotonic() - began,
         {} if own is None else dict(own["configuration"]),
         picture=None if manifest is None or question.space is None else picture_of(manifest, question, language.model),
@@ -175,22 +170,10 @@ def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float |
     return mechanism_of(manifest, question.space).retention(float(manifest["configuration"]["budget"]["epsilon"]))
 
 
-def _second_is_published(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> bool:
-    """Say whether a reader of the release has second texts: private ones, or those that it keeps in the clear."""
-    published = [] if manifest is None else manifest["configuration"].get("columns", {}).get("keep", [])
-    return question.asked.second is not None and (
-        matched.seconds is not None or question.asked.second in published or published == ["*"]
-    )
-
-
-def _tasks(matched: Matched, question: Question, *, published: bool) -> dict[str, LabelledDocuments]:
-    """Return the documents with a label and those with the attribute; an attacker has published second texts only."""
-    label, attribute, second = question.asked.label, question.asked.attribute, question.asked.second
-    return {
-        name: labelled_documents(matched, name, second if name == label or published else None)
-        for name in (label, attribute)
-        if name is not None
-    }
+def _tasks(matched: Matched, question: Question) -> dict[str, LabelledDocuments]:
+    """Return the documents with a label and those with the attribute."""
+    names = (question.asked.label, question.asked.attribute)
+    return {name: labelled_documents(matched, name) for name in names if name is not None}
 
 
 def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
@@ -210,22 +193,11 @@ def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:
     return KneserNey.of_texts(matched.originals[::2]), slice(1, None, 2)
 
 
-def _how(
-    matched: Matched, question: Question, tasks: Mapping[str, LabelledDocuments], *, published: bool
-) -> Iterator[str]:
+def _how(question: Question, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:
     """Yield notes on the measurement."""
     if tasks:
         names = ", ".join(classifier.name for classifier in question.classifiers())
         yield f"Classifiers: {names}, trained on 80 % and tested on 20 %, {question.asked.seeds} splits by seed."
-    if question.asked.second is not None:
-        how = (
-            "private, in a separate release; the bounds of both releases add up"
-            if matched.seconds is not None
-            else "as in the original, and kept in the clear by the release"
-            if published
-            else "as in the original, but not in the release: the classifier has them, an attacker does not"
-        )
-        yield f"Second texts ({question.asked.second}): {how}."
 
 
 def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Iterator[str]:
@@ -238,5 +210,4 @@ def _left_out(matched: Matched, tasks: Mapping[str, LabelledDocuments]) -> Itera
         yield f"{matched.unreadable:,} rows of the original can't be read and are left out."
     for name, some in tasks.items():
         if without := len(matched.originals) - len(some.rows):
-            also = "" if some.task.pairs is None else " or no second text"
-            yield f"{without:,} documents have no value in the column {name}{also}; classifiers leave them out."
+            yield f"{without:,} documents have no value in the column {name}; classifiers leave them out."

@@ -41,15 +41,6 @@ class Example:
     versions: tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
-class Gathered:
-    """What a report will have: figures and notes; ``counted`` have numbers of the input."""
-
-    measures: list[Figure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    counted: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings(Shown):
     """The content of a report. ``examples`` hold original text; ``counted`` are notes with numbers of the input."""

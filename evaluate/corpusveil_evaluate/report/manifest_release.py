@@ -72,24 +72,9 @@ def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float
     return whole / max(1.0, float(np.median([len(text.split()) for text in originals])))
 
 
-def without_markup(
-    matched: Matched, manifest: Mapping[str, Any] | None, second: Mapping[str, Any] | None = None
-) -> tuple[Matched, Mapping[str, Any] | None]:
-    """Return the documents as the release read them, without tags, and the manifest of a release of such texts.
-
-    ``second`` is the manifest of the release of second texts.
-    """
-    own, other = _markup(manifest), _markup(second)
-    if second is not None and other != "words":
-        column = second["configuration"]["columns"].get("text")
-        columns = {
-            name: [plain(text) if isinstance(text, str) and name == column else text for text in values]
-            for name, values in matched.columns.items()
-        }
-        seconds = matched.seconds
-        if other == "keep" and seconds is not None:
-            seconds = [plain(text) for text in seconds]
-        matched = dataclasses.replace(matched, columns=columns, seconds=seconds)
+def without_markup(matched: Matched, manifest: Mapping[str, Any] | None) -> tuple[Matched, Mapping[str, Any] | None]:
+    """Return the documents as the release read them, without tags, and the manifest of a release of such texts."""
+    own = _markup(manifest)
     if manifest is None or own == "words":
         return matched, manifest
     privates = [plain(text) for text in matched.privates] if own == "keep" else matched.privates

@@ -88,7 +88,7 @@ class Question:
     @property
     def columns(self) -> list[str]:
         """The further columns of the original that are read."""
-        return [name for name in (self.asked.label, self.asked.attribute, self.asked.second) if name is not None]
+        return [name for name in (self.asked.label, self.asked.attribute) if name is not None]
 
     def classifiers(self) -> list[Model]:
         """Return the models, which all attackers have too."""

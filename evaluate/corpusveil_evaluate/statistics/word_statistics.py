@@ -6,19 +6,18 @@ Nandakumar, Klymenko, Matthes (2024).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadValueError, NoClosedForm, ShapeError
+from corpusveil.errors import NoClosedForm, ShapeError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil_evaluate.statistics.statistic import KNOWN_WORDS, Figure, Reading, register
+from corpusveil_evaluate.statistics.statistic import KNOWN_WORDS, register
 
 RUNS = 100
 """Replacements of a word, as in most studies; Xu et al. (2021) take 1,000."""
@@ -47,13 +46,13 @@ class WordStatistics:
 
     @property
     def n_w(self) -> float:
-        """N_w in percent, as the comparative study takes it; the exact one where there is one."""
-        return 100.0 * (self.retention if self.retention_exact is None else self.retention_exact)
+        """The exact share, or that of the samples where there is no law."""
+        return self.retention if self.retention_exact is None else self.retention_exact
 
     @property
     def s_w(self) -> float:
-        """S_w in percent of the runs, likewise: the studies have 100 runs, so there it is the number itself."""
-        return 100.0 / self.runs * (self.distinct if self.distinct_exact is None else self.distinct_exact)
+        """The exact number, likewise."""
+        return self.distinct if self.distinct_exact is None else self.distinct_exact
 
 
 def word_statistics(
@@ -109,24 +108,5 @@ def _exact(
     return float(stays @ times / ids.size), float(different @ times / ids.size)
 
 
-def relative(n_w: npt.ArrayLike, s_w: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return N_w : S_w, both in percent, element by element; float64. The caller averages over dimensions.
-
-    Raises UserError if S_w is not above 0: every word has at least one output.
-    """
-    above, below = np.asarray(n_w, np.float64), np.asarray(s_w, np.float64)
-    if not (below > 0).all():
-        raise BadValueError("s_w: give a number above 0, since every word has at least one output.")
-    return np.asarray(above / below)
-
-
-def _ratio(released: Mapping[str, Figure]) -> Iterator[Reading]:
-    retained, distinct = released.get(N_W.name), released.get(S_W.name)
-    if retained and distinct and distinct.value > 0:
-        ratio = float(relative(100 * retained.value, distinct.value))
-        yield Reading(ratio, retained.model, "both in percent", retained.of_input or distinct.of_input)
-
-
 N_W = register("retention of a word (N_w)", group="privacy", of=KNOWN_WORDS)
 S_W = register(f"distinct outputs of {RUNS} (S_w)", group="privacy", unit="number")
-register("N_w : S_w", group="privacy", unit="number", combine=_ratio)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-import resource
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +16,6 @@ from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 
 CELLS = "cells"
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +53,11 @@ Work = Callable[[Cell], Mapping[str, Any]]
 
 
 class CellDone(Done):
-    """A finished cell: its results and its cost."""
+    """A finished cell and its results."""
 
     kind: str
     options: dict[str, Any]
     result: dict[str, Any]
-    cpu_seconds: float
-    peak_mib: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +80,6 @@ class CellStage(Stage[CellDone]):
 
     def make(self, task: Cell) -> dict[str, Any]:
         """Do one cell. A refusal by a mechanism or measure is also a result, shown with its sentence."""
-        _forget_peak()
-        began = time.process_time()
         try:
             result: Mapping[str, Any] = self.made()(task)
         except UserError as error:
@@ -96,8 +88,6 @@ class CellStage(Stage[CellDone]):
             "kind": task.kind,
             "options": dict(task.options),
             "result": finite(json.loads(json.dumps(result, default=_plain))),
-            "cpu_seconds": round(time.process_time() - began, 3),
-            "peak_mib": round(_peak() / _MIB, 1),
         }
 
 
@@ -117,23 +107,6 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     message = f"a result of type {type(value).__name__} cannot be recorded"
     raise TypeError(message)
-
-
-def _forget_peak() -> None:
-    """Let the kernel reset the peak of resident memory, if it can."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return
-
-
-def _peak() -> int:
-    """Return the peak of resident memory in bytes since the reset, or on other systems since the process started."""
-    try:
-        told = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
-    except OSError:
-        told = None
-    return 1024 * (int(told[1]) if told else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @dataclass(frozen=True, slots=True)

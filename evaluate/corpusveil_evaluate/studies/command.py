@@ -47,7 +47,6 @@ def study(
     queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
     qrels: Annotated[str | None, typer.Option(help="pypantera: judgments, in TREC's format.", metavar="FILE")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that overrides grid settings.", metavar="FILE")] = None,
-    print_config: Annotated[bool, typer.Option("--print-config", help="Print the grid and do nothing else.")] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Prepare the study and show the remaining work; run no cells.")
     ] = False,
@@ -69,7 +68,7 @@ def study(
     from corpusveil.waiting import choose
     from corpusveil_evaluate.studies.report import lines
     from corpusveil_evaluate.studies.run_study import lease_of, plan_lines, prepare_study, run_study
-    from corpusveil_evaluate.studies.study import STUDIES, find, grid_as_toml, read_grid
+    from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
     from corpusveil_evaluate.studies.study_data import Sources
 
     if list_all:
@@ -80,9 +79,6 @@ def study(
         raise UnsetError("The study is missing; 'corpusveil evaluate study --list' names the studies.")
     chosen = find(name)
     grid = read_grid(chosen, quick=quick, file=config)
-    if print_config:
-        print(grid_as_toml(grid))
-        return
     if output is None:
         raise UnsetError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)

@@ -22,7 +22,7 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.term_vectors import term_vectors
 from corpusveil_evaluate.statistics.listed_words import english_share
-from corpusveil_evaluate.statistics.word_statistics import relative, word_statistics
+from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
 from corpusveil_evaluate.studies.claims import compare
 from corpusveil_evaluate.studies.report import Account, Table
@@ -90,7 +90,7 @@ class Comparative(Study):
             statistics = word_statistics(
                 mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS
             )
-            return {"n_w": statistics.n_w / 100, "s_w": statistics.s_w / 100, "n_w_sampled": statistics.retention}
+            return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs, "n_w_sampled": statistics.retention}
         seed = cell["seed"]
         if cell["mechanism"] in grid.bag_of_words:
             release = Release(mechanism, Budget(epsilon), ground_policy(), key_of(seed), accept_no_guarantee=True)
@@ -254,7 +254,7 @@ def _relative(results: Results, grid: ComparativeGrid) -> Table:
             pairs = [(of.mean("n_w"), of.mean("s_w")) for of in at_sizes]
             known = [(n, s) for n, s in pairs if n is not None and s]
             if known:
-                mean = float(np.mean(relative(*zip(*known, strict=True))))
+                mean = float(np.mean([n / s for n, s in known]))
                 rows.append((mechanism.name, epsilon, mean, math.log10(mean) if mean > 0 else None))
     return Table("N_w : S_w, mean over dimensions", ("mechanism", "ε", "ratio", "log10"), rows)
 

@@ -110,7 +110,7 @@ class Diffractor(Study):
                 mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS
             )
             return {
-                "n_w": statistics.n_w / 100, "s_w": statistics.s_w * grid.runs / 100,
+                "n_w": statistics.n_w, "s_w": statistics.s_w,
                 "n_w_sampled": statistics.retention, "s_w_sampled": statistics.distinct,
             }  # fmt: skip
         if cell.kind == "speed":

@@ -7,7 +7,7 @@ import functools
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,6 @@ from corpusveil_evaluate.studies.report import TABLES, Account, Table, statistic
 from corpusveil_evaluate.studies.study import Grid, Study, find
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
 from corpusveil_evaluate.studies.study_preparation import prepare_data
-
-CLUSTER = 100
-"""The cores of the cluster for which the cost of a grid is stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +154,16 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None 
 
 
 def costs(results: Results, wall: float | None = None) -> Table:
-    """Return the cost of cells by kind: seconds, CPU seconds and memory, and the same work on a cluster."""
-    by_kind: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    """Return the seconds of cells by kind."""
+    by_kind: dict[str, list[float]] = defaultdict(list)
     for record in results.records:
-        by_kind[record["kind"]].append(record)
-    rows = [(kind, *_cost(some)) for kind, some in by_kind.items()]
-    rows.append(("all", *_cost(results.records)))
-    notes = [f"On {CLUSTER} cores: as many cells in parallel, each on one core; at least the time of the longest cell."]
-    if wall is not None:
-        notes.append(f"Wall time of this run, without preparation: {wall:.0f} s.")
-    columns = ("cells", "number", "seconds a cell", "longest, s", "sum, s", "CPU s", "peak MiB", f"{CLUSTER} cores, s")
-    return Table("What it took", columns, rows, tuple(notes))
-
-
-def _cost(records: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    seconds = [float(record["seconds"]) for record in records] or [0.0]
-    longest, total = max(seconds), sum(seconds)
-    cpu = sum(float(record["cpu_seconds"]) for record in records)
-    peak = max((float(record["peak_mib"]) for record in records), default=0.0)
-    return (
-        len(records), round(float(np.median(seconds)), 2), round(longest, 1), round(total), round(cpu), round(peak),
-        round(max(longest, total / CLUSTER), 1),
-    )  # fmt: skip
+        by_kind[record["kind"]].append(float(record["seconds"]))
+    rows = [
+        (kind, len(each), round(float(np.median(each)), 2), round(max(each), 1), round(sum(each)))
+        for kind, each in by_kind.items()
+    ]
+    notes = () if wall is None else (f"Wall time of this run, without preparation: {wall:.0f} s.",)
+    return Table("What it took", ("cells", "number", "seconds a cell", "longest, s", "sum, s"), rows, notes)
 
 
 def plan_lines(prepared: PreparedStudy) -> Iterator[str]:

@@ -223,17 +223,3 @@ def _given(file: str, study: Study) -> dict[str, Any]:
             hint = f"did you mean {near[0]}?" if near else f"its keys are: {', '.join(known)}."
             raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key; {hint}")
     return changes
-
-
-def grid_as_toml(grid: Grid) -> str:
-    """Return a grid as TOML, which reads back as the same."""
-    return "\n".join(f"{name} = {_toml(value)}" for name, value in grid.model_dump().items() if value is not None)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f"{json.dumps(name)} = {_toml(entry)}" for name, entry in value.items() if entry is not None)
-        return f"{{ {inner} }}" if inner else "{}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_toml(entry) for entry in value)}]"
-    return json.dumps(value, ensure_ascii=False)

@@ -196,7 +196,7 @@ class TestTheReport:
         assert "Private:" not in told["report.html"]
         report = json.loads(told["report.json"])
         names = {measure["name"] for measure in report["measures"]}  # no perplexity: its model is of the input
-        assert names == {"retention of a word (N_w)", "distinct outputs of 100 (S_w)", "N_w : S_w"}
+        assert names == {"retention of a word (N_w)", "distinct outputs of 100 (S_w)"}
         assert not [name for name in ("documents", "looked_at", "seconds", "counted", "examples") if report.get(name)]
         assert not re.search("[0-9]{3}|words,", " ".join(report["notes"]))
 

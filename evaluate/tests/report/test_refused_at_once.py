@@ -28,19 +28,16 @@ WRONG = {
     "--documents 3": "wrong-value",
     "--counts nowhere": "missing-artefact",
     "--words nowhere": "missing-file",
-    "--second topic --label topic": "conflicting-settings",
-    "--second-private SPACE": "conflicting-settings",
+    "--second topic": "unknown-name",
+    "--label topic --attribute topic": "conflicting-settings",
     "--encoder x --similarity-vectors y": "conflicting-settings",
     "--output FILE": "output-in-use",
     "--output FILE/below": "output-in-use",
     "--output RELEASE": "overlapping-paths",
     "--output RELEASE/report": "overlapping-paths",
-    "--output SECOND --second topic --second-private SECOND": "overlapping-paths",
 }
 """Calls that are refused before a document is read, and their errors."""
 FOUND_WRONG = {
-    "--second nowhere": "unsuitable-data",
-    "--second text": "wrong-column",
     "--label nowhere": "unsuitable-data",
     "--text nowhere": "unsuitable-data",
     "--label text": "wrong-column",
@@ -57,8 +54,7 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
     Key.generate().save(tmp_path / "KEY")
     (tmp_path / "FILE").write_text("x")
     (tmp_path / "TWICE").write_text("a\na\n")
-    (tmp_path / "SECOND").mkdir()
-    named = {name: tmp_path / name for name in ("KEY", "FILE", "TWICE", "SECOND")}
+    named = {name: tmp_path / name for name in ("KEY", "FILE", "TWICE")}
     named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
     before = sorted(private.rglob("*"))
 

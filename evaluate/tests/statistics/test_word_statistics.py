@@ -19,7 +19,7 @@ from corpusveil_evaluate.statistics.listed_words import english_share
 from corpusveil_evaluate.statistics.rare_words import surviving_rare
 from corpusveil_evaluate.statistics.shared_words import jaccard
 from corpusveil_evaluate.statistics.statistic import Evidence, statistics
-from corpusveil_evaluate.statistics.word_statistics import relative, word_statistics
+from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.terms import WordList
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
@@ -61,7 +61,7 @@ class TestWordStatistics:
         found = word_statistics(make("mahalanobis", space), 5.0, np.arange(20), 30, KEY)
         assert (found.retention_exact, found.distinct_exact) == (None, None)
         assert 0 < found.retention < 1
-        assert (found.n_w, found.s_w) == pytest.approx((100 * found.retention, found.distinct * 100 / 30))
+        assert (found.n_w, found.s_w) == (found.retention, found.distinct)
 
     def test_exact_distinct_outputs_are_those_of_all_sequences(self, animals: Space) -> None:
         mechanism = make("santext", animals)
@@ -122,7 +122,6 @@ def test_what_has_no_figure_is_refused(space: Space, animals: Space) -> None:
         with pytest.raises(UserError):
             word_statistics(mechanism, 1.0, np.array(words, int), runs, KEY)
     for error, call in (
-        (BadValueError, lambda: relative(1.0, 0.0)),
         (BadValueError, lambda: surviving_rare(["a"], ["a"], 0)),
         (DataError, lambda: surviving_rare(["12"], ["a"])),
         (DataError, lambda: english_share(["12"], WordList.of_space(animals))),

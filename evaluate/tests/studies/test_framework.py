@@ -21,7 +21,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.studies import bundled_text
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
 from corpusveil_evaluate.studies.run_study import plan_lines, prepare_study, run_study
-from corpusveil_evaluate.studies.study import STUDIES, find, grid_as_toml, read_grid
+from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
 from corpusveil_evaluate.studies.study_preparation import prepare_data, reduced
 
@@ -30,14 +30,12 @@ BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.p
 
 
 @pytest.mark.parametrize("name", BUILT)
-@pytest.mark.parametrize("quick", [False, True])
-def test_the_grid_that_ships_is_sound_and_prints_as_toml_that_reads_back(
-    name: str, quick: bool, tmp_path: Path
-) -> None:
-    grid = read_grid(find(name), quick=quick)
+def test_the_grids_that_ship_are_sound_and_a_file_replaces_keys(name: str, tmp_path: Path) -> None:
     file = tmp_path / "grid.toml"
-    file.write_text(grid_as_toml(grid))
-    assert read_grid(find(name), quick=not quick, file=str(file)) == grid
+    file.write_text("seeds = 17")
+    for quick in (False, True):
+        grid = read_grid(find(name), quick=quick)
+        assert read_grid(find(name), quick=quick, file=str(file)) == grid.model_copy(update={"seeds": 17})
 
 
 @pytest.mark.parametrize(
@@ -87,8 +85,7 @@ def test_cells_are_done_once_and_again_when_what_they_stand_on_changes(tmp_path:
         assert len(log.read_text().split()) == done
     record = json.loads(next((tmp_path / "cells" / "done").glob("square-2-*.json")).read_text())
     assert record["options"] == {"x": 2}
-    assert record["peak_mib"] > 1
-    assert record["cpu_seconds"] >= 0
+    assert record["seconds"] >= 0
 
 
 def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
