@@ -27,7 +27,6 @@ from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.prepared import prepare
 from corpusveil.spaces import Space
-from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
@@ -55,7 +54,7 @@ def space_of(words: list[str], seed: int = 0) -> Space:
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return dataclasses.replace(space_of(VOCABULARY), numbers=Numbers.of([("0", "3", 4), ("0", "", 2)]))
+    return space_of(VOCABULARY)
 
 
 def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float = 1.0, **more: Any) -> str:

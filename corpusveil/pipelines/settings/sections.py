@@ -342,7 +342,7 @@ class TextSettings(Section):
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
-        "Numbers. surrogate draws public numbers of the same shape, and so discloses the shape.", "resample")
+        "Numbers. surrogate writes random digits in the shape of the number, and so discloses the shape.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
