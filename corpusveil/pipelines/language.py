@@ -40,7 +40,7 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     if release is None:
         raise UnsetError("denoise.release: this setting is missing; add it.")
     search = Search(
-        aim=chosen.aim, breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
+        breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
         margin=chosen.margin,
     )  # fmt: skip
     table = chosen.collocations or settings.value("text.collocations")

@@ -129,7 +129,7 @@ def test_a_killed_run_goes_on(
     assert len(done) == 2
     assert not (output / "manifest.json").exists()
     with pytest.raises(InUseError):
-        denoise(release, str(output), **options, search=Search(aim="sentence"))
+        denoise(release, str(output), **options, search=Search())
     shard = sorted((Path(release) / "data").iterdir())[3]
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])

@@ -266,7 +266,7 @@ def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
     asked = settings.denoise
-    for name in ("aim", "breadth", "width", "unknown_share", "margin"):
+    for name in ("breadth", "width", "unknown_share", "margin"):
         if asked is not None and not asked.searches and settings.is_given(f"denoise.{name}"):
             renamed = "how many originals the search tries is {denoise.breadth}"
             why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"

@@ -203,9 +203,6 @@ class DenoiseSettings(Section):
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
-    aim: Literal["words", "sentence", "table"] = key(
-        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of context "
-        "(fast).", "words")
     candidates: int | None = key(
         "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
         "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)

@@ -226,7 +226,7 @@ def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, An
     search = denoiser.search
     return {
         **common,
-        "aim": search.aim,
+        "aim": "words",  # as in the digests of earlier versions
         "candidates": search.breadth,  # by this name it is part of the digests of earlier versions
         "width": search.width,
         **({} if search.unknown_share is None else {"unknown_share": search.unknown_share}),
@@ -249,7 +249,7 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
     public = "the model is public, that is, if it was not counted on the private text"
     public = "these counts were not made of the private text" if model is None else public
     if not isinstance(denoiser, Lister):
-        how = f"Denoised ({denoiser.search.aim})"
+        how = "Denoised (words)"
     elif denoiser.chooser is None:
         how = f"Up to {denoiser.count} likely originals of each word, listed"
     else:
