@@ -28,6 +28,9 @@ _FACTORS = "factors of single words are {space.importance}, for mechanisms on ve
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("denoise.candidates", "how many originals the search tries is {denoise.breadth}; in Python, "
+         "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
+    Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
