@@ -25,6 +25,11 @@ class Gone:
 
 
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
+_RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
+_CONNECT = (
+    "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
+)
+_ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
@@ -32,6 +37,11 @@ GONE = (
          "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
     Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
+    Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
+    Gone("cv.Ray", _RAY),
+    Gone("cv.privatize_dataset", _RAY),
+    Gone("engine.name = connect", _CONNECT, tuple(f"{command} --engine connect" for command in _ON_ENGINES)),
+    Gone("an engine on Spark Connect", _CONNECT),
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),
