@@ -171,9 +171,8 @@ def collocations() -> Iterator[Planned]:
         {"kind": "copy", "shards": first}, words,
     )  # fmt: skip
     drawing = {"kind": "drawing", "at": inputs.space()}
-    for aim in ("words", "table"):
-        ours = {"kind": "denoising", "at": inputs.space(), "model": model, "aim": aim}
-        yield Planned(f"denoise, {aim}", "words", ours, "privatizing the same", drawing)
+    ours = {"kind": "denoising", "at": inputs.space(), "model": model}
+    yield Planned("denoise, words", "words", ours, "privatizing the same", drawing)
 
 
 def at_large() -> Iterator[Planned]:

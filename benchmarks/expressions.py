@@ -196,14 +196,6 @@ def flink(folder: Path) -> None:
         server.wait()
 
 
-def ray_data(folder: Path) -> None:
-    import ray
-
-    private = cv.privatize_dataset(ray.data.read_parquet(f"{folder}/in"), release(), id="id")
-    private.write_parquet(f"{folder}/out")
-    ray.shutdown()
-
-
 EXPRESSIONS: dict[str, Callable[[Path], None]] = {
     "command, one process": command,
     "Spark frame, local[2]": spark_frame,
@@ -211,7 +203,6 @@ EXPRESSIONS: dict[str, Callable[[Path], None]] = {
     "Beam transform on Prism": prism,
     "Beam YAML on Prism": yaml,
     "Beam transform on Flink": flink,
-    "Ray dataset": ray_data,
 }
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ class TestAReadableRelease:
             "budget": {"epsilon": 1.0},
             "key": {"path": "release.key"},
             "output": {"path": "r/out"},
-            "denoise": {"path": "r/readable", "aim": "sentence"},
+            "denoise": {"path": "r/readable", "breadth": 16},
         }  # fmt: skip
 
     def test_is_that_of_the_single_commands_and_spends_nothing(
@@ -281,7 +281,7 @@ class TestAReadableRelease:
         model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
         succeeds(*model, *QUIET)
         denoise = ["denoise", f"{readable}/out", "--space", f"{readable}/space", "--model", f"{tmp_path}/model"]
-        succeeds(*denoise, "--aim", "sentence", "--output", f"{tmp_path}/readable", *QUIET)
+        succeeds(*denoise, "--breadth", "16", "--output", f"{tmp_path}/readable", *QUIET)
         assert release_files(tmp_path / "readable") == release_files(readable / "readable")
         drawn, made = (json.loads((readable / name / "manifest.json").read_text()) for name in ("out", "readable"))
         assert made["denoised"]["release"] == drawn["release"]

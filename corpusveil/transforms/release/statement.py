@@ -155,16 +155,11 @@ def _of_surrogates(policy: TextPolicy) -> list[str]:
     """Say what holds for numbers that become numbers of the same shape."""
     if policy.numbers != "surrogate":
         return []
-    whole = (
-        "A date or time in digits is one number (2024-05-17, 12:30)"
-        if policy.joins_numbers()
-        else "In a date or time, each number counts separately"
-    )
     sentence = (
-        "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently of "
-        "the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
+        "Numbers under 'surrogate' become random digits and letters of the same shape, independently of the "
+        "number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
         "epsilon). No bound holds between different shapes: the places and the shapes of numbers are disclosed. "
-        f"{whole}. A month in words is a word like any other."
+        "A month in words is a word like any other."
     )
     return [sentence]
 
