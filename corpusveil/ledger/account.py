@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
-from corpusveil.ledger.units import CONTENT, Unit, fingerprints, part, texts_of
+from corpusveil.ledger.units import CONTENT, Unit, Values, chosen, fingerprints, part, texts_of
 from corpusveil.storage import files
 from corpusveil.storage.reading import Aside, reading, skip
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -73,7 +73,7 @@ class Account:
         self,
         texts: pa.Array,
         identities: Sequence[Any],
-        values: Mapping[str, pa.Array],
+        values: Mapping[str, Values],
         rows: Sequence[int],
         place: str,
     ) -> pa.Table:
@@ -84,8 +84,8 @@ class Account:
         """
         if texts.null_count:
             there = texts.is_valid()
-            values = {name: column.filter(there) for name, column in values.items()}
-            at = np.flatnonzero(there.to_numpy(zero_copy_only=False)).tolist()
+            at = np.flatnonzero(np.asarray(there)).tolist()
+            values = {name: chosen(column, at) for name, column in values.items()}
             texts, rows, identities = texts.filter(there), [rows[k] for k in at], [identities[k] for k in at]
         noise, readings = self.kernel.account(
             texts, identities, self.column, part(self.secret, b"noise " + self.release.encode())
@@ -164,4 +164,4 @@ class AccountPass(Pass):
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 4}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 5}

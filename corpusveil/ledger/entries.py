@@ -36,8 +36,8 @@ from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Line, Record
 
-VERSION = 4
-"""The format of a ledger; earlier ones summed spending by text and by id."""
+VERSION = 5
+"""The format of a ledger. Version 4 had several fingerprints for some values, and earlier ones no units."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 UNITS = "ledger.json"

@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -126,6 +128,13 @@ class TestOneSum:
         release_files(release_of(space, duplicates="same-noise"), tmp_path, copies, ledger, total=1.0)
         release_files(release_of(space, number=1, duplicates="drop"), tmp_path, copies, ledger, total=2.0)
         assert most(ledger) == 2.0
+
+    def test_a_value_is_one_unit_whatever_else_its_batch_has(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """A separator that a column of ASCII kept, and a column with another letter lost."""
+        release_files(release_of(space), tmp_path, [{"customer": "7\x1f", "text": TEXT}], ledger, total=1.0)
+        rows = [{"customer": customer, "text": WORDS[4]} for customer in ("7\x1f", "\u00e9")]
+        with refused("cap-exceeded", "cap 1.25"):
+            release_files(release_of(space, number=1), tmp_path, rows, ledger, total=1.25)
 
     def test_a_units_documents_add_up_and_strangers_do_not(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """Seven tickets of a customer are seven times one; who wrote the same sentence is not joined."""
@@ -253,6 +262,13 @@ class TestUnits:
         for unit in ("customer", {"customer": frame["customer"]}):
             with refused("bad-row", "row 3"):
                 cv.privatize(frame, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
+        single, double = np.array([2**24, 0, 1], np.float32), [2.0**53, None, 1]
+        for values, why in (([[1], None, [2]], "list"), (double, "stands for"), (single, "stands for")):
+            table = frame.assign(customer=values)
+            by_name = ((table, "customer"), (pl.from_pandas(table), "customer"), (pa.table(table), "customer"))
+            for given, unit in (*by_name, (frame, {"customer": values}), (frame, {"customer": table["customer"]})):
+                with refused("bad-row", "row 1", why):
+                    cv.privatize(given, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
         cv.privatize(frame[:2], release_of(space), ids=list("ab"), ledger=cv.Ledger(ledger), unit="customer")
         assert len(cv.Ledger(ledger).spent().releases) == 1
 
