@@ -92,7 +92,7 @@ def canonical(value: Any) -> str | None:
     if isinstance(value, np.datetime64):
         value = value.astype("M8[us]")  # an item in nanoseconds is a whole number
     if isinstance(value, (float, np.floating)):
-        if not float(abs(value)) < 2.0 ** (np.finfo(type(value)).nmant + 1):  # NaN, too
+        if not abs(float(value)) < 2.0 ** (np.finfo(type(value)).nmant + 1):  # NaN, too
             return None
         return _of_number(np.format_float_positional(value, trim="-"))
     if hasattr(value, "item") and not isinstance(value, str):  # a scalar of NumPy

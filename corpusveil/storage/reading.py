@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadShardsError, ConflictError, CorpusveilError, UserError
-from corpusveil.storage import files, formats
+from corpusveil.errors import BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError
+from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
@@ -100,7 +100,20 @@ def reading(
 
 
 def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside) -> Iterator[Batch]:
-    for batch in batches:
-        for bad in batch.bad:
-            aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
-        yield batch
+    """Yield batches, and give bad rows to ``aside``. A compressed file that is damaged is refused as that.
+
+    Its rows can look bad long before its checksum, which comes last, shows the damage.
+    """
+    some_sound = False
+    try:
+        for batch in batches:
+            some_sound = some_sound or bool(batch.numbers)
+            for bad in batch.bad:
+                aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
+            yield batch
+    except UserError as error:
+        if not some_sound and not isinstance(error, BadFileError):  # the columns of all rows are others
+            raise
+        with files.open_read(task.url) as file:
+            compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
+        raise
