@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, UnsetError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage.rows import JSON
+from corpusveil.storage.rows import JSON, BadRow, Batch
 from corpusveil.text.tokens import string_buffers
 
 CONTENT = "content"
@@ -209,6 +209,34 @@ def _with_texts(values: Any) -> tuple[Any, pa.Array]:
     varied = pc.fill_null(pc.or_(pc.invert(plain), pc.match_substring_regex(texts, f"^(?:{_VARIED})$")), False)
     others = pa.array(map(canonical, texts.filter(varied).to_pylist()), pa.large_string())
     return values, pc.replace_with_mask(texts, varied, others)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsNeeded:
+    """Units without which a row is set aside, as one is that cannot be read."""
+
+    units: tuple[Unit, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
+
+    def lacking(self, batch: Batch) -> Iterator[BadRow]:
+        """Yield the rows that have a text and no unit; ``batch`` has kept the units' columns."""
+        with_text = np.asarray(batch.rows, np.int64)[np.asarray(batch.texts.is_valid())]
+        at = np.flatnonzero(np.isin(batch.numbers, with_text)).tolist()
+        for name, values in zip(self.columns, batch.kept, strict=True):
+            for place, lacks in zip(at, _lacks(chosen(values, at)), strict=True):
+                if lacks:
+                    yield BadRow(batch.numbers[place], f"the unit {name} is missing or has no text; add it.")
+
+
+def _lacks(values: Any) -> list[bool]:
+    """Say which values have no text."""
+    try:
+        return list(_with_texts(values)[1].is_null().to_pylist())
+    except (OverflowError, ValueError):  # of one of them
+        return [len(values) == 1 or _lacks(chosen(values, [at]))[0] for at in range(len(values))]
 
 
 def scope_of(given: str | Sequence[str] | Mapping[str, str] | None, *, scoped: bool) -> Unit | None:
