@@ -54,7 +54,8 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
         documents = several(made.documents, "document is", "documents are")
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
-    done = f"{made.words - made.unchanged:,} of {made.words:,} words were replaced"
+    done = f"{several(made.tokens, 'token')}, {made.words:,} of them replaced words"
+    done += f", of which {made.words - made.unchanged:,} became likelier ones"
     watch.say(
         f"{chosen.path}: {several(made.documents, 'document')}; {done}; {made.words / made.seconds:,.0f} words/s\n"
         f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if the model is public; nothing was "

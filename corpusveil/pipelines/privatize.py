@@ -283,6 +283,8 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
         if counts.quarantined:
             rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
             watch.warn(f"warning: {rows} set aside in the private records.")
+        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        watch.confide(f"{words} (private; a ledger counts these).")
         tell_unknown(counts.unknown_share, watch)
         watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}")

@@ -151,6 +151,19 @@ class Beat(Record):
 R = TypeVar("R", bound=Record)
 
 
+def record_at(url: str, kind: type[R], damaged: str) -> R | None:
+    """Return the record at an address, None if there is none. Raises BadRecordError, which says ``damaged``.
+
+    A record that is not of its kind is read again before that: a store's answer can be cut short.
+    """
+    for _ in range(2):
+        if (data := files.read_if_there(url)) is None:
+            return None
+        if (record := kind.of(data)) is not None:
+            return record
+    raise BadRecordError(damaged)
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """A folder of JSON files. Private ones have mode 0600, and each begins with the warning."""
@@ -176,15 +189,9 @@ class Records:
 
     def read(self, name: str, kind: type[R]) -> R | None:
         """Return one record, or None. Raises BadRecordError if it is not of this kind."""
-        data = files.read_if_there(self.address(name))
-        if data is None:
-            return None
-        if (record := kind.of(data)) is None:
-            raise BadRecordError(
-                f"{self.address(name)}: this record is damaged; restore it, or remove it and run the same "
-                "command again."
-            )
-        return record
+        address = self.address(name)
+        damaged = f"{address}: this record is damaged; restore it, or remove it and run the same command again."
+        return record_at(address, kind, damaged)
 
     def remove(self, name: str) -> None:
         """Remove one record if it exists."""

@@ -24,20 +24,18 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
-from corpusveil.transforms.identities import values_of
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One text column: ``texts``, the values of another ``column``, and ``back`` from private texts, in parts.
 
-    ``column`` is None for texts that have no columns beside them. Texts within a column lie at ``places`` in so many
-    ``rows``.
+    ``column`` is None for texts that have no further columns. Texts within a column lie at ``places`` in ``rows`` rows.
     """
 
     texts: pa.Array | pa.ChunkedArray
     back: Callable[[list[pa.Array]], Any]
-    column: Callable[[str], list[Any]] | None = None
+    column: Callable[[str], Any] | None = None
     places: Places | None = None
     rows: int = -1
 
@@ -115,6 +113,19 @@ def cannot_hold(name: str, kind: object) -> UserError:
     return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
 
 
+def column_values(column: Any) -> Any:
+    """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
+    if hasattr(column, "to_arrow"):  # Polars
+        column = column.to_arrow()
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    if not hasattr(column, "isna"):
+        return list(column)
+    if column.dtype != "object":  # pandas
+        return pa.array(column, from_pandas=True)
+    return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+
+
 def _place(names: Sequence[Any], name: str) -> int:
     """Return the place of a column. Raises UserError if it is missing or occurs several times."""
     places = [place for place, other in enumerate(names) if other == name]
@@ -187,7 +198,7 @@ def _arrow_table(data: Any, text: str) -> Frame:
     return dataclasses.replace(
         column,
         back=lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
-        column=lambda name: values_of(data.column(_place(names, name))),
+        column=lambda name: data.column(_place(names, name)),
     )
 
 
@@ -242,13 +253,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
         made.isetitem(place, series.back(parts))
         return made
 
-    def column(name: str) -> list[Any]:
-        values = data.iloc[:, _place(names, name)]
-        if values.dtype != "object":
-            return values_of(pa.array(values, from_pandas=True))
-        return [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
-
-    return dataclasses.replace(series, back=back, column=column)
+    return dataclasses.replace(series, back=back, column=lambda name: column_values(data.iloc[:, _place(names, name)]))
 
 
 def _polars_series(data: Any, text: str) -> Frame:
@@ -272,7 +277,7 @@ def _polars_frame(data: Any, text: str) -> Frame:
     return dataclasses.replace(
         column,
         back=lambda parts: data.with_columns(column.back(parts)),
-        column=lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
+        column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)])),
     )
 
 

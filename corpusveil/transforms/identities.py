@@ -42,7 +42,7 @@ Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 """The name of a column, row numbers under a name, or one id a text."""
 
 
-def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
+def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], Any] | None = None) -> list[Any]:
     """Return the identities of this many documents.
 
     ``ids`` is a sequence of the same length, ``RowNumbers``, or the name of a column, whose values ``column`` returns
@@ -62,7 +62,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
                 f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
-        values = column(ids)
+        values = values_of(column(ids))
         if None in values:
             raise missing_ids(ids)
         return checked_identities(values, ids)
@@ -90,7 +90,9 @@ def identities_of(column: Any, name: str) -> list[Any]:
 
 
 def values_of(column: Any) -> list[Any]:
-    """Return the values of an Arrow column as Python's, instants in UTC."""
+    """Return the values of an Arrow column as Python's, instants in UTC; a list is returned unchanged."""
+    if isinstance(column, list):
+        return column
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))

@@ -94,7 +94,7 @@ class TestLedger:
         assert private.equals(cv.privatize(frame, release, ids="id"))
         spent = ledger.spent()
         assert spent.worst["total", spent.releases[0]["metric"]] == 6.0
-        assert [(line["namespace"], line["documents"], line["tokens"]) for line in spent.releases] == [
+        assert [(line["namespace"], line["documents"], line["words"]) for line in spent.releases] == [
             ("reviews", 7, 42)
         ]
         cv.privatize(frame[::-1], release, ids="id", ledger=ledger, unit="id", corpus="reviews")

@@ -142,13 +142,13 @@ def test_the_law_of_the_denoised_document_obeys_the_same_bound(model: LanguageMo
 def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
     space: Space, model: LanguageModel, tmp_path: Path
 ) -> None:
-    release = release_of(space, tmp_path, corpus(20, 5, 40))
+    release = release_of(space, tmp_path, [*corpus(20, 5, 40), "aa 12 a@b.example"])  # a mask is one token
     denoise(release, str(tmp_path / "out"), space=space, model=dataclasses.replace(model, info={"counts": "c" * 64}))
     before, after = (json.loads((Path(f) / "manifest.json").read_text()) for f in (release, tmp_path / "out"))
     assert after["denoised"]["release"] == before["release"] != after["release"]
     assert after["denoised"]["content_sha256"] == before["content_sha256"] != after["content_sha256"]
     assert (after["denoised"]["margin"], after["denoised"]["model"]) == (MARGIN, model.digest)
-    for same in ("guarantee", "documents", "configuration"):
+    for same in ("guarantee", "documents", "tokens", "configuration"):
         assert after[same] == before[same]
     said, *promise = after["guarantee_in_words"]
     assert promise == before["guarantee_in_words"]

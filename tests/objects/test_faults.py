@@ -72,8 +72,13 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     succeeds(*place.arguments("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6"))
     assert {where: rule.hits for where, rule in rules.items()} == dict.fromkeys(CREATED, 1)
     assert place.store.objects(place.output) == reference.files
+    short = proxy.rule("GET", r"ledger\.json", "shorten", times=1)
     (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
-    assert line["documents"] == reference.outcome.counts.documents
+    assert (line["documents"], short.hits) == (reference.outcome.counts.documents, 1)
+    proxy.rule("GET", r"ledger\.json", "shorten")
+    with refused("damaged-record", "ledger.json", "lacks the entries"):
+        cv.Ledger(f"{place.root}/ledger").spent()
+    proxy.clear()
     assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
 
 

@@ -25,6 +25,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
+from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
@@ -181,6 +182,8 @@ class Run:
         suffix = formats.suffix_of(self.format)
         shards = find_shards(self.inputs, self.root)
         columns = settled(self.columns or Columns(), shards, suffix)
+        if self.on_bad_rows == "quarantine":
+            columns = dataclasses.replace(columns, needs=self._needs(columns.unit))
         if columns.path is not None and self.release.duplicates == "drop":
             raise ConflictError(
                 f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
@@ -188,6 +191,12 @@ class Run:
         if self.spending is not None:
             refuse_denoised(shards)
         return RunInput(shards, columns, name_of_corpus(self.corpus, shards), suffix)
+
+    def _needs(self, scope: str | None) -> UnitsNeeded | None:
+        """Return the units that each row needs: those of the ledger, and the one of pseudonyms."""
+        units = () if self.spending is None else self.spending.units
+        units = tuple(unit for unit in (*units, *units_of(scope)) if unit.column is not None)
+        return UnitsNeeded(units) if units else None
 
     def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
@@ -337,7 +346,7 @@ class _Start:
                 accounting = AccountPass(
                     spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                     account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
-                    corpus=job.corpus, drawn=job.columns, drops=job.drops,
+                    corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
                 entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))

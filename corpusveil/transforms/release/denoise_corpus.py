@@ -70,7 +70,7 @@ class DenoiseClaim(Record):
 
 @dataclass(frozen=True, slots=True)
 class Denoised:
-    """The result of a run: documents and tokens written, words processed and words unchanged, and the digest."""
+    """The result of a run: the release's documents and tokens, released words, those that stayed, and the digest."""
 
     documents: int
     tokens: int
@@ -125,7 +125,8 @@ def denoise(
         left = [task for task in tasks if not job.is_done(task)]
         with watch(records, left, "") if watch is not None else contextlib.nullcontext():
             engine.run(job, left)
-        counts, content = _finish(job, tasks, drafted(source, denoiser, digest))
+        tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
+        counts, content = _finish(job, tasks, drafted(source, denoiser, digest), tokens)
         picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source), model)
         page = render_public(read_manifest(output), picture)
         files.write_bytes(public_page(output), page.encode())
@@ -241,12 +242,14 @@ def _claim(job: ShardJob, digest: str) -> None:
     forget_failed(job.records)
 
 
-def _finish(job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any]) -> tuple[Counts, str]:
+def _finish(
+    job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any], tokens: Sequence[int]
+) -> tuple[Counts, str]:
     refuse_failed(job.records)
     job.assemble_all(tasks)
     for part in ("", "data"):
         files.sweep(files.join(job.output, part))
-    return write_manifest(manifest, job.output, job.records, wholes(tasks), {})
+    return write_manifest(manifest, job.output, job.records, wholes(tasks), {}, tokens)
 
 
 def _already(output: str, digest: str, began: float) -> Denoised:
