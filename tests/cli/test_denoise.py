@@ -194,7 +194,7 @@ def test_a_function_in_the_working_folder_chooses(made: Made, chooser: str, tmp_
 def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:
     words = made.denoise(made.at("released"), str(tmp_path / "out"))
     fails([*words, "--chooser", "my_model:nothing"], "chooser-failed", "my_model:nothing", "AttributeError")
-    fails([*words, "--chooser", "my_model:broken"], "bad-shards", "my_model:broken", "KeyError")
+    fails([*words, "--chooser", "my_model:broken"], "chooser-failed", "my_model:broken", "KeyError")
     fails([*words, "--chooser", chooser, "--margin", 1], "conflicting-settings", "--margin", "--chooser")
     fails([*words, "--candidates", 8, "--width", 4], "conflicting-settings", "--width", "--candidates", "--breadth")
     fails([*words, "--candidates", 1000], "wrong-value", "candidates", "256")

@@ -89,7 +89,7 @@ def test_a_chooser_that_workers_cannot_import_is_named(
     """Spark's workers do not search the path of the driver's process."""
     (tmp_path / "chooser_of_engines.py").write_text("def choose(batch):\n    return []\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with refused("bad-shards", "chooser_of_engines:choose", "cannot be imported"):
+    with refused("chooser-failed", "chooser_of_engines:choose", "cannot be imported"):
         denoise(
             release, str(tmp_path / "spark"), space=ground.space, chooser="chooser_of_engines:choose", engine=Spark()
         )
