@@ -71,7 +71,6 @@ def prepare(
     requested ``risk`` is that of earlier runs, if any.
     """
     corpus, output = settings.needed("corpus", "output")
-    refuse_published(settings)
     key = key_of(settings.key, output.path)
     release = release_of(settings, key, watch, risk)
     kept = keep(key, settings.key, output.path, watch, make=make_key)  # now that the release is not refused
@@ -122,7 +121,7 @@ def refuse_published(settings: Settings) -> None:
         "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
         "the private records": [records_of(settings)],
         "the state of the schedule": [state_of(settings)],
-        "the log": [None if output.log == "-" else output.log],
+        "the log": [log for log in (output.log or events.given(),) if log != "-"],
     }
     for public in filter(None, (output.path, settings.value("denoise.path"))):
         for what, addresses in private.items():
@@ -246,6 +245,7 @@ def run(
     """
     watch = watch or Watch()
     _, output = settings.needed("corpus", "output")
+    refuse_published(settings)  # before the log is opened
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -284,6 +284,7 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
     """
     watch = watch or Watch()
     (corpus,) = settings.needed("corpus")
+    refuse_published(settings)
     prepared = prepare(settings, watch, make_key=False)
     made = forecast(prepared.run(settings))
     for line in made.lines(settings.engine.workers or 1):

@@ -421,6 +421,16 @@ class TestABadShard:
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
         assert status.endswith("nothing is due\n")
 
+    def test_is_left_out_although_the_columns_of_all_are_read_from_it(self, ground: Path) -> None:
+        """The first shard that can be read names the columns that are kept."""
+        (ground / "in/a.csv").write_bytes(b"key,\xff\n1,no\n")
+        (ground / "in/b.csv").write_text(f"key,text,stars\n1,{WORDS[0]},5\n")
+        values = settings(ground)
+        values["corpus"] |= {"input": [f"{ground}/in/*.csv"], "keep": ["all"]}
+        save(ground / "s.toml", values)
+        assert f"corpusveil: {ground}/in/a.csv" in start(ground, 2).err
+        assert "stars" in released(ground, 2)["part-00000-of-00001.csv"]
+
     def test_status_metrics_and_the_next_start_tell_one_story(self, ground: Path) -> None:
         """Of a start among good shards, of one with nothing else, and of one after the shard was removed."""
 
