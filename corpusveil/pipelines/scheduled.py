@@ -12,7 +12,7 @@ from typing import Any
 import corpusveil
 from corpusveil.choices import RiskOf
 from corpusveil.display import several
-from corpusveil.errors import CorpusveilError, MismatchError
+from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
 from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
@@ -213,8 +213,9 @@ def _tell(document: Document, did: Did, status: int, error: BaseException | None
 
     An error of either is raised, and is how a start ended that had no other error.
     """
-    settings = document.settings
-    state = None if settings.output is None else Records(files.absolute(privatize.state_of(settings)))
+    settings, state = document.settings, None
+    if settings.output is not None and not isinstance(error, OverlapError):  # which may say that the state is public
+        state = Records(files.absolute(privatize.state_of(settings)))
     last = did.metric(state, status, error)
     failed: CorpusveilError | None = None
 

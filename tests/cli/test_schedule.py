@@ -129,6 +129,7 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
         save(ground / "s.toml", values)
         (sentence,) = start(ground, 2).err.splitlines()
         assert named in sentence
+    assert not (ground / "out").exists()
 
 
 class TestWhatIsNew:
