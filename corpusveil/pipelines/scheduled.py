@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,7 +29,6 @@ from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 
-_INTERRUPTED = 130
 _ELSEWHERE = ("engine", "schedule")
 """Sections that do not affect which shards can be used."""
 
@@ -174,15 +174,20 @@ def start(document: Document, watch: Watch) -> int:
     try:
         status = _start(document, watch, did)
     except (Exception, KeyboardInterrupt) as error:
-        failed = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 1)
         try:
-            _tell(document, did, failed, error)
+            _tell(document, did, _status_of(error), error)
         except CorpusveilError as another:  # the error of the start is shown after it
             watch.warn(f"warning: {another}")
         raise
     if status is not None:
         _tell(document, did, status)
     return status or 0
+
+
+def _status_of(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):  # whose argument is the signal
+        return 128 + int(next(iter(error.args), signal.SIGINT))
+    return getattr(error, "exit_status", 1)
 
 
 def _start(document: Document, watch: Watch, did: Did) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -24,6 +25,7 @@ from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import WORDS, make_space, release_files
+from tests.engines.processes import end_session, start_command, wait_until
 
 
 def lines(folder: Path, name: str, *documents: int) -> None:
@@ -356,6 +358,21 @@ class TestRefused:
         assert samples(ground)["last_status"] == 2
         assert samples(ground)["last_success_timestamp_seconds"] >= success
         start(ground)
+
+    def test_a_start_that_a_signal_ends_has_its_status(self, ground: Path) -> None:
+        """The process, the metrics and the state say the same."""
+        lines(ground, "day-1/a.jsonl", *range(20_000))
+        process = start_command(["schedule", ground / "s.toml", *QUIET], ground, ground / "start.log")
+        try:
+            wait_until((ground / "out/run-00001/data").exists)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 143
+        finally:
+            end_session(process)
+        assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (143, 143)
+        lines(ground, "day-1/a.jsonl", 1, 2)
+        start(ground)
+        assert samples(ground)["last_status"] == 0
 
     def test_a_page_that_another_release_left_is_named(self, ground: Path) -> None:
         """The sentence says what to remove, and the next start goes on."""

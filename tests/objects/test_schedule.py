@@ -291,3 +291,6 @@ def test_nights_of_faults_lose_nothing_and_hide_nothing(nights: Nights, seed: in
     assert (ended.status, nights.waiting()) == (0, set()), ended
     assert (samples(nights.folder)["last_status"], samples(nights.folder)["left_out_shards"]) == (0, 0)
     assert "nothing new" in nights.start().out
+    root = f"s3://{nights.bucket}"
+    runs = {name.partition("/")[0] for name in nights.store.objects(f"{root}/out") if name.endswith("manifest.json")}
+    assert cv.Ledger(f"{root}/ledger").verify([f"{root}/out.records/{run}" for run in sorted(runs)]).differences == ()
