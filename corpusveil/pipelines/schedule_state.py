@@ -176,7 +176,7 @@ def prometheus(state: Records | None, last: Metric) -> str:
         with contextlib.suppress(CorpusveilError):
             starts = [*metrics_of(state), last]
     success = next((start for start in reversed(starts) if start.status == 0), None)
-    status = "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 or 143 ended by a signal."
+    status = "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 or 143 a signal."
     families = (
         ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", last.seconds_since_1970),
         ("last_status", "gauge", status, last.status),
