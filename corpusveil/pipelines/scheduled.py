@@ -216,7 +216,7 @@ def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch)
 def _tell(document: Document, did: Did, status: int, error: BaseException | None = None) -> None:
     """Note how a start ended, in its state and for Prometheus.
 
-    An error of either is raised, and is how a start ended that had no other error.
+    If either cannot be written, that error is raised; a start that had no error then ended with this one.
     """
     settings, state = document.settings, None
     if settings.output is not None and not isinstance(error, OverlapError):  # which may say that the state is public

@@ -183,7 +183,7 @@ class TestOutput:
         for ledger, output in (("out/L", "out"), ("link/L", "out"), ("L", "L/out"), ("L", "L")):
             with refused("overlapping-paths", "the ledger"):
                 cv.privatize_corpus(
-                    make_release(ground.space), source, tmp_path / output, ledger=cv.Ledger(tmp_path / ledger),
+                    source, tmp_path / output, make_release(ground.space), ledger=cv.Ledger(tmp_path / ledger),
                     unit="content",
                 )  # fmt: skip
         for private, public in (("s3a://b/out//L", "s3://b/out"), ("s3://b/L/", "s3://b//L/out")):
