@@ -119,8 +119,12 @@ class InstallationError(WorkError, code="broken-installation"):
 # fmt: on
 
 
+OF_DATA = (FormatError, BadFileError, ColumnError, BadRowError, DataError, SizeError)
+"""Faults in the data of a shard: the other shards can still be used. Any other error ends the work."""
+
+
 class BadShardsError(UserError, code="bad-shards"):
-    """Input shards cannot be used; ``sentences`` says why, by their numbers."""
+    """The data of input shards cannot be used; ``sentences`` says why, by their numbers."""
 
     def __init__(self, sentences: dict[int, str]) -> None:
         first = sentences[min(sentences)]
@@ -250,6 +254,12 @@ class NoClosedForm(CorpusveilError, code="no-closed-form"):
 
 
 _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")
+
+
+def of_code(code: str, sentence: str) -> UserError:
+    """Return the error of this code with this sentence."""
+    kinds = (kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, UserError))
+    return next((kind for kind in kinds if kind.code == code), UserError)(sentence)
 
 
 def sentences_in(text: str) -> list[str]:

@@ -27,7 +27,7 @@ from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, dig
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_state import prometheus
+from corpusveil.pipelines.schedule_state import metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
@@ -208,7 +208,7 @@ def check_schedule(data: bytes, folder: Path) -> None:
     refused(found.ahead, folder)
     refused(found.runs, folder)
     refused(found.summary, folder)
-    refused(lambda: prometheus(state), folder)
+    refused(lambda: metrics_of(state), folder)
 
 
 def check_lease(data: bytes, folder: Path) -> None:

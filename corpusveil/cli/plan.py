@@ -22,6 +22,7 @@ def plan(
     Example: corpusveil plan release.toml
     """
     from corpusveil.cli.progress import Terminal
+    from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import plan as forecast
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
@@ -32,4 +33,5 @@ def plan(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    forecast(document.settings, Terminal("none"), duplicates=duplicates)
+    watch = Terminal("none")
+    forecast(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)

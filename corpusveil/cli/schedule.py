@@ -53,8 +53,8 @@ def schedule(
     from corpusveil.pipelines.settings.toml import read
 
     document = read(file)
-    scheduled.check(document)
     if write is not None:
+        scheduled.check(document)
         if write != "kubernetes" and (image or claim) is not None:
             raise ConflictError("--image and --claim are for --write kubernetes; leave them out.")
         _write(document, write, to, at or document.settings.schedule.at, image, claim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
-from corpusveil.errors import MismatchError, OverlapError, listed
+from corpusveil.errors import CapError, MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
@@ -22,17 +22,18 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
+from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.home import configuration_path
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, refuse_nested
 from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
+from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
@@ -96,10 +97,36 @@ def key_of(settings: KeySettings, output: str) -> Key:
     if settings.path is None:
         own = _own(output)
         return Key.load(own) if own.exists() else Key.generate()
-    path = settings.path
-    if files.is_local(output) and pathlib.Path(path).resolve().is_relative_to(pathlib.Path(output).resolve()):
-        raise OverlapError(f"{path}: the key is in the output folder, which is for the public; move the key elsewhere.")
-    return Key.load(path)
+    return Key.load(settings.path)
+
+
+def records_of(settings: Settings) -> str:
+    (output,) = settings.needed("output")
+    return str(output.records or output.path.rstrip("/") + ".records")
+
+
+def state_of(settings: Settings) -> str:
+    """Return the address of the state of the settings' schedule."""
+    (output,) = settings.needed("output")
+    return settings.schedule.state or output.path.rstrip("/") + ".schedule"
+
+
+def refuse_published(settings: Settings) -> None:
+    """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
+    (output,) = settings.needed("output")
+    private: dict[str, Iterable[Any]] = {
+        "the key": [settings.key.path or str(_own(output.path))],
+        "the key of pseudonyms": [settings.spans.key],
+        "the file of terms": filter(is_terms, settings.spans.find),
+        "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
+        "the private records": [records_of(settings)],
+        "the state of the schedule": [state_of(settings)],
+        "the log": [log for log in (output.log or events.given(),) if log != "-"],
+    }
+    for public in filter(None, (output.path, settings.value("denoise.path"))):
+        for what, addresses in private.items():
+            for address in filter(None, addresses):
+                refuse_nested(address, what, public)
 
 
 def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
@@ -218,6 +245,7 @@ def run(
     """
     watch = watch or Watch()
     _, output = settings.needed("corpus", "output")
+    refuse_published(settings)  # before the log is opened
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -248,13 +276,15 @@ def run(
     return outcome
 
 
-def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> None:
     """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
 
-    Nothing is written, and no key is made.
+    Nothing is written, and no key is made. Raises UserError, after all was printed, if the ledger would refuse the
+    release.
     """
     watch = watch or Watch()
     (corpus,) = settings.needed("corpus")
+    refuse_published(settings)
     prepared = prepare(settings, watch, make_key=False)
     made = forecast(prepared.run(settings))
     for line in made.lines(settings.engine.workers or 1):
@@ -263,7 +293,8 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
-    return made
+    if made.refused is not None:
+        raise CapError(made.refused)
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
@@ -287,7 +318,7 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
         watch.confide(f"{words} (private; a ledger counts these).")
         tell_unknown(counts.unknown_share, watch)
         watch.say(f"content sha256 {outcome.content_sha256}")
-    watch.say(f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}")
+    watch.say(f"private records (do not publish): {records_of(settings)}")
     columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError
+from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -34,6 +34,14 @@ def names_of(shard: InputShard, separator: Separator) -> list[str]:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 
 
+def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str]:
+    for shard in shards:
+        with contextlib.suppress(*OF_DATA):  # the task of a damaged shard refuses it
+            if names := names_of(shard, separator):  # an empty shard has no header
+                return names
+    return []
+
+
 def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
     """Return the columns of a run over shards, with the names of all that are kept, but for JSON lines.
 
@@ -43,8 +51,7 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
     if columns.others == "keep" and not source.rows_differ:
-        names = next(filter(None, (names_of(shard, columns.separator) for shard in shards)), [])  # no header if empty
-        keep = tuple(dict.fromkeys(name for name in names if name != columns.column))
+        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
     elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(
@@ -76,7 +83,7 @@ def refuse_first(
                     if look is not None and task.shard == 0:
                         look(batch)
                         look = None
-        except UserError as error:
+        except OF_DATA as error:
             bad[task.shard] = str(error)
         except CorpusveilError:
             raise

@@ -131,9 +131,10 @@ class Shard(Record):
 
 
 class Failed(Record):
-    """``failed/*``: the fault in the input of a task."""
+    """``failed/*``: why a task could not be done, and the code of the error."""
 
     sentence: str
+    code: str
 
 
 class Beat(Record):

@@ -28,7 +28,7 @@ from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, header_of
-from corpusveil.pipelines.schedule_state import Finished, Planned, prometheus
+from corpusveil.pipelines.schedule_state import Finished, Planned, metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
@@ -281,7 +281,7 @@ class TestStates:
             ("_artifact.json", lambda: read_artifact(url, "counts")),
             ("_artifact.json", lambda: load_space(url)),
             ("state.json", Checkpoint(url, "m").remove),
-            ("metrics.jsonl", lambda: prometheus(records)),
+            ("metrics.jsonl", lambda: metrics_of(records)),
         ]
         for name, read in readers:
             path = tmp_path / name

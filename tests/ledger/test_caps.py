@@ -373,7 +373,7 @@ class TestAtOnce:
         call = (release_of(space), [str(tmp_path / "in")], str(tmp_path / "out"), Local())
         with monkeypatch.context() as patched:
             patched.setattr(Store, "enter", change)
-            with refused("bad-shards"):
+            with refused("input-changed"):
                 privatize_corpus(*call, spending=Spending(ledger))
         assert not (tmp_path / "out" / "manifest.json").exists()
         privatize_corpus(*call, spending=Spending(ledger))

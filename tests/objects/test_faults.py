@@ -135,19 +135,19 @@ def test_what_stays_broken_is_named_and_nothing_is_half_there(
 
 @pytest.mark.usefixtures("hasty")
 def test_a_refused_right_and_a_shard_that_vanishes_are_named(place: Place, reference: Reference, proxy: Proxy) -> None:
-    for method, where, code, named in (
-        ("GET", SHARD, "bad-shards", "c4-train.0000"),
-        ("HEAD", SHARD, "bad-shards", "c4-train.0000"),
-        ("GET", LIST, "no-permission", "/c4"),
-        ("PUT", DATA, "bad-shards", "data/part-0000"),
-        ("PUT", DONE, "bad-shards", "shards/part-0000"),
+    for method, where, named in (
+        ("GET", SHARD, "c4-train.0000"),
+        ("HEAD", SHARD, "c4-train.0000"),
+        ("GET", LIST, "/c4"),
+        ("PUT", DATA, "data/part-0000"),
+        ("PUT", DONE, "shards/part-0000"),
     ):
         proxy.clear()
         proxy.rule(method, where, "refuse", status=403, code="AccessDenied")
-        fails(place.arguments(), code, named, "permission")
+        fails(place.arguments(), "no-permission", named, "permission")
     proxy.clear()
     proxy.rule("HEAD GET", SHARD, "refuse", status=404, code="NoSuchKey")
-    fails(place.arguments(), "bad-shards", "c4-train.0000")
+    fails(place.arguments(), "missing-file", "c4-train.0000")
     proxy.clear()
     finishes(place, reference)
 

@@ -29,7 +29,7 @@ from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
-from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
+from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
@@ -111,7 +111,7 @@ class Finish:
     def finish(self) -> tuple[Counts, str]:
         """Join pieces, write the manifest and the pages; return totals and content digest.
 
-        Raises BadShardsError if the input of a task was faulty.
+        Raises BadShardsError if the data of a task were faulty, and any other error of a task as itself.
         """
         job = self.job
         refuse_failed(job.records)
@@ -257,6 +257,7 @@ class Run:
             )
         refuse_overlap(self.inputs, source.shards, output, records.url)
         if self.spending is not None:
+            refuse_nested(self.spending.ledger, "the ledger", output)
             form.check(self.spending.reading(source.columns))
         for url in (output, records.url):
             files.refuse_hub(url)
@@ -265,8 +266,8 @@ class Run:
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
         if self.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
             raise InUseError(
-                f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
-                "output."
+                f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
+                "remove the file, or choose another output."
             )
 
     def picture(self) -> Callable[[], Illustration | None] | None:
