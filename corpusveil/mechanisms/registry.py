@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import importlib
 import pkgutil
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import UnknownError, of_other_type
+from corpusveil.errors import UnknownError, nearest, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
@@ -53,9 +52,8 @@ def find(name: str) -> type[Mechanism]:
     if not isinstance(name, str):
         raise of_other_type("mechanism", name, "a name first, then the space")
     if name not in _BY_NAME:
-        near = difflib.get_close_matches(name, _BY_NAME, n=1)
-        hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists all names."
-        raise UnknownError(f"{name}: there is no mechanism of this name; {hint}")
+        hint = nearest(name, _BY_NAME) or "; 'corpusveil mechanisms' lists all names."
+        raise UnknownError(f"{name}: there is no mechanism of this name{hint}")
     return _BY_NAME[name]
 
 
@@ -70,9 +68,8 @@ def check(name: str, given: Iterable[str]) -> None:
     known = parameters(name)
     for parameter in given:
         if parameter not in known:
-            near = difflib.get_close_matches(parameter, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"its parameters are: {', '.join(known) or 'none'}."
-            raise UnknownError(f"{parameter}: {name} has no such parameter; {hint}")
+            hint = nearest(parameter, known) or f"; its parameters are: {', '.join(known) or 'none'}."
+            raise UnknownError(f"{parameter}: {name} has no such parameter{hint}")
 
 
 def parameters(name: str) -> list[str]:

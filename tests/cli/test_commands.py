@@ -75,6 +75,13 @@ class TestHelp:
             fails(["evaluate", "study", *rest], "missing-package", "pip install corpusveil-studies")
 
 
+def test_what_was_mistyped_is_said_in_the_words_of_the_command() -> None:
+    """Not in those of a validator, and with the mechanism that begins like this."""
+    fails(["preview", "in", "--epsilon", "abc"], "wrong-value", "--epsilon abc: give a number.")
+    fails(["privatize", "in", "--workers", "2x"], "wrong-value", "--workers 2x: give a whole number.")
+    fails(["preview", "in", "--mechanism", "ring"], "unknown-name", "did you mean ring-geometric?")
+
+
 def test_completion_offers_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """As a shell asks: commands, options, and the names that an option may be."""
     monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
