@@ -26,7 +26,7 @@ import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.display import Card, Shown, Table
+from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, of_other_type
 from corpusveil.language.context_risk import WORDS, PublicText, context_risk, ids_in, public_text, uniform_of
 from corpusveil.language.denoise import THOROUGH
@@ -139,7 +139,7 @@ def reader_ladder(
     of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
     odds = (
         "The odds do: what became of a word changes the odds between any two words at distance d by a factor of at "
-        f"most e^({epsilon:.4g} d)." if mechanism.private else "This mechanism has no guarantee either."
+        f"most e^({round_up(epsilon, 4):g} d)." if mechanism.private else "This mechanism has no guarantee either."
     )  # fmt: skip
     rungs = (unchanged, by_word, by_model, informed[0], *of_two, *informed[1:])
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")

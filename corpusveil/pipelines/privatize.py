@@ -311,7 +311,7 @@ def announce(release: Release, watch: Watch, path: Path | None = None, *, explai
         share, examples = _shares_by_length(release)
         watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly all known words are unchanged.")
+        watch.warn(f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged.")
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
