@@ -190,7 +190,8 @@ def _failed(error: CorpusveilError, *, debug: bool) -> int:
 
 def _is_no_number(error: Exception) -> BadValueError | None:
     """Return the error of an option that is not a number; typer says it in the words of its validator."""
-    parameter, cause = getattr(error, "param", None), error.__cause__
+    cause: Any = error.__cause__
+    parameter = getattr(error, "param", None)
     if parameter is None or not hasattr(cause, "errors"):
         return None
     from corpusveil.cli.derived import typed

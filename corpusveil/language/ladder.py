@@ -86,7 +86,7 @@ class Rung:
             return (self.reader, *written, self.figure)
         errors = [f" ± {100 * error:.1f}" for error in self.errors] or ["", ""]
         shares = zip((self.every, self.content), errors, strict=True)
-        written = ("–" if share is None else f"{100 * share:.1f}{error} %" for share, error in shares)
+        written = ["–" if share is None else f"{100 * share:.1f}{error} %" for share, error in shares]
         return (self.reader, *written, self.figure)
 
 
