@@ -11,14 +11,28 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+import corpusveil.waiting  # not "from": no loop depends on it, so a change of it compiles none again
 from corpusveil.ownership import refuse_others
 
 if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
+
+class _Compiling(event.Listener):
+    """Lets whoever waits know that loops are being compiled; what is loaded from a cache is no such event."""
+
+    def on_start(self, _: Any) -> None:
+        corpusveil.waiting.compiling += 1
+
+    def on_end(self, _: Any) -> None:
+        corpusveil.waiting.compiling -= 1
+
+
+event.register("numba:compile", _Compiling())
 PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^ *from (corpusveil[.a-z_0-9]*) import (\([^)]*\)|.*)", re.MULTILINE)
 

@@ -183,11 +183,13 @@ def of_other_type(setting: str, value: object, needed: str) -> BadTypeError:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the nearest of known names as the end of a sentence, or nothing."""
+    """Return the nearest of known names as the end of a sentence, or nothing: the shortest that begins like this."""
     import difflib
 
-    nearest = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    names = list(known)
+    begins = sorted((each for each in names if name and each.startswith(str(name))), key=len)
+    near = begins or difflib.get_close_matches(str(name), names, 1, 0.5)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def existing(name: object, columns: Iterable[object]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int64
 from corpusveil.choices import ALLOCATIONS, Allocation
+from corpusveil.display import round_up
 from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
@@ -80,8 +81,13 @@ def field_budget(epsilon: float, weights: str, field: str) -> float:
 
 
 def written(epsilon: float) -> str:
-    """Write an epsilon exactly, a whole one without decimals."""
-    return repr(float(epsilon)).removesuffix(".0")
+    """Write an epsilon with at most four digits, rounded up, so that "at most" stays true; 1 for 1.0."""
+    return in_full(round_up(epsilon, 4))
+
+
+def in_full(value: float) -> str:
+    """Write a number with all its digits, a whole one without decimals."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def times(epsilon: float, distance: str) -> str:

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
 from corpusveil import cli
-from corpusveil.errors import CorpusveilError
+from corpusveil.errors import BadValueError, CorpusveilError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 
@@ -167,21 +167,42 @@ def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[s
     try:
         result = work()
     except CorpusveilError as error:
-        if debug:
-            traceback.print_exc()
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()  # announcements come before the error, also if both go into one file
-        print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
-        return error.exit_status
+        return _failed(error, debug=debug)
     except (typer.Abort, KeyboardInterrupt):
         result = INTERRUPTED
     except BrokenPipeError:
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
+        no_number = _is_no_number(error)
+        if no_number is not None:
+            return _failed(no_number, debug=debug)
         return _unexpected(error, debug=debug, arguments=arguments)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
+
+
+def _failed(error: CorpusveilError, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()  # announcements come before the error, also if both go into one file
+    print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
+    return error.exit_status
+
+
+def _is_no_number(error: Exception) -> BadValueError | None:
+    """Return the error of an option that is not a number; typer says it in the words of its validator."""
+    cause: Any = error.__cause__
+    parameter = getattr(error, "param", None)
+    if parameter is None or not hasattr(cause, "errors"):
+        return None
+    from corpusveil.cli.derived import typed
+    from corpusveil.pipelines.settings.faults import NEEDED
+
+    (fault, *_) = cause.errors()
+    needed = NEEDED.get(fault["type"])
+    return None if needed is None else BadValueError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:

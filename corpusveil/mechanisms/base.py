@@ -13,7 +13,7 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
-from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.display import Card, Shown, round_up, rounded_up
 from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
 from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
@@ -54,7 +54,7 @@ class Guarantee(Shown):
             fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
             return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])
         return Card(
-            f"Guarantee: {self.mechanism}, epsilon {self.epsilon:g} a {self.per}",
+            f"Guarantee: {self.mechanism}, epsilon {round_up(self.epsilon, 4):g} a {self.per}",
             [
                 ("distance", self.metric),
                 ("between", self.neighbors),

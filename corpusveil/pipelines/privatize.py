@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import pathlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -25,9 +23,8 @@ from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
 from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events, files
+from corpusveil.storage import events, files, home
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.home import configuration_path
 from corpusveil.storage.inputs import find_shards, refuse_nested
 from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
@@ -95,7 +92,7 @@ def key_of(settings: KeySettings, output: str) -> Key:
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
     if settings.path is None:
-        own = _own(output)
+        own = home.own_key(output)
         return Key.load(own) if own.exists() else Key.generate()
     return Key.load(settings.path)
 
@@ -115,7 +112,7 @@ def refuse_published(settings: Settings) -> None:
     """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
     (output,) = settings.needed("output")
     private: dict[str, Iterable[Any]] = {
-        "the key": [settings.key.path or str(_own(output.path))],
+        "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": filter(is_terms, settings.spans.find),
         "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
@@ -134,21 +131,22 @@ def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bo
 
     There, this key becomes that of the output if there is none yet and ``make`` is set.
     """
-    if settings.test or settings.environment is not None or settings.path is not None:
+    if is_given(settings):
         return key
-    own = _own(output)
+    own = home.own_key(output)
     if not own.exists():
         if not make:
             return key
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
+    if make:
+        home.note_output(own, output)
     watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
     return Key.load(own)
 
 
-def _own(output: str) -> pathlib.Path:
-    """Return the file of an output's own key, in the user's key folder."""
-    mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
-    return configuration_path() / "keys" / f"{mark}.key"
+def is_given(settings: KeySettings) -> bool:
+    """Say whether settings name a key; otherwise the output has one of its own."""
+    return settings.test or settings.environment is not None or settings.path is not None
 
 
 def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk | None = None) -> Release:
@@ -325,6 +323,9 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
         watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
+    if not is_given(settings.key):
+        own = home.own_key(output.path)
+        watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
 def announce(release: Release, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
@@ -342,7 +343,7 @@ def announce(release: Release, watch: Watch, path: Path | None = None, *, explai
         share, examples = _shares_by_length(release)
         watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly all known words are unchanged.")
+        watch.warn(f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged.")
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")

@@ -75,17 +75,28 @@ def is_text(kind: pa.DataType) -> bool:
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
     """Return strings as an Arrow array. Raises UserError, which quotes no text, for a value that is not valid text."""
-    where = "" if name is None else f"{name}: "
-    if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
-        raise BadRowError(f"{where}a text is bytes, not a string; decode it first.")
     try:
-        return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
+        if not any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
+            return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
+    except (UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError):
+        pass
+    raise next(filter(None, (_fault(text, row, name) for row, text in enumerate(texts))))
+
+
+def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
+    """Return the error of a value that is not valid text."""
+    where = f"{'' if name is None else f'{name}: '}row {row:,} (counted from 0)"
+    if isinstance(text, (bytes, bytearray)):
+        return BadRowError(f"{where}: a text is bytes, not a string; decode it first.")
+    try:
+        pa.array([text], type=pa.large_string(), from_pandas=True)
     except UnicodeEncodeError:
-        raise BadRowError(
-            f"{where}a text contains half a surrogate pair, which is not a character; repair the text first."
-        ) from None
+        return BadRowError(
+            f"{where}: a text contains half a surrogate pair, which is not a character; repair the text first."
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise BadRowError(f"{where}a text is not a string; convert it first.") from None
+        return BadRowError(f"{where}: a text is not a string, but of type {type(text).__name__}; convert it first.")
+    return None
 
 
 def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:

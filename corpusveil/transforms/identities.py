@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from corpusveil.display import several
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
 
 
@@ -80,6 +82,20 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     if len(listed) != rows:
         raise ShapeError(f"ids: {len(listed):,} ids for {rows:,} texts; give an id for each text.")
     return checked_identities(listed, "ids")
+
+
+def warn_of_repeated(identities: Sequence[Any]) -> None:
+    """Warn a caller in Python whose texts share ids."""
+    try:
+        different = len(set(identities))
+    except TypeError:  # an id of a type that is refused
+        return
+    if different < len(identities):
+        warnings.warn(
+            f"ids: {len(identities):,} texts have {several(different, 'different id')}. Equal texts with the same id "
+            "get equal noise, which shows that they are equal; give each text an id of its own.",
+            stacklevel=7,
+        )
 
 
 def identities_of(column: Any, name: str) -> list[Any]:

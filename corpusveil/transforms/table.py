@@ -23,7 +23,7 @@ from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
 from corpusveil.transforms.frames import Frame, cannot_hold, column_values, frame_of, large_strings
-from corpusveil.transforms.identities import Ids, identities_of_documents
+from corpusveil.transforms.identities import Ids, identities_of_documents, warn_of_repeated
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import Release, require_release
@@ -153,6 +153,7 @@ def _privatized(
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
     def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
+        warn_of_repeated(identities)
         if spending is None:
             return
         account = spending.accounting(release.account(text))

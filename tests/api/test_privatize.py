@@ -166,6 +166,19 @@ class TestWrongCalls:
         with refused("bad-row", "ids"):
             cv.privatize(["a"], release, ids=[-(10**5000)])
 
+    def test_ids_that_repeat_are_said_with_their_counts(
+        self, release: cv.Release, columns: dict[str, Any], recwarn: pytest.WarningsRecorder
+    ) -> None:
+        """Equal texts under one id get equal noise. Ids that differ, and row numbers, are no reason to warn."""
+        frame, texts = pd.DataFrame(columns), columns["text"]
+        for ids in ("id", cv.RowNumbers("reviews")):
+            cv.privatize(frame, release, ids=ids)
+        assert not recwarn.list
+        for ids, count in ((["same"] * len(texts), "1 different id"), ([0, *range(len(texts) - 1)], "different ids")):
+            with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:
+                cv.privatize(texts, release, ids=ids)
+            assert caught[0].filename == __file__, "where the call is"
+
     def test_texts_need_ids(self, release: cv.Release) -> None:
         with pytest.raises(UnsetError):
             cv.privatize(["aaaa"], release)  # type: ignore[call-overload]

@@ -96,7 +96,7 @@ def options() -> Iterator[Call]:
 
 def keys() -> Iterator[Call]:
     for name, said in (
-        ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "33"), ("phrase", "passphrase"),
+        ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "64"), ("phrase", "passphrase"),
         ("zeros", "passphrase"),
     ):  # fmt: skip
         yield privatize(f"{said}*[unusable-key]", key=f"{{keys}}/{name}.key")

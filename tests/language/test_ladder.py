@@ -105,6 +105,13 @@ def test_informed_readers_are_those_of_enumeration(
     law, weights = mechanism.distributions(np.arange(len(space)), epsilon), cv.content_weights(space)
     kept = np.isin(space.vocabulary.words, ["the", "of"]) & (policy.stop_words == "keep")
     assert f"({entropy(m):.1f} bits of doubt)" in ladder.rungs[3].reader
+    (top,) = (each for each in ladder.rungs if each.bound)
+    assert top == ladder.rungs[3]
+    ends = [
+        f"at most {100 * (share + 2 * error):.1f} %"
+        for share, error in zip((top.every, top.content), top.errors, strict=True)
+    ]
+    assert list(top.cells[1:3]) == ends, "a mean is not called a bound"
     for reader, left in (
         ("knows all other original words", None),
         ("knows all other words, and text so well that 2 bits", 2.0),

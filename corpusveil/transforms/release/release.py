@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import written
+from corpusveil.budget.budget import in_full, written
 from corpusveil.budget.composition import check_delta
 from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
@@ -130,8 +130,8 @@ class Release(Shown):
                 )
         if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
             raise MismatchError(
-                f"risk: it chose epsilon {written(self.risk.epsilon)} a token, but the budget is epsilon "
-                f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
+                f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
+                f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
         if self.risk is not None and self.risk.basis not in (None, basis_of(self.mechanism, self.policy)):

@@ -10,7 +10,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.choices import Duplicates
-from corpusveil.display import round_up, rounded_up
+from corpusveil.display import rounded_up
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.keys import Key
@@ -65,9 +65,7 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
     if per == "document":
         share = f"its share of epsilon {rounded_up(epsilon)} times their distance"
         return f"{apart} {share}, {at_most}. A document's words share this epsilon."
-    return (
-        f"{apart} {times(round_up(epsilon, 4), 'their distance')}, {at_most}. The bounds of a document's words add up."
-    )
+    return f"{apart} {times(epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
 
 
 def documents_in_words(release: Stated) -> list[str]:
