@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: measure the privacy and the utility of a release."""
+"""``corpusveil evaluate``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import typer
 from corpusveil.cli.derived import Grouped, derived
 from corpusveil.errors import PackageError
 from corpusveil.pipelines.settings import Settings
+
+COMMAND = ("evaluate", "Measure the privacy and the utility of a release.")
 
 app = typer.Typer(
     help="Measure what a release discloses and how useful it still is.",

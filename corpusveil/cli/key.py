@@ -1,10 +1,12 @@
-"""``corpusveil key``: make secret keys."""
+"""``corpusveil key``."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+
+COMMAND = ("key", "Make secret keys.")
 
 app = typer.Typer(help="Make secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
