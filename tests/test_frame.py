@@ -19,6 +19,14 @@ ROOMS = {
     "pipelines", "recognizers", "sampling", "spaces", "storage", "text", "transforms",
 }  # fmt: skip
 LARGEST = 1_000_000
+REGISTERS = (
+    ("corpusveil/cli/*.py", "\nCOMMAND = "),
+    ("corpusveil/storage/forms/*.py", "\nSUFFIXES = "),
+    ("corpusveil/mechanisms/*.py", "\n@register\n"),
+    ("[ce]*/**/statistics/*.py", "register("),
+    ("fuzz/*.py", "\ndef readers("),
+)
+"""Folders whose files are found, and what such a file declares."""
 EMPTY_NAMES = {"told", "found", "one"}
 
 
@@ -55,6 +63,19 @@ def test_every_room_is_there_and_says_what_it_is() -> None:
     assert {path.parent.name for path in (ROOT / "corpusveil").glob("*/__init__.py")} == ROOMS
     for room in ROOMS:
         assert (ROOT / "corpusveil" / room / "__init__.py").read_text().startswith('"""'), room
+
+
+def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> None:
+    """A new command or mechanism that forgot its declaration was silently none."""
+    sources = [*ROOT.glob("corpusveil/**/*.*"), *ROOT.glob("fuzz/*.py"), *ROOT.glob("evaluate/**/*.py")]
+    text = "\n".join(file.read_text() for file in sources if file.suffix in (".py", ".in"))
+    for pattern, declaration in REGISTERS:
+        files = [file for file in ROOT.glob(pattern) if not file.stem.startswith("__")]
+        assert any(declaration in file.read_text() for file in files), pattern
+        for file in files:
+            room, name = file.parent.name, file.stem
+            used = re.search(rf"{room}\.{name}\b|import_module\(.*{name}|{room} import .*\b{name}\b", text)
+            assert used or declaration in file.read_text(), f"{file}: add{declaration.rstrip()} …, or import the file"
 
 
 def test_no_tracked_file_is_large() -> None:

@@ -1,4 +1,4 @@
-"""``corpusveil key``: make and show secret keys."""
+"""``corpusveil key``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import sys
 from typing import Annotated
 
 import typer
+
+COMMAND = ("key", "Make and show secret keys.")
 
 app = typer.Typer(help="Make and show secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
-from corpusveil import cli
+from corpusveil.declared import declared
 from corpusveil.errors import BadValueError, CorpusveilError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 
 INTERRUPTED = 130
-_FIRST_LINE = re.compile(r'"""``corpusveil ([a-z]+)``: (.+?)"""$')
 GROUP = "corpusveil.commands"
 """The group of entry points of commands from other packages."""
 FIRST = ("demo", "preview", "key", "space", "privatize")
@@ -30,16 +29,13 @@ FIRST = ("demo", "preview", "key", "space", "privatize")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Return the module of each command, and its line in listings: a flow, or a file here whose first line says so.
+    """Return the module of each command, and its line in listings: a flow, or a file here that declares ``COMMAND``.
 
     No command is imported: a listing imports none, and a call imports one.
     """
     commands = {flow.name: ("", flow.line) for flow in FLOWS}
-    for folder in cli.__path__:
-        for file in sorted(Path(folder).glob("*.py")):
-            with file.open(encoding="utf-8") as lines:
-                if said := _FIRST_LINE.match(lines.readline()):
-                    commands[said[1]] = file.stem, said[2][:1].upper() + said[2][1:]
+    files = declared(resources.files("corpusveil.cli"), "COMMAND")
+    commands |= {name: (module, line) for module, (name, line) in files.items()}
     first = [name for name in FIRST if name in commands]
     return {name: commands[name] for name in [*first, *sorted(commands.keys() - set(first))]}
 

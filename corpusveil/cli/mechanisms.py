@@ -1,4 +1,4 @@
-"""``corpusveil mechanisms``: list the mechanisms, or explain one."""
+"""``corpusveil mechanisms``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import typer
 from corpusveil.errors import ConflictError, NoClosedForm, UserError
 from corpusveil.text.policy import ROLE_NAMES
 from corpusveil.transforms.release.presets import PROFILES
+
+COMMAND = ("mechanisms", "List the mechanisms, or explain one.")
 
 if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism

@@ -1,4 +1,4 @@
-"""``corpusveil plan``: estimate the time, memory and budget of a release."""
+"""``corpusveil plan``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from corpusveil.errors import UnsetError
+
+COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
 
 def plan(

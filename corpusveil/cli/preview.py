@@ -1,4 +1,4 @@
-"""``corpusveil preview``: show a few texts before and after. Writes nothing."""
+"""``corpusveil preview``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError
 from corpusveil.pipelines.settings import Settings
+
+COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.preview import Drawn, Preview

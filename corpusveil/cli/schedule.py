@@ -1,4 +1,4 @@
-"""``corpusveil schedule``: privatize shards that are new since the last run."""
+"""``corpusveil schedule``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import typer
 from corpusveil.cli.options import ProgressOption
 from corpusveil.deployment.schedules import KINDS, MARK, Call, definition, parse_times
 from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError
+
+COMMAND = ("schedule", "Privatize shards that are new since the last run.")
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document

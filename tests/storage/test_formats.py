@@ -538,12 +538,14 @@ class TestAWrongColumn:
         assert "Bababa" not in said
 
 
-PARAGRAPHS = '''"""``.par[.gz|.zst]``: paragraphs, a document each."""
+PARAGRAPHS = '''"""Paragraphs, one document each."""
 
-from corpusveil.storage.forms.plain import PlainText, split
+from corpusveil.storage.forms import ByteForm
+
+SUFFIXES = (".par",)
 
 
-class Paragraphs(PlainText):
+class Paragraphs(ByteForm):
     __slots__ = ()
 
     def documents(self, pieces, name, columns):
@@ -572,15 +574,23 @@ for suffix in (".par", ".par.gz", ".par.zst"):
     file.seek(0)
     texts = [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()]
     assert texts == ["one two", "three"]
+(batch,) = formats.find(".par").batches(io.BytesIO(b"A\\n\\n\\xff\\n\\nc"), "a.par", columns)
+assert (batch.numbers, batch.texts.to_pylist(), [row.number for row in batch.bad]) == ([0, 2], ["A", "c"], [1])
 """
 
 
 def test_a_form_is_one_file_with_two_ideas(tmp_path: Path) -> None:
-    """Nothing else is edited: its first line says its suffixes, and what a form can do is derived."""
+    """Nothing else is edited: it declares its endings, and the rest is derived. One that does not is named."""
     shutil.copytree(ROOT / "corpusveil", tmp_path / "corpusveil", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(PARAGRAPHS, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    for text, said in (
+        (PARAGRAPHS, ""),
+        (PARAGRAPHS.replace("SUFFIXES", "ENDINGS"), "paragraphs.py: this file declares no SUFFIXES"),
+        (PARAGRAPHS.replace('(".par",)', 'tuple([".par"])'), "paragraphs.py: SUFFIXES has to be a literal"),
+    ):
+        (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode == 0) == (not said), done.stderr
+        assert said in done.stderr

@@ -1,4 +1,4 @@
-"""``.csv[.gz|.zst]``: comma-separated values (RFC 4180), with a header; also separated by semicolons or tabs."""
+"""Comma-separated values (RFC 4180), with a header; also separated by semicolons or tabs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from corpusveil.storage.json_text import string_bytes
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
 from corpusveil.storage.values import as_strings
+
+SUFFIXES = (".csv",)
 
 MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
