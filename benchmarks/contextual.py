@@ -26,7 +26,9 @@ BALANCE = 1.0
 
 @functools.cache
 def model() -> LanguageModel:
-    """Return a model of all shards but the last."""
+    """Return a model of all shards but the last; at the smallest size, the demo space's."""
+    if inputs.SMALLEST:
+        return cv.load_model("demo")
     counts, folder = counted(), inputs.work() / "utility-model"
     if not is_artifact(str(folder)):
         build_model(counts, str(folder), Local())
@@ -43,17 +45,17 @@ def counted() -> str:
 
 
 @functools.cache
-def space(balance: float, order: str, words: int, spacing: float = 0.0) -> Space:
+def space(balance: float, order: str, words: int) -> Space:
     """Return the space of the most frequent words that a reader finds again, 0 for all of them."""
-    spaced = f"-{spacing:g}" if spacing else ""
-    folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}{spaced}"
+    if inputs.SMALLEST:
+        return cv.demo_space()
+    folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}"
     if not is_artifact(str(folder)):
         vectors = cv.read_vectors(inputs.vectors())
         counts = read_counts(counted(), Vocabulary.from_words(vectors.words))
         order_of = np.argsort(-counts, kind="stable").tolist()
         only = [word for row in order_of if (word := vectors.words[row]).isalpha() and word.islower()]
-        more = {"spacing": spacing} if spacing else {}
-        cv.build_space(vectors, counts=counts, order=order, balance=balance, only=only[: words or None], **more).save(
+        cv.build_space(vectors, counts=counts, order=order, balance=balance, only=only[: words or None]).save(
             str(folder)
         )
     return cv.load_space(str(folder))

@@ -30,7 +30,7 @@ from fuzz.invariant import CANARY, Reader, need, refused
 WORDS = [f"{CANARY}a", "b_c", "é", "der", "17", f"{CANARY}"]
 LARGEST_RING = 10_000
 """The most cells of a ring whose law is checked, so that inputs stay fast."""
-MATRIX = (np.arange(12, dtype=np.float32).reshape(6, 2) - 3.5) / 7
+MATRIX = ((np.arange(12).reshape(6, 2) - 3.5) / 7).astype(np.float32)
 
 
 def need_vectors(found: Vectors) -> None:
@@ -293,13 +293,12 @@ def _arc_factors(url: str) -> None:
     factors = read_importance(url, FACTOR)
     need(all(factors) and None not in factors.values(), "an empty word")
     spacing = Spacing.of(0.5, factors, None, 1)
-    need(spacing is not None, "no spacing")
+    assert spacing is not None
     arcs = spacing.arcs(_vocabulary(np.arange(6)))
     need(arcs.min() >= 1 and arcs.sum() <= MOST_CELLS, "arcs that no space accepts")
 
 
 def _function_words(url: str) -> None:
-    content_weights.cache_clear()
     weights = content_weights(_space(), url)
     need(np.isfinite(weights).all() and weights.min() >= 0 and 0 < weights.sum() < np.inf, "weights that are none")
 

@@ -66,7 +66,7 @@ class TestKinds:
     def test_any_other_arrow_stream_comes_back_as_a_table(self, release: cv.Release, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         private = cv.privatize(Stream(table), release, ids="id")
-        assert private.equals(cv.privatize(table, release, ids="id"))
+        assert private.equals(cv.privatize(table, release, ids="id"))  # type: ignore[attr-defined]
 
     def test_other_columns_stay(self, release: cv.Release, columns: dict[str, Any]) -> None:
         private = cv.privatize(pd.DataFrame(columns), release, ids="id")

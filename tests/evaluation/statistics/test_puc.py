@@ -30,4 +30,4 @@ class TestPuc:
         given = [70.0, 80.0, 10.0, 50.0, 90.0, 40.0, 30.0, 0.5]
         for place, value, named in ((1, 0, "baseline"), (2, -1, "n_w"), (5, float("nan"), "cs"), (7, 1.5, "alpha")):
             with refused("wrong-value", named):
-                puc(*given[:place], value, *given[place + 1 :])
+                puc(*given[:place], value, *given[place + 1 :])  # type: ignore[call-arg]
