@@ -157,10 +157,11 @@ stages.install()
     "program",
     [
         pytest.param(["-c", EACH_KIND], id="bench"),
-        pytest.param(["-m", "benchmarks", "corpus", "ledger"], id="corpus, ledger"),
+        pytest.param(["-m", "benchmarks", "corpus"], id="corpus"),
         pytest.param(["-m", "benchmarks", "tickets"], id="tickets"),
         pytest.param(["-m", "benchmarks", "utility"], id="utility"),
         pytest.param(["-m", "benchmarks", "examples"], id="examples"),
+        pytest.param(["-m", "benchmarks", "ledger"], id="ledger", marks=pytest.mark.nightly),  # many processes
         pytest.param(["-m", "benchmarks", "tiny", "startup"], id="tiny, startup", marks=pytest.mark.nightly),
         pytest.param(["-m", "benchmarks", "scaling"], id="scaling", marks=pytest.mark.packaged),
     ],
