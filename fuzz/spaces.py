@@ -25,7 +25,7 @@ from fuzz.containers import RAW, changed, one, packed, pieces, zipped
 from fuzz.invariant import CANARY, Reader, need, refused
 
 WORDS = [f"{CANARY}a", "b_c", "é", "der", "17", f"{CANARY}"]
-MATRIX = (np.arange(12, dtype=np.float32).reshape(6, 2) - 3.5) / 7
+MATRIX = ((np.arange(12).reshape(6, 2) - 3.5) / 7).astype(np.float32)
 
 
 def need_vectors(found: Vectors) -> None:
@@ -234,7 +234,6 @@ def _counts(url: str) -> object:
 
 
 def _function_words(url: str) -> None:
-    content_weights.cache_clear()
     weights = content_weights(_space(), url)
     need(np.isfinite(weights).all() and weights.min() >= 0 and 0 < weights.sum() < np.inf, "weights that are none")
 

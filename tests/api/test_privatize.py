@@ -66,7 +66,7 @@ class TestKinds:
     def test_any_other_arrow_stream_comes_back_as_a_table(self, release: cv.Release, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         private = cv.privatize(Stream(table), release, ids="id")
-        assert private.equals(cv.privatize(table, release, ids="id"))
+        assert private.equals(cv.privatize(table, release, ids="id"))  # type: ignore[attr-defined]
 
     def test_other_columns_stay(self, release: cv.Release, columns: dict[str, Any]) -> None:
         private = cv.privatize(pd.DataFrame(columns), release, ids="id")
@@ -184,7 +184,7 @@ class TestWrongCalls:
             cv.privatize(["aaaa"], release)  # type: ignore[call-overload]
 
     def test_no_guarantee_is_opted_into(self, space: cv.Space, key: cv.Key) -> None:
-        mechanism, budget = cv.CusTextPerWord(space), cv.Budget(1.0)
+        mechanism, budget = cv.CusTextPerWord(space), cv.Budget(1.0)  # type: ignore[attr-defined]
         with refused("no-guarantee", "accept_no_guarantee"):
             cv.Release(mechanism, budget, key=key)
         assert not cv.Release(mechanism, budget, key=key, accept_no_guarantee=True).guarantee().holds

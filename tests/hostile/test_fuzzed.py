@@ -127,7 +127,7 @@ PICKLES = (
     b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",  # bytes of 1 TB
     b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",  # a tuple a million deep
     b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",  # a set of deep tuples
-    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # pointers
+    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # type: ignore[attr-defined] # pointers
     b"\x80\x02\x82\x01.",  # an extension of this process
     b"cos\x0bx\n" + SECRET + b"\nq.",  # a name with line ends
     SECRET,

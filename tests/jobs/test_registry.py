@@ -90,7 +90,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     file.write_text(f'{start}prefix = "x"\npatient = false\n')
     document = toml.read(str(file))
     made = document.settings.engine.make()
-    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
+    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)  # type: ignore[attr-defined]
     assert 'prefix = "x"' in toml.written(document)
     assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"input": ["in"], "output": "counts", "engine": "threads"}
@@ -111,7 +111,7 @@ def test_settings_are_the_engines_own_fields() -> None:
     assert found.pop("threads").__name__ == "Threads"
     assert found == classes
     assert registry.make_engine("spark", master="local[2]", workers=2) == Spark("local[2]", 2)
-    assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)
+    assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)  # type: ignore[attr-defined]
     assert registry.make_engine("threads", workers=4).slots() == 4
 
 

@@ -91,7 +91,7 @@ def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
 
 def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
     for why, values in NO_VALUE.items():
-        for value in values:
+        for value in values:  # type: ignore[attr-defined]
             assert canonical(value) is None, value
             with refused("bad-row", "row 12", why):
                 texts_of(["a", value], CUSTOMER, [10, 11], "in.csv")
