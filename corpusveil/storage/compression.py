@@ -49,7 +49,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
         raise BadFileError(
-            f"{name}: this {NAMES[codec]} file is damaged, or not one at all; fetch or make it again."
+            f"{name}: this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
         ) from None
 
 
