@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 EVALUATED = """
 [collocations]
-input = ["public"]
+input = ["public.txt"]
 counts = "counts"
 [evaluate]
 original = "in"
@@ -108,11 +108,12 @@ class TestNames:
     def test_without_the_evaluation_its_names_are_refused_by_how_to_install_it(self, tmp_path: Path) -> None:
         """Functions, mechanisms and the step of a file, which is refused before the steps that come first."""
         (tmp_path / "run.toml").write_text(EVALUATED)
+        (tmp_path / "public.txt").write_text("the river was cold\n")
         code = WITHOUT + f"assert run(['run', {str(tmp_path / 'run.toml')!r}]) == 2\n"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stderr.endswith("pip install 'corpusveil[evaluate]'. [missing-package]\n")
-        assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+        assert not (tmp_path / "counts").exists()
 
     def test_the_stub_is_what_there_is(self) -> None:
         """``make lint`` writes it; type checkers and editors read nothing else."""
