@@ -21,7 +21,6 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
-    ("evaluate/studies/recurrent.py", "import of torch"): "computes; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",
     ("storage/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
