@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
+from corpusveil.choices import STRATEGIES as PUBLISHED
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.count import count_corpus
@@ -32,7 +33,6 @@ from corpusveil.jobs.mllib import train_on_spark
 from corpusveil.jobs.spark import spark_session
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.release.presets import follow
 
 TOP, LEAST = 1000, 20
 DOCUMENTS, AVERAGE_WORDS = 500, 44.48
@@ -176,7 +176,7 @@ def strategies(flow: Path, shared: Path) -> Table:
     for strategy, model in (("s1", "word"), ("s1", "gst"), ("s2", "gst"), ("s3", "gst"), ("s4", "mst")):
         space = cv.load_space(f"{flow}/space-{model}")
         for base in EPSILONS:
-            options, budget = follow(strategy, {}, (), base, AVERAGE_WORDS)
+            options, budget = dict(PUBLISHED[strategy]), base * AVERAGE_WORDS
             release = cv.Release(
                 cv.mechanism("cmp", space),
                 cv.Budget(budget, options.pop("per"), options.pop("allocation")),

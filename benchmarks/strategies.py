@@ -15,6 +15,7 @@ from scipy import stats
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
+from corpusveil.choices import STRATEGIES as PUBLISHED
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.count import count_corpus
 from corpusveil.collocations.measures import Scoring, connector_words
@@ -37,7 +38,6 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.transforms.release.presets import follow
 
 SEEDS, FEWER_SEEDS = 5, 3
 EPSILONS = (0.5, 1.0, 3.0, 5.0, 10.0)
@@ -256,7 +256,7 @@ def scaled(space: Space, factor: float) -> Space:
 
 def by_strategy(task: LabelledTexts, strategy: str, mechanism: Mechanism, base: float, joined: Any) -> list[list[str]]:
     published = {"GST": "s3", "GST, scaled": "s3", "MST": "s4"}.get(strategy, "s1")
-    options, budget = follow(published, {}, (), base, AVERAGE_WORDS[task.name])
+    options, budget = dict(PUBLISHED[published]), base * AVERAGE_WORDS[task.name]
     per, allocation = options.pop("per"), options.pop("allocation")
     if strategy.startswith("words"):
         options.pop("stop_words")

@@ -13,9 +13,9 @@ from corpusveil.budget import Budget
 from corpusveil.evaluation.statistics.word_statistics import word_statistics
 from corpusveil.evaluation.utility.labelled_texts import LabelledTexts
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil_studies.cells import Cell, Results, cells_over
 from corpusveil_studies.claims import compare
+from corpusveil_studies.profiles import find as profile
 from corpusveil_studies.report import Account, Chart, Table
 from corpusveil_studies.study import (
     READ,

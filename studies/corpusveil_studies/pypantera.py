@@ -13,10 +13,10 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.evaluation.utility.text_classifiers import Predictor
 from corpusveil.evaluation.utility.training_modes import score
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release
 from corpusveil_studies.cells import Cell, Results, cells_over
 from corpusveil_studies.claims import Check, compare
+from corpusveil_studies.profiles import find as profile
 from corpusveil_studies.report import Account, Chart, Table
 from corpusveil_studies.retrieval.obfuscated_queries import (
     Variants,

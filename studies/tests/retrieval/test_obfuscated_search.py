@@ -15,8 +15,8 @@ from corpusveil.evaluation.statistics.perplexity import KneserNey
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
+from corpusveil_studies.profiles import PROFILES
 from corpusveil_studies.retrieval.bm25 import Bm25
 from corpusveil_studies.retrieval.dense import Dense
 from corpusveil_studies.retrieval.obfuscated_queries import (
