@@ -47,7 +47,6 @@ _PUBLIC = {
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
-    "corpusveil.transforms.release.presets": ("find as profile",),
     "corpusveil.transforms.release.release": ("Release",),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),

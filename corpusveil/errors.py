@@ -48,7 +48,7 @@ class BadTypeError(UserError, code="wrong-type"):
 class ShapeError(UserError, code="wrong-shape"):
     """Arrays or lists do not have the lengths or dimensions that are required."""
 class UnknownError(UserError, code="unknown-name"):
-    """No mechanism, engine, profile, key, word or other object has this name or number."""
+    """No mechanism, engine, key, word or other object has this name or number."""
 class UnsetError(UserError, code="missing-setting"):
     """A setting, argument or environment variable that this call needs is missing."""
 class ConflictError(UserError, code="conflicting-settings"):

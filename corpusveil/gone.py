@@ -32,6 +32,7 @@ _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_
 _CONNECT = (
     "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
 )
+_DATASET = "give {budget.epsilon} for a document ({budget.per} document): epsilon times the words of an average text"
 _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
@@ -40,6 +41,14 @@ GONE = (
          "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
     Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
+    Gone("budget.profile", "docs/studies.md has the settings of each study", ("privatize --profile",)),
+    Gone("cv.profile", "docs/studies.md has the settings of each study"),
+    Gone("budget.average_words", _DATASET, ("privatize --average-words",)),
+    Gone("budget.allocation = dataset", _DATASET, ("privatize --allocation dataset",)),
+    Gone("budget.field_weights", "give each text column's release its own part of {budget.epsilon}",
+         ("privatize --field-weights",)),
+    Gone("output.csv_formulas", "let the spreadsheet import cells as text; leave it out",
+         ("privatize --csv-formulas",)),
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),

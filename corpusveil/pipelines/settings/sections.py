@@ -14,7 +14,6 @@ from corpusveil.audits import LEVEL, PAIRS, WORDS
 from corpusveil.choices import (
     SPOOL_BYTES,
     Allocation,
-    CsvFormulas,
     Duplicates,
     Hyphens,
     Markup,
@@ -295,24 +294,13 @@ class BudgetSettings(Section):
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
-    allocation: Literal[Allocation, "dataset"] = key(
-        "How a document's budget is shared among its words. dataset: uniform, with epsilon times "
-        "{budget.average_words}.", "uniform")
+    allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
         "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS",
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
-        "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:STRATEGIES")
-    profile: str | None = key(
-        "The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:PROFILES")
-    average_words: float | None = key(
-        "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
-    field_weights: str | None = key(
-        "For a budget per document, if a document has several text columns, each in a separate release: "
-        "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
-        form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
+        "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
+        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
 
 
 class TextSettings(Section):
@@ -508,9 +496,6 @@ class OutputSettings(Section):
         "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
     page: bool = key(
         "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
-    csv_formulas: CsvFormulas = key(
-        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
-        "apostrophe.", "keep")
     on_bad_rows: OnBadRows = key(
         "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(
