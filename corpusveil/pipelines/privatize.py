@@ -114,11 +114,13 @@ def state_of(settings: Settings) -> str:
 def refuse_published(settings: Settings) -> None:
     """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
     (output,) = settings.needed("output")
+    spill = settings.value("ledger.spill")
     private: dict[str, Iterable[Any]] = {
         "the key": [settings.key.path or str(_own(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": filter(is_terms, settings.spans.find),
-        "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
+        "the ledger": [settings.value("ledger.path")],
+        "what the ledger spills": [files.join(spill, "spilled")] if spill else [],  # its folder has other contents, too
         "the private records": [records_of(settings)],
         "the state of the schedule": [state_of(settings)],
         "the log": [log for log in (output.log or events.given(),) if log != "-"],
