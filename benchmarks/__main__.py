@@ -1,80 +1,30 @@
 """Run the named benchmarks, otherwise the short table; print tables, keep figures in ``benchmarks/results/``.
 
-``bench [FILE]`` is the short table, ``compare OLD NEW`` lists what became slower between two of its files.
+``bench [FILE]`` is the short table, ``compare OLD NEW`` lists what became slower between two of its files. With
+``CORPUSVEIL_BENCH_SMALLEST=1`` each runs in seconds, on generated data: its figures mean nothing, but it runs.
 """
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import (
-    approximate,
-    balance,
-    bench,
-    cmp,
-    collocations,
-    compare,
-    corpus,
-    cost,
-    denoise,
-    diffractor,
-    engines,
-    examples,
-    expressions,
-    formats,
-    ledger,
-    length,
-    lists,
-    mechanisms,
-    model,
-    nw,
-    optimum,
-    quality,
-    released,
-    rungs,
-    scaling,
-    space,
-    startup,
-    strategies,
-    tiny,
-    utility,
-)  # fmt: skip
+from benchmarks import bench, compare, corpus, examples, ledger, scaling, startup, tickets, tiny, utility
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "corpus": corpus.run,
-    "engines": engines.run,
-    "expressions": expressions.run,
-    "formats": formats.run,
-    "space": space.run,
-    "lists": lists.run,
-    "nw": nw.run,
-    "diffractor": diffractor.run,
-    "cmp": cmp.run,
-    "mechanisms": mechanisms.run,
-    "approximate": approximate.run,
-    "collocations": collocations.run,
-    "quality": quality.run,
-    "cost": cost.run,
-    "denoise": denoise.run,
-    "model": model.run,
-    "tiny": tiny.run,
-    "scaling": scaling.run,
     "startup": startup.run,
-    "strategies": strategies.run,
-    "balance": balance.run,
-    "optimum": optimum.run,
-    "utility": utility.run,
-    "rungs": rungs.run,
-    "examples": examples.run,
-    "released": released.run,
+    "scaling": scaling.run,
+    "tiny": tiny.run,
     "ledger": ledger.run,
-    "length": length.run,
+    "tickets": tickets.run,
+    "utility": utility.run,
+    "examples": examples.run,
 }
 
 COMMANDS = {"bench": bench.main, "compare": compare.main}
 """Benchmarks with their own arguments: a file to write; two to compare."""
 
-WITH_OPTIONS = {"ledger", "utility"}
+WITH_OPTIONS = {"ledger", "tickets", "utility"}
 """Benchmarks that receive the arguments after the names, from the first option on."""
 
 

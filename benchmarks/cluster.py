@@ -100,7 +100,10 @@ def main() -> None:
     """Run a cluster until interrupted."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(KeyboardInterrupt), standalone(folder, int((sys.argv[2:] or [WORKERS])[0])) as master:
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        standalone(folder, int(sys.argv[2]) if len(sys.argv) > 2 else WORKERS) as master,
+    ):
         print(master, flush=True)
         threading.Event().wait()
 

@@ -26,7 +26,9 @@ BALANCE = 1.0
 
 @functools.cache
 def model() -> LanguageModel:
-    """Return a model of all shards but the last."""
+    """Return a model of all shards but the last; at the smallest size, the demo space's."""
+    if inputs.SMALLEST:
+        return cv.load_model("demo")
     counts, folder = counted(), inputs.work() / "utility-model"
     if not is_artifact(str(folder)):
         build_model(counts, str(folder), Local())
@@ -45,6 +47,8 @@ def counted() -> str:
 @functools.cache
 def space(balance: float, order: str, words: int) -> Space:
     """Return the space of the most frequent words that a reader finds again, 0 for all of them."""
+    if inputs.SMALLEST:
+        return cv.demo_space()
     folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}"
     if not is_artifact(str(folder)):
         vectors = cv.read_vectors(inputs.vectors())

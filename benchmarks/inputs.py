@@ -16,12 +16,15 @@ import numpy as np
 import orjson
 
 import corpusveil as cv
-from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.jobs.local import Local
+from corpusveil.transforms.release.corpus import privatize_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 VECTORS = "embeddings/minilm-words-300d.npz"
-SHARDS, WORDS, DIMENSIONS, CLUSTERS = 12, 34_000, 300, 500
-DOCUMENTS, LONGEST = 8_200, 650
+SMALLEST = bool(os.environ.get("CORPUSVEIL_BENCH_SMALLEST"))
+"""Generated data of the smallest size: a test runs every benchmark, so that none breaks unseen."""
+SHARDS, WORDS, DIMENSIONS, CLUSTERS = (2, 600, 16, 20) if SMALLEST else (12, 34_000, 300, 500)
+DOCUMENTS, LONGEST = (40, 60) if SMALLEST else (8_200, 650)
 """Documents and words of a generated shard, about as in a shard of c4-like."""
 
 
@@ -39,6 +42,8 @@ def work() -> Path:
 def data() -> Path | None:
     """Return the folder of shared data, None where there is none."""
     folder = Path(os.environ.get("CORPUSVEIL_BENCH_DATA", ROOT.parent / "shared" / "data"))
+    if SMALLEST:
+        return None
     return folder.resolve() if (folder / "c4-like").is_dir() and (folder / VECTORS).is_file() else None
 
 
@@ -69,28 +74,6 @@ def vectors() -> str:
 
 
 @functools.cache
-def many_vectors(many: int) -> str:
-    """Return the path of this many vectors: the usual vectors, and additional words, each offset from a usual word.
-
-    The offset is that between another word and one of its ten nearest, times .8, so that distances and directions of
-    neighbors are like those of the usual vectors.
-    """
-    path = work() / f"many-{many}.npz"
-    if not path.exists():
-        usual = cv.read_vectors(vectors())
-        values = np.ascontiguousarray(usual.vectors, np.float32)
-        near = neighbors(values, 10)
-        rng = np.random.default_rng(0)
-        more = many - len(values)
-        base, first = rng.integers(0, len(values), (2, more))
-        second = near[first, rng.integers(0, near.shape[1], more)]
-        drawn = values[base] + np.float32(0.8) * (values[first] - values[second])
-        words = [*usual.words, *(f"{usual.words[i]}{number}x" for number, i in enumerate(base))]
-        np.savez(path, vocab=np.array(words), vectors=np.concatenate([values, drawn]))
-    return str(path)
-
-
-@functools.cache
 def space() -> str:
     """Return the address of the space with which texts are privatized."""
     folder = work() / "space"
@@ -112,6 +95,14 @@ def release(at: Path | str, epsilon: float = 1.0, mechanism: str = "ring-geometr
     """Return the release that benchmarks run: epsilon a token, the default text policy."""
     chosen = cv.mechanism(mechanism, cv.load_space(str(at)))
     return cv.Release(chosen, cv.Budget(epsilon), cv.TextPolicy(), cv.Key.load(key()))
+
+
+def shard_in(suffix: str) -> str:
+    """Return the first shard's documents in this form, from a release that hardly changes a word."""
+    folder = work() / "forms" / suffix.strip(".")
+    if not (folder / "manifest.json").exists():
+        privatize_corpus(release(space(), epsilon=30.0), [shards()[0]], str(folder), Local(), format=suffix[1:])
+    return str(next((folder / "data").glob("part-*")))
 
 
 @functools.cache

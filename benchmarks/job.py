@@ -28,7 +28,7 @@ from benchmarks import ledger as ledgers
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.language.denoise import Aim, Search
+from corpusveil.language.denoise import Search
 from corpusveil.recognizers.registry import make
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.text.tokens import Tokenizer
@@ -197,17 +197,15 @@ def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
     return run
 
 
-def denoising(at: str, model: str, aim: Aim) -> Callable[[str], dict[str, Any]]:
+def denoising(at: str, model: str) -> Callable[[str], dict[str, Any]]:
     """Prepare a search whose candidates are found and whose machine code is compiled."""
     drawn = denoise.draw(cv.load_space(at), 1.0)
-    search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search(aim=aim))
+    search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search())
     search()
-    times = 100 if aim == "table" else 1  # one look-up per word: a millisecond for all
 
     def run(_: str) -> dict[str, Any]:
-        for _time in range(times):
-            search()
-        return {"items": tokens * times}
+        search()
+        return {"items": tokens}
 
     return run
 

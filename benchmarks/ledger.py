@@ -37,7 +37,7 @@ from corpusveil.ledger.units import Unit
 from corpusveil.sampling.grid import share
 
 C4 = 365_000_000
-DOCUMENTS = 1_000_000
+DOCUMENTS = 300 if inputs.SMALLEST else 1_000_000
 OF_A_NOTE = 250_000
 WORDS = 320
 BUDGET = 10.0
@@ -96,6 +96,7 @@ def apart(what: str, *arguments: str) -> dict[str, Any]:
 def prepare(folder: str, documents: str, each: str) -> None:
     """Make a ledger with one release in the folder, and the accounts of a second one of the same documents."""
     store = Store.open(f"{folder}/ledger", UNITS)
+    store.check(UNITS, begin=True)
     for seed, release in enumerate(("before", "planned")):
         notes = _notes(folder, release, int(documents), int(each), seed)
         if release == "before":

@@ -72,6 +72,6 @@ def show(value: Any) -> str:
 def save(name: str, tables: list[Table]) -> None:
     """Keep the figures unrounded, for comparing runs."""
     RESULTS.mkdir(exist_ok=True)
-    said = {"when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine()}
+    said: dict[str, Any] = {"when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine()}
     said["tables"] = [vars(table) for table in tables]
     (RESULTS / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from corpusveil.transforms.release import copies, job
 REST = "lines, records, the rest"
 STAGES: dict[str, list[tuple[Any, str]]] = {
     "gunzip": [(igzip.IGzipFile, "read")],
-    "parse JSON to Arrow": [(jsonlines, "_parse")],
+    "parse JSON to Arrow": [(jsonlines.JsonLines, "parsed")],
     "tokenise, look up": [(Tokenizer, "tokens")],
     "document tags (BLAKE2b)": [(kernel, "keyed_tags"), (copies, "keyed_tags")],
     "roles, choice of tokens": [(kernel, "assign_roles"), (kernel, "picked")],

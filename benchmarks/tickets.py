@@ -1,13 +1,14 @@
 """Support tickets with planted identifiers: what a release shows of them, by recognizer, beside what the law says.
 
-``python -m benchmarks.tickets [ROWS]``; 200,000 rows take two minutes.
+``python -m benchmarks tickets [--rows N]``; 200,000 rows take two minutes.
 """
 
+import argparse
 import random
 import re
-import sys
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import pandas as pd
 from faker import Faker
 
 import corpusveil as cv
+from benchmarks import inputs
+from benchmarks.report import Table
 
-ROWS, POOL, CLEAN = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000, 6_000, 10_000
+ROWS, POOL, CLEAN = (200, 50, 20) if inputs.SMALLEST else (200_000, 6_000, 10_000)
 LOCALES = ["en_US", "en_GB", "en_IN", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "nl_NL", "sv_SE", "tr_TR", "pt_BR"]
 IDS = {"en_US": "ssn", "fr_FR": "ssn", "it_IT": "ssn", "pl_PL": "ssn", "sv_SE": "ssn", "es_ES": "nif", "pt_BR": "cpf"}
 BOB = "Hi, this is Bob Smith, my router <b>stopped</b> working, call +49 170 1234567"
@@ -56,10 +59,11 @@ def planted_value(kind: str, rng: random.Random, fakes: dict[str, Any]) -> str:
     return getattr(fake, IDS[where] if kind == "national_id" else MAKERS[kind])()
 
 
-def tickets(rng: random.Random, pool: dict[str, list[str]]) -> tuple[pd.DataFrame, list[Any]]:
+def tickets(size: int, rng: random.Random, pool: dict[str, list[str]]) -> tuple[pd.DataFrame, list[Any]]:
     """Return the frame, and the (kind, value) of each row, the name first."""
-    texts, planted = [BOB], [[("name", "Bob Smith"), ("phone", "+49 170 1234567")]]
-    for _ in range(1, ROWS):
+    texts: list[str | None] = [BOB]
+    planted = [[("name", "Bob Smith"), ("phone", "+49 170 1234567")]]
+    for _ in range(1, size):
         kinds = [rng.choice(NAMES[:1] * 6 + NAMES[1:]), *rng.sample(list(SAID), 2)]
         items = [(kind, rng.choice(pool[kind])) for kind in kinds]
         german, tags = rng.random() < 0.1, ("<b class='x'>", "</b>") if rng.random() < 0.2 else ("", "")
@@ -68,7 +72,7 @@ def tickets(rng: random.Random, pool: dict[str, list[str]]) -> tuple[pd.DataFram
         rest = ". ".join(SAID[kind][german].format(value) for kind, value in items[1:])
         texts.append(None if rng.random() < 0.02 else f"{start} {items[0][1]}, {issue.format(*tags)}. {rest}.")
         planted.append(items if texts[-1] else [])
-    return pd.DataFrame({"id": range(ROWS), "customer": rng.choices(range(ROWS // 4), k=ROWS), "text": texts}), planted
+    return pd.DataFrame({"id": range(size), "customer": rng.choices(range(size // 4), k=size), "text": texts}), planted
 
 
 def law_row(title: str, pairs: list[Any], chance: dict[str, float]) -> None:
@@ -79,21 +83,29 @@ def law_row(title: str, pairs: list[Any], chance: dict[str, float]) -> None:
     print(f"  {title:42s} {len(p):8,d} {came:8,d} {p.sum():10,.1f} ± {sd:5.1f}  {z}", flush=True)
 
 
-def main() -> None:
+def run(arguments: Sequence[str] = ()) -> list[Table]:
+    """Print what each way leaves of each kind; the figures are lists of their own shape, so no table is returned."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks tickets")
+    parser.add_argument("--rows", type=int, default=ROWS)
+    rows = parser.parse_args(list(arguments)).rows
     rng, fakes = random.Random(1), {locale: Faker(locale) for locale in LOCALES}
     Faker.seed(1)
     pool = {kind: [planted_value(kind, rng, fakes) for _ in range(POOL)] for kind in (*NAMES, *SAID)}
-    frame, planted = tickets(rng, pool)
-    total = frame["text"].dropna().str.split().str.len().sum()
+    frame, planted = tickets(rows, rng, pool)
+    total = sum(len(text.split()) for text in frame["text"].dropna())
     mechanism = cv.RingGeometric(space := cv.load_space("en"))
     found = cv.epsilon_for_risk(mechanism, 0.5)
-    print(f"{ROWS:,d} tickets, {total:,d} words between blanks\n{found}")
+    print(f"{rows:,d} tickets, {total:,d} words between blanks\n{found}")
     used = {word for kind in NAMES for value in pool[kind] for word in words_in(value)} & set(space.vocabulary.words)
     chance = {word: mechanism.distribution(i := space.id(word), found.epsilon)[i] for word in {*used, "bob", "smith"}}
     names, labels = (cv.SpanPolicy(find=["rules", "names"], treat={"name": how}) for how in ("mask", "pseudonym"))
     key, strip, other = cv.Key.generate(), cv.TextPolicy(markup="strip"), cv.Key.generate()
-    variants = {"none": {}, "rules": {"spans": cv.SpanPolicy(find=["rules"])}, "rules+names": {"spans": names},
-                "strip, pseudonyms": {"spans": labels, "policy": strip, "pseudonyms": other}}  # fmt: skip
+    variants: dict[str, dict[str, Any]] = {
+        "none": {},
+        "rules": {"spans": cv.SpanPolicy(find=["rules"])},
+        "rules+names": {"spans": names},
+        "strip, pseudonyms": {"spans": labels, "policy": strip, "pseudonyms": other},
+    }
     for title, settings in variants.items():
         release = cv.Release(mechanism, cv.Budget(found.epsilon), key=key, risk=found, **settings)
         with warnings.catch_warnings(record=True, action="always") as said:
@@ -103,20 +115,23 @@ def main() -> None:
         seconds = time.perf_counter() - clock
         print(f"\n{title}: {seconds:.1f} s, {total / seconds:,.0f} words/s; row 0: {private[0]}")
         print(*(f"  said: {one}" for one in {str(one.message) for one in said}), sep="\n")
-        rows = [(str(text).lower(), *item) for text, items in zip(private, planted, strict=True) for item in items]
+        planted_rows = [
+            (str(text).lower(), *item) for text, items in zip(private, planted, strict=True) for item in items
+        ]
         print(f"  {'kind':24s}  planted  verbatim      share  recognized")
         for kind in pool:
-            mine = [(text, value.lower()) for text, k, value in rows if k == kind]
+            mine = [(text, value.lower()) for text, k, value in planted_rows if k == kind]
             mark = "[contact]" if kind == "email" else f"[{kind}]"
             marked = [bool(FOUND.search(place(t))) if kind in NAMES else mark in t for t, _ in mine]
             whole = [value in text for text, value in mine]
             print(f"  {kind:24s} {len(mine):8,d} {sum(whole):9,d} {np.mean(whole):10.5f} {np.mean(marked):11.4f}")
-        slots = [(kind, value.lower(), place(text)) for text, kind, value in rows if kind in NAMES]
+        slots = [(kind, value.lower(), place(text)) for text, kind, value in planted_rows if kind in NAMES]
         print(f"  {'names that nothing recognized':42s}    names     back        law")
         for kind in NAMES:
             law_row(kind, [(v, slot) for k, v, slot in slots if k == kind and not FOUND.search(slot)], chance)
-        if pairs := {(value, slot) for _, value, slot in slots if re.fullmatch(r"name_\w+", slot)}:
-            print(f"  {len(pairs)} pairs: {len({v for v, _ in pairs})} names, {len({s for _, s in pairs})} pseudonyms")
+        if labelled := {(value, slot) for _, value, slot in slots if re.fullmatch(r"name_\w+", slot)}:
+            called = len({slot for _, slot in labelled})
+            print(f"  {len(labelled)} pairs: {len({v for v, _ in labelled})} names, {called} pseudonyms")
     print(f"\nno spans, {CLEAN:,d} documents a kind, word by word      words     back        law")
     plain = cv.Release(mechanism, cv.Budget(found.epsilon), key=key)
     for kind in (*NAMES, "national_id", "iban", "phone", "card"):
@@ -126,7 +141,4 @@ def main() -> None:
         pairs = [pair for b, a in both if len(b) == len(a) for pair in zip(b, a, strict=True)]
         for known, what in ((True, "known words"), (False, "other words, numbers")):
             law_row(f"{kind}: {what}", [pair for pair in pairs if (pair[0] in chance) == known], chance)
-
-
-if __name__ == "__main__":
-    main()
+    return []

@@ -11,7 +11,7 @@ import orjson
 from benchmarks import inputs, measured
 from benchmarks.report import Table
 
-SHARDS = int(os.environ.get("CORPUSVEIL_BENCH_TINY", "100000"))
+SHARDS = 8 if inputs.SMALLEST else int(os.environ.get("CORPUSVEIL_BENCH_TINY", "100000"))
 DOCUMENTS, WORDS = 10, 40
 DRIVER_MIB = 1024
 
@@ -24,9 +24,21 @@ def run() -> list[Table]:
     with tempfile.TemporaryDirectory(dir=inputs.work()) as name:
         folder = Path(name)
         write(folder / "in")
-        fixed = ["privatize", folder / "in", "--space", inputs.space(), "--key", inputs.key(), "--mechanism"]
+        fixed: list[object] = [
+            "privatize",
+            folder / "in",
+            "--space",
+            inputs.space(),
+            "--key",
+            inputs.key(),
+            "--mechanism",
+        ]
         fixed += ["ring-geometric", "--epsilon", 1, "--output", folder / "out", "--progress", "lines"]
-        steps = {"plan": ["--plan"], "run": ["--workers", 2], "verify: run again": ["--workers", 2]}
+        steps: dict[str, list[object]] = {
+            "plan": ["--plan"],
+            "run": ["--workers", 2],
+            "verify: run again": ["--workers", 2],
+        }
         peaks = []
         for step, more in steps.items():
             took = measured.command(*fixed, *more)

@@ -22,7 +22,6 @@ from corpusveil.errors import UserError as UserError
 from corpusveil.errors import WorkError as WorkError
 from corpusveil.jobs.beam import Beam as Beam
 from corpusveil.jobs.local import Local as Local
-from corpusveil.jobs.ray import Ray as Ray
 from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.language.context_risk import ContextRisk as ContextRisk
 from corpusveil.language.context_risk import context_risk as context_risk
@@ -64,14 +63,12 @@ from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
-from corpusveil.transforms.ray import privatize_dataset as privatize_dataset
 from corpusveil.transforms.release.card import croissant as croissant
 from corpusveil.transforms.release.card import dataset_card as dataset_card
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.planning import Forecast as Forecast
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
@@ -115,7 +112,6 @@ __all__ = [
     "Mechanism",
     "NoClosedForm",
     "Outcome",
-    "Ray",
     "Release",
     "RingGeometric",
     "RowNumbers",
@@ -158,9 +154,7 @@ __all__ = [
     "plan",
     "privatize",
     "privatize_corpus",
-    "privatize_dataset",
     "privatize_table",
-    "profile",
     "read_vectors",
     "reader_ladder",
     "register_sql",

@@ -4,62 +4,116 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import llvmlite.ir
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core import event
 
+import corpusveil.waiting  # not "from": no loop depends on it, so a change of it compiles none again
 from corpusveil.ownership import refuse_others
 
 if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
+
+class _Compiling(event.Listener):
+    """Lets whoever waits know that loops are being compiled; what is loaded from a cache is no such event."""
+
+    def on_start(self, _: Any) -> None:
+        corpusveil.waiting.compiling += 1
+
+    def on_end(self, _: Any) -> None:
+        corpusveil.waiting.compiling -= 1
+
+
+event.register("numba:compile", _Compiling())
 PACKAGE = Path(__file__).parent
-_IMPORT = re.compile(r"^ *from (corpusveil[.a-z_0-9]*) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+class Stamp:
+    """What the machine code of a function is made from; numba compiles again when the stamp in its cache differs.
+
+    numba stamps a function with the content of its own file alone. But machine code also contains the functions that
+    it calls and the values of global constants, so this stamp covers their files and values. A module that contributes
+    neither, such as the one with the sentences of errors, can change and nothing is compiled.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of the parts, in hex. First asked for at the first call, when all modules are complete."""
+        parts: dict[str, str] = {}
+        _visit("", self.dispatcher, (), parts)
+        return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return str, (self.digest,)
 
 
 @functools.cache
-def _imports(file: Path) -> tuple[bytes, frozenset[Path]]:
-    """Return the digest of a module of the package, and the modules of the package that it imports."""
-    text = file.read_text()
-    modules = set()
-    for module, names in _IMPORT.findall(text):
-        place = PACKAGE.joinpath(*module.split(".")[1:])
-        modules |= {place / f"{name}.py" for name in re.findall(r"\w+", names)}
-        modules |= {place.with_suffix(".py"), place / "__init__.py"}
-    return hashlib.sha256(text.encode()).digest(), frozenset(filter(Path.is_file, modules))
+def _file_digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-@functools.cache
-def sources_digest(file: str) -> bytes:
-    """Return a digest of a module of the package and of all its modules that it imports, directly or not."""
-    seen: set[Path] = set()
-    left = {Path(file)}
-    while left:
-        seen |= left
-        left = {imported for module in left for imported in _imports(module)[1]} - seen
-    return hashlib.sha256(b"".join(_imports(module)[0] for module in sorted(seen))).digest()
+def _names(code: CodeType) -> set[str]:
+    """Return the names that code reads, and the functions inside it."""
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str]) -> None:
+    """Enter in ``parts`` what a global ``value`` contributes to machine code; of a module, its members in ``names``."""
+    options = getattr(value, "targetoptions", None)  # a compiled function has these, an intrinsic a __wrapped__
+    function = getattr(value, "py_func", getattr(value, "__wrapped__", value))
+    match function:
+        case FunctionType() if function.__module__.partition(".")[0] == PACKAGE.name:
+            # Closures of one function differ in what they hold, so the place that names one tells it apart.
+            key = name if function.__closure__ else f"{function.__module__}.{function.__qualname__}"
+            if key in parts:
+                return
+            parts[key] = repr(sorted((options or {}).items()))
+            file = function.__code__.co_filename
+            parts[file.removeprefix(str(PACKAGE))] = _file_digest(file)
+            read = _names(function.__code__)
+            scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+            for each in sorted(read.union(function.__code__.co_freevars).intersection(scope)):
+                _visit(f"{key}:{each}", scope[each], read, parts)
+        case ModuleType() if function.__name__.partition(".")[0] == PACKAGE.name:
+            for each in sorted(set(names).intersection(vars(function))):
+                _visit(f"{function.__name__}.{each}", vars(function)[each], names, parts)
+        case np.ndarray():
+            content = hashlib.sha256(np.ascontiguousarray(function).tobytes()).hexdigest()
+            parts[name] = f"{function.dtype.str} {function.shape} {content}"
+        case bool() | int() | float() | str() | bytes() | tuple() | np.generic() | type() | None:
+            parts[name] = repr(function)
+        case llvmlite.ir.Type():
+            parts[name] = str(function)
+        case _:
+            parts[name] = type(function).__qualname__
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile as ``numba.njit`` does, and compile again where any module that the function's own one imports changed.
-
-    A function's machine code contains that of the functions that it calls, and the values of global constants. But
-    numba reuses it as long as the function's own file is the same, also after an upgrade of the package in place.
-    """
+    """Compile as ``numba.njit`` does, and compile again when anything changed that the machine code is made from."""
     numba_s = numba.njit(**options)
 
     def make(function: Callable[..., Any]) -> Any:
         made = numba_s(function)
-        file = Path(function.__code__.co_filename)
-        if file.is_file() and isinstance(made._cache, FunctionCache):  # noqa: SLF001 - numba has no setting for it
-            cache, stamp = made._cache, (made._cache._cache_file._source_stamp, sources_digest(str(file)))  # noqa: SLF001
-            cache._cache_file = IndexDataCacheFile(cache.cache_path, cache._impl.filename_base, stamp)  # noqa: SLF001
+        if options.get("cache") and Path(function.__code__.co_filename).is_file():
+            made._cache._cache_file._source_stamp = Stamp(made)  # noqa: SLF001 - numba has no setting for it
         return made
 
     return make

@@ -48,7 +48,7 @@ class BadTypeError(UserError, code="wrong-type"):
 class ShapeError(UserError, code="wrong-shape"):
     """Arrays or lists do not have the lengths or dimensions that are required."""
 class UnknownError(UserError, code="unknown-name"):
-    """No mechanism, engine, profile, key, word or other object has this name or number."""
+    """No mechanism, engine, key, word or other object has this name or number."""
 class UnsetError(UserError, code="missing-setting"):
     """A setting, argument or environment variable that this call needs is missing."""
 class ConflictError(UserError, code="conflicting-settings"):
@@ -99,8 +99,6 @@ class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
-class ChooserError(UserError, code="chooser-failed"):
-    """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""
@@ -121,8 +119,12 @@ class InstallationError(WorkError, code="broken-installation"):
 # fmt: on
 
 
+OF_DATA = (FormatError, BadFileError, ColumnError, BadRowError, DataError, SizeError)
+"""Faults in the data of a shard: the other shards can still be used. Any other error ends the work."""
+
+
 class BadShardsError(UserError, code="bad-shards"):
-    """Input shards cannot be used; ``sentences`` says why, by their numbers."""
+    """The data of input shards cannot be used; ``sentences`` says why, by their numbers."""
 
     def __init__(self, sentences: dict[int, str]) -> None:
         first = sentences[min(sentences)]
@@ -181,11 +183,13 @@ def of_other_type(setting: str, value: object, needed: str) -> BadTypeError:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the nearest of known names as the end of a sentence, or nothing."""
+    """Return the nearest of known names as the end of a sentence, or nothing: the shortest that begins like this."""
     import difflib
 
-    nearest = difflib.get_close_matches(str(name), list(known), 1, 0.5)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    names = list(known)
+    begins = sorted((each for each in names if name and each.startswith(str(name))), key=len)
+    near = begins or difflib.get_close_matches(str(name), names, 1, 0.5)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def existing(name: object, columns: Iterable[object]) -> str:
@@ -252,6 +256,12 @@ class NoClosedForm(CorpusveilError, code="no-closed-form"):
 
 
 _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")
+
+
+def of_code(code: str, sentence: str) -> UserError:
+    """Return the error of this code with this sentence."""
+    kinds = (kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, UserError))
+    return next((kind for kind in kinds if kind.code == code), UserError)(sentence)
 
 
 def sentences_in(text: str) -> list[str]:

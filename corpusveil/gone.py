@@ -25,14 +25,35 @@ class Gone:
 
 
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
-
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
-
+_RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
+_CONNECT = (
+    "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
+)
+_DATASET = "give {budget.epsilon} for a document ({budget.per} document): epsilon times the words of an average text"
+_ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("denoise.candidates", "how many originals the search tries is {denoise.breadth}; in Python, "
+         "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
+    Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
+    Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
+    Gone("budget.profile", "docs/studies.md has the settings of each study", ("privatize --profile",)),
+    Gone("cv.profile", "docs/studies.md has the settings of each study"),
+    Gone("budget.average_words", _DATASET, ("privatize --average-words",)),
+    Gone("budget.allocation = dataset", _DATASET, ("privatize --allocation dataset",)),
+    Gone("budget.field_weights", "give each text column's release its own part of {budget.epsilon}",
+         ("privatize --field-weights",)),
+    Gone("output.csv_formulas", "let the spreadsheet import cells as text; leave it out",
+         ("privatize --csv-formulas",)),
+    Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
+    Gone("cv.Ray", _RAY),
+    Gone("cv.privatize_dataset", _RAY),
+    Gone("engine.name = connect", _CONNECT, tuple(f"{command} --engine connect" for command in _ON_ENGINES)),
+    Gone("an engine on Spark Connect", _CONNECT),
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),

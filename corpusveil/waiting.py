@@ -20,6 +20,9 @@ LINE_SECONDS = 5.0
 _TICK = 1.0
 _RESTS = 20
 """The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
+COMPILING = "compiling, once for this installation"
+compiling = 0
+"""The number of functions that are being compiled; ``corpusveil.compiled`` counts them."""
 Manner = Literal["auto", "bar", "lines", "none"]
 
 
@@ -40,8 +43,9 @@ class _Wait:
 
     def line(self) -> str:
         now = time.monotonic()
-        parts = [f"{self.what}: {self.step}" if self.step else self.what, f"{now - self.began:.0f} s"]
-        if self.share:
+        step = COMPILING if compiling else self.step
+        parts = [f"{self.what}: {step}" if step else self.what, f"{now - self.began:.0f} s"]
+        if self.share and not compiling:
             left = (now - self.step_began) * (1 - self.share) / self.share
             parts += [f"{self.share:.0%}", f"about {left:.0f} s left"]
         return ", ".join(parts)

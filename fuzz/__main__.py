@@ -7,7 +7,9 @@ import contextlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from fuzz.readers import READERS
@@ -37,8 +39,8 @@ def fuzz(name: str, seconds: int) -> int:
         ]  # fmt: skip
         command = [sys.executable, "-m", "fuzz.worker", name, str(findings), *options, str(corpus)]
         log = HOME / f"{name}.log"
-        with log.open("wb") as told, contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, stdout=told, stderr=told, check=False, timeout=left + SECONDS_TO_END)
+        with log.open("wb") as sink, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, stdout=sink, stderr=sink, check=False, timeout=left + SECONDS_TO_END)
         said = log.read_bytes()
         executions += max((int(found) for found in _DONE.findall(said)), default=0)
         if b"INITED" not in said:
@@ -52,20 +54,34 @@ def fuzz(name: str, seconds: int) -> int:
     return len(told)
 
 
+def on_seeds(name: str) -> int:
+    """Check a reader on its own seeds; return the number of findings."""
+    findings = 0
+    for number, seed in enumerate(READERS[name].seeds()):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                READERS[name].check(seed, Path(folder))
+            except Exception:  # noqa: BLE001 - whatever it is, it is a finding
+                print(f"{name}, seed {number}:\n{traceback.format_exc()}", file=sys.stderr)
+                findings += 1
+    return findings
+
+
 def main() -> int:
     """Run the readers that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("reader", nargs="+", choices=[*READERS, "all"])
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")
     parser.add_argument("--repeat", type=Path, help="check this one input, with a traceback")
+    parser.add_argument("--seeds", action="store_true", help="check the readers' own seeds, and fuzz nothing")
     given = parser.parse_args()
     if given.repeat is not None:
-        import tempfile
-
         with tempfile.TemporaryDirectory() as folder:
             READERS[given.reader[0]].check(given.repeat.read_bytes(), Path(folder))
         return 0
     names = list(READERS) if "all" in given.reader else given.reader
+    if given.seeds:
+        return min(1, sum(map(on_seeds, names)))
     return min(1, sum(fuzz(name, given.seconds) for name in names))
 
 

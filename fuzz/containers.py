@@ -13,6 +13,25 @@ RAW = 0x80
 """This bit of an input's first byte says that its bytes are the container itself."""
 
 
+class Choices:
+    """Values that bytes decide, zeros after their end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def number(self, least: int, most: int) -> int:
+        """Return a number of a range, of one byte."""
+        return least + int.from_bytes(self._data.read(1)) % (most - least + 1)
+
+    def integer(self) -> int:
+        """Return a signed number of four bytes."""
+        return int.from_bytes(self._data.read(4).ljust(4, b"\0"), "little", signed=True)
+
+    def text(self, size: int) -> str:
+        """Return at most this many characters."""
+        return self._data.read(size).decode("utf-8", "replace")
+
+
 def packed(data: bytes, codec: str, *, raw: bool) -> bytes:
     """Return bytes compressed in two parts, or unchanged if they are ``raw`` or the format has no compression."""
     if raw or not codec:

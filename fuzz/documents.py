@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import atheris
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,7 +21,7 @@ from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
 from corpusveil.text import markup
 from corpusveil.text.policy import TextPolicy
-from fuzz.containers import RAW, changed, one, packed, pieces
+from fuzz.containers import RAW, Choices, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
 BLOCK = 4
@@ -185,36 +184,32 @@ KINDS = (
 def _table(content: bytes) -> bytes:
     """Return a Parquet file of a table that bytes describe, with further bytes as edits."""
     described, edits = pieces(content, 2)
-    given = atheris.FuzzedDataProvider(described)
-    size = given.ConsumeIntInRange(0, 20)
+    given = Choices(described)
+    size = given.number(0, 20)
     table = {}
     for name in ("text", "id", "a"):
-        kind = (
-            KINDS[given.ConsumeIntInRange(0, 24) % len(KINDS)]
-            if name != "text"
-            else KINDS[given.ConsumeIntInRange(0, 5)]
-        )
+        kind = KINDS[given.number(0, 24) % len(KINDS)] if name != "text" else KINDS[given.number(0, 5)]
         table[name] = _column(given, kind, size)
     sink = io.BytesIO()
     pq.write_table(
         pa.table(table),
         sink,
-        row_group_size=given.ConsumeIntInRange(1, 8),
-        compression=("none", "snappy", "zstd", "gzip")[given.ConsumeIntInRange(0, 3)],
-        use_dictionary=given.ConsumeBool(),
-        data_page_version=("1.0", "2.0")[given.ConsumeIntInRange(0, 1)],
-        store_schema=given.ConsumeBool(),
-        write_statistics=given.ConsumeBool(),
+        row_group_size=given.number(1, 8),
+        compression=("none", "snappy", "zstd", "gzip")[given.number(0, 3)],
+        use_dictionary=bool(given.number(0, 1)),
+        data_page_version=("1.0", "2.0")[given.number(0, 1)],
+        store_schema=bool(given.number(0, 1)),
+        write_statistics=bool(given.number(0, 1)),
     )
     return changed(sink.getvalue(), edits)
 
 
-def _column(given: Any, kind: pa.DataType, size: int) -> pa.Array:
+def _column(given: Choices, kind: pa.DataType, size: int) -> pa.Array:
     def value() -> Any:
-        if given.ConsumeIntInRange(0, 9) == 9:
+        if given.number(0, 9) == 9:
             return None
-        number = given.ConsumeInt(4)
-        text = CANARY + given.ConsumeUnicodeNoSurrogates(6)
+        number = given.integer()
+        text = CANARY + given.text(6)
         return {
             "list<item: string>": [text], "struct<b: int32>": {"b": number}, "bool": number > 0,
             "binary": text.encode(),

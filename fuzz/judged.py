@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,10 @@ def check_qrels(data: bytes, folder: Path) -> None:
     need(read_qrels(str(again)) == found, "judgements that read otherwise when written again")
 
 
+def _packings(seed: bytes) -> Iterator[bytes]:
+    return (bytes([bits]) + seed for bits in range(3))
+
+
 def readers() -> Iterator[Reader]:
     for name, check, seed in (("passages", check_passages, PASSAGES), ("qrels", check_qrels, QRELS)):
-        yield Reader(name, lambda seed=seed: (bytes([bits]) + seed for bits in range(3)), check)
+        yield Reader(name, functools.partial(_packings, seed), check)

@@ -17,7 +17,6 @@ from gensim.models import KeyedVectors
 
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, tables_of, write_numbers
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest, load_space
 from corpusveil.spaces.vectors import BLANKS, Vectors, read_importance, read_vectors
@@ -26,7 +25,7 @@ from fuzz.containers import RAW, changed, one, packed, pieces, zipped
 from fuzz.invariant import CANARY, Reader, need, refused
 
 WORDS = [f"{CANARY}a", "b_c", "é", "der", "17", f"{CANARY}"]
-MATRIX = (np.arange(12, dtype=np.float32).reshape(6, 2) - 3.5) / 7
+MATRIX = ((np.arange(12).reshape(6, 2) - 3.5) / 7).astype(np.float32)
 
 
 def need_vectors(found: Vectors) -> None:
@@ -234,37 +233,7 @@ def _counts(url: str) -> object:
     return found
 
 
-def check_numbers(data: bytes, folder: Path) -> None:
-    """Read public numbers; valid numbers are the same after writing and reading again."""
-    path = folder / NUMBERS
-    path.write_bytes(data[1:] if data[:1] == bytes([RAW]) else changed(_numbers_file(), data[1:]))
-    found = refused(lambda: read_numbers(str(folder)), path)
-    if found is None:
-        return
-    tables_of(found)
-    again = folder / "again"
-    again.mkdir(exist_ok=True)
-    write_numbers(found, str(again / NUMBERS))
-    need(read_numbers(str(again)) == found, "other numbers when they are read again")
-
-
-@functools.cache
-def _numbers_file() -> bytes:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [("00", "17", 5), ("00", "", 2), ("0km", "3km", 4), ("00:00", "12:30", 2), ("00:00", "", 0)]
-        write_numbers(Numbers.of(rows), f"{folder}/n.parquet")
-        return Path(folder, "n.parquet").read_bytes()
-
-
-def number_seeds() -> Iterator[bytes]:
-    yield bytes([RAW]) + _numbers_file()
-    yield b"\0" + bytes(6)
-
-
 def _function_words(url: str) -> None:
-    content_weights.cache_clear()
     weights = content_weights(_space(), url)
     need(np.isfinite(weights).all() and weights.min() >= 0 and 0 < weights.sum() < np.inf, "weights that are none")
 
@@ -292,7 +261,6 @@ def readers() -> Iterator[Reader]:
     ):  # fmt: skip
         yield Reader(name, seeds, functools.partial(check_vectors, suffix=suffix))
     yield Reader("space", space_seeds, check_space)
-    yield Reader("numbers", number_seeds, check_numbers)
     words = "\n".join(WORDS).encode()
     table = "\n".join(f"{word}\t{k}" for k, word in enumerate(WORDS, 3)).encode()
     yield _list_reader("words", ".txt", read_words, [b"\0" + words, b"\0\xef\xbb\xbf" + words.replace(b"\n", b"\r\n")])

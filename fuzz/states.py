@@ -23,28 +23,23 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
+from corpusveil.jobs.local import Local
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, digest_of, header_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_state import prometheus
+from corpusveil.pipelines.schedule_state import metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import lease
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.records import RUN_VERSION, Records
-from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.records import Records
 from corpusveil.text.classes import TOKENIZER_VERSION
-from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release import corpus as runs
-from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.pages import write_pages
+from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import statement
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
@@ -88,7 +83,7 @@ def check_configuration(data: bytes, folder: Path) -> None:
     path, again = folder / "x.toml", folder / "y.toml"
     path.write_bytes(data)
     found = refused(lambda: toml.read(str(path)), path, quotes=True)
-    if found is not None and not (found.settings.value("budget.strategy") or found.settings.value("budget.profile")):
+    if found is not None and not found.settings.value("budget.strategy"):
         again.write_text(toml.written(found), encoding="utf-8")
         need(toml.read(str(again)).settings == found.settings, "another configuration when it is read again")
 
@@ -106,77 +101,44 @@ def check_key(data: bytes, folder: Path) -> None:
         need(again.stat().st_mode & 0o777 == 0o600, "a key that others can read")
 
 
-RELEASE: Any = SimpleNamespace(digest="d" * 64, key=SimpleNamespace(fingerprint=lambda: "f" * 16), name="r")
-TASK = ShardTask(0, 1, "", "x.jsonl", 3, ".jsonl")
+@functools.cache
+def _release() -> Release:
+    space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
+    return Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
 
 
-def _job(folder: Path) -> ShardJob:
-    kernel: Any = None
-    return ShardJob(
-        kernel, Columns(), str(folder / "out"), Records(str(folder / "records")), "d" * 64, "f" * 16, b"k" * 32,
-        corpus="c",
-    )  # fmt: skip
+def _run(folder: Path) -> None:
+    privatize_corpus(_release(), [str(folder / "x.jsonl")], str(folder / "out"), Local(), records=f"{folder}/records")
 
 
 @functools.cache
 def _records() -> dict[str, bytes]:
-    """Return the records of a finished run, and its manifest."""
-    record = {
-        "release": "d" * 64,
-        "task": ["f" * 16, 0, None, "text", None, []],
-        "input": {"path": f"{CANARY}.jsonl", "bytes": 3, "digest": "0" * 32},
-        "output": {"name": "part-00000-of-00001.jsonl", "sha256": "0" * 64, "blake2b": "0" * 32, "bytes": 3},
-        "counts": Counts().private().as_dict(),
-        "seconds": 0.5,
-        "ledger": ["0" * 32],
-    }
-    run = {
-        "release": "d" * 64, "key": "f" * 16, "columns": {"text": "text", "id": None, "keep": []},
-        "input": ["x.jsonl"], "output": "FOLDER/out", "format": ".jsonl", "on_bad_rows": "fail", "ledger": None,
-        "version": RUN_VERSION, "corpus": "c",
-    }  # fmt: skip
-    space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
-    release = Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
-    manifest = {
-        "kind": "release",
-        "configuration": {**release.configuration(), "columns": {"text": "text", "keep": []}}, **statement(release),
-        "shards": [{"name": "data/part-00000-of-00001.jsonl", "documents": 3, "tokens": 9, "sha256": "0" * 64}],
-        "release": "d" * 64, "key_fingerprint": "f" * 16, "documents": 3, "tokens": 9, "corpusveil": "0",
-        "spends": {"name": "r", "metric": "m"}, "content_sha256": "0" * 64, "checksums": "SHA-256",
-    }  # fmt: skip
-    totals = {
-        **Counts().private().as_dict(), "copies": {"copies": 0, "documents": 3, "one_in": 1, "most": 1}, "seconds": 0.5
-    }  # fmt: skip
-    return {
-        "records/run.json": json.dumps(run).encode(),
-        "records/shards/part-00000-of-00001.json": json.dumps(record).encode(),
-        "records/failed/part-00000-of-00001.json": json.dumps({"sentence": "x.jsonl: wrong."}).encode(),
-        "records/totals.json": json.dumps(totals).encode(),
-        "out/manifest.json": json.dumps(manifest).encode(),
-    }
+    """Return the records of a finished run, its manifest, and the record of a failed task."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "x.jsonl").write_bytes(LINE)
+        _run(folder)
+        paths = [*(folder / "records").rglob("*.json"), folder / "out/manifest.json"]
+        parts = {str(path.relative_to(folder)): path.read_bytes().replace(name.encode(), b"FOLDER") for path in paths}
+        data = next((folder / "out/data").iterdir())
+        failed = {"records/failed/part-00000-of-00001.json": json.dumps({"sentence": "x.jsonl: wrong."}).encode()}
+        return parts | failed | {f"out/data/{data.name}": data.read_bytes()}
+
+
+LINE = b'{"text": "a b c"}\n'
 
 
 def check_records(data: bytes, folder: Path) -> None:
     """Resume a run after a change of one record, or of the manifest."""
     parts = _records()
-    names = list(parts)
+    names = [name for name in parts if name.endswith(".json")]
     name = names[(data[0] if data else 0) % len(names)]
-    _lay(folder, parts | {name: data[1:]})
-    (folder / "out/data").mkdir(exist_ok=True)
-    (folder / "out/data/part-00000-of-00001.jsonl").write_bytes(b"{}\n")
-    (folder / "x.jsonl").write_bytes(b"{}\n")
-    job, records = _job(folder), Records(str(folder / "records"))
-    task = ShardTask(0, 1, str(folder / "x.jsonl"), "x.jsonl", 3, ".jsonl")
-    named = folder
-    refused(lambda: job.is_done(task), named)
+    _lay(folder, parts | {name: data[1:], "x.jsonl": LINE})
+    refused(lambda: _run(folder), folder)
     (folder / "ledger").mkdir(exist_ok=True)
     (folder / "ledger/secret.key").write_bytes(b"s" * 32)
-    if "run" in name or "shards" in name:
-        refused(lambda: Ledger(str(folder / "ledger")).verify(records.url), named)
-    refused(lambda: runs._claim(RELEASE, job, [task], None), named)
-    if "failed" not in name:
-        refused(lambda: runs._already(job, [task], 0.0), named)
-        refused(lambda: write_pages(str(folder / "out"), records), named)
+    records = Records(str(folder / "records"))
+    refused(lambda: Ledger(str(folder / "ledger")).verify(records.url), folder)
     _lay(folder, parts | {name: data[1:]})
     with contextlib.suppress(UserError):  # whose sentence is that of the record
         refuse_failed(records)
@@ -208,7 +170,7 @@ def check_schedule(data: bytes, folder: Path) -> None:
     refused(found.ahead, folder)
     refused(found.runs, folder)
     refused(found.summary, folder)
-    refused(lambda: prometheus(state), folder)
+    refused(lambda: metrics_of(state), folder)
 
 
 def check_lease(data: bytes, folder: Path) -> None:
@@ -226,7 +188,9 @@ def check_lease(data: bytes, folder: Path) -> None:
 def _ledger() -> dict[str, bytes]:
     """Return the files of a ledger: an entry, the header and the secret."""
     secret, sink = b"s" * 32, io.BytesIO()
-    named = dict.fromkeys(("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY)
+    named: dict[str, Any] = dict.fromkeys(
+        ("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY
+    )
     about = About(**named, version=VERSION, ranged=False, budget={"epsilon": 1.0}, documents=3, tokens=6)
     tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(3)], pa.binary(16)))
     numbers = [pa.array([1, 2, 3], pa.int64())] * (len(ROWS) - 2)
@@ -309,9 +273,9 @@ NAME = "epoch-0001-segment-000002"
 
 def _checkpoint() -> bytes:
     digest = hashlib.sha256(bytes(16)).hexdigest()
-    kind, keys, *rest = np.random.RandomState(0).get_state()
+    kind, keys, *rest = tuple(np.random.RandomState(0).get_state())
     state = {"mark": "m", "epoch": 1, "segment": 2, "name": NAME, "arrays": {"vectors": digest}}
-    return json.dumps({**state, "random": [kind, keys.tolist(), *rest]}).encode()
+    return json.dumps({**state, "random": [kind, np.asarray(keys).tolist(), *rest]}).encode()
 
 
 def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
@@ -354,4 +318,4 @@ def readers() -> Iterator[Reader]:
         "checkpoint": (check_checkpoint, [_checkpoint()]),
     }
     for name, (check, inputs) in seeds.items():
-        yield Reader(name, lambda inputs=inputs: iter(inputs), check)
+        yield Reader(name, functools.partial(iter, inputs), check)

@@ -25,11 +25,11 @@ def counted(text: str) -> Counter[str]:
             kinds.update(dict.fromkeys(range(token.start[0], token.end[0] + 1), "code"))
     kinds.update({line: "comments" for line in comments if kinds[line] == "blank"})
     for node in ast.walk(ast.parse(text)):
+        functions += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         is_text = (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
-        functions += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) or (is_text and isinstance(node, ast.Expr)):
             kind = "docstrings" if is_text else "imports"
             kinds.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), kind))
     return Counter(kinds.values()) + Counter(files=1, total=len(kinds), functions=functions)

@@ -15,7 +15,9 @@ from corpusveil.errors import CorpusveilError
 
 QUIET = ("--progress", "none")
 OF_CODE: dict[str, type[CorpusveilError]] = {
-    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and "code" in vars(kind)
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, CorpusveilError) and "code" in vars(kind)
 }
 
 

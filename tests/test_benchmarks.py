@@ -1,6 +1,9 @@
 """Figures of the short table: what a file must look like, and when ``compare`` calls a row slower. Nothing is timed."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,3 +135,49 @@ def test_a_run_is_written_as_it_is_read_and_shown(
 def test_instructions_are_read_where_perf_counts_them() -> None:
     assert job.instructions("# started on Sun\n\n12345,,instructions:u,1000,100.00,,\n") == 12345
     assert job.instructions("<not supported>,,instructions:u,0,100.00,,\n") is None
+
+
+ROOT = Path(__file__).parents[1]
+EACH_KIND = """
+import tempfile
+from benchmarks import bench, job, stages
+for group in bench.GROUPS:
+    for planned in group():
+        for each in (planned.ours, planned.beside):
+            kind = each.pop("kind")
+            with tempfile.TemporaryDirectory() as folder:
+                done = job.KINDS[kind](**each)(folder)
+            assert planned.items or done["items"], planned.name
+            each["kind"] = kind
+stages.install()
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(["-c", EACH_KIND], id="bench"),
+        pytest.param(["-m", "benchmarks", "corpus"], id="corpus"),
+        pytest.param(["-m", "benchmarks", "tickets"], id="tickets"),
+        pytest.param(["-m", "benchmarks", "utility"], id="utility"),
+        pytest.param(["-m", "benchmarks", "examples"], id="examples"),
+        pytest.param(["-m", "benchmarks", "ledger"], id="ledger", marks=pytest.mark.nightly),  # many processes
+        pytest.param(["-m", "benchmarks", "tiny", "startup"], id="tiny, startup", marks=pytest.mark.nightly),
+        pytest.param(["-m", "benchmarks", "scaling"], id="scaling", marks=pytest.mark.packaged),
+    ],
+)
+def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
+    """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
+    smallest = {**os.environ, "CORPUSVEIL_BENCH_SMALLEST": "1"}
+    done = subprocess.run(
+        [sys.executable, *program], cwd=ROOT, env=smallest, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr  # 1: a target that figures of this size miss
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Skipped" not in done.stdout, done.stdout
+
+
+def test_every_reader_of_the_fuzzer_holds_on_its_own_seeds() -> None:
+    command = [sys.executable, "-m", "fuzz", "all", "--seeds"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

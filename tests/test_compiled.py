@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,14 @@ CALLING = (
     "from corpusveil.called_one import called\nfrom corpusveil.compiled import compiled\n\n\n"
     "@compiled\ndef calling(x):\n    return called(x)\n"
 )
+
+STAMPS = """
+import importlib, json, sys
+names = ["text.text_writer", "text.utf8", "text.output_words", "spaces.byte_products", "transforms.kernel.kernel"]
+modules = [importlib.import_module(f"corpusveil.{name}") for name in names]
+functions = {f"{m.__name__}.{name}": f for m in modules for name, f in vars(m).items() if hasattr(f, "py_func")}
+print(json.dumps({name: f._cache._cache_file._source_stamp.digest for name, f in functions.items()}))
+"""
 
 
 def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: Path) -> None:
@@ -34,3 +43,34 @@ def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: P
         )  # fmt: skip
         found.append(done.stdout.split())
     assert found == [["2", "0"], ["2", "1"], ["6", "0"]], done.stderr
+
+
+def test_only_what_machine_code_is_made_from_changes_its_stamp(tmp_path: Path) -> None:
+    """A sentence in errors.py compiled all 216 functions again on every machine."""
+    root = tmp_path / "corpusveil"
+    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def stamps() -> dict[str, str]:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", STAMPS], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return dict(json.loads(done.stdout))
+
+    before = stamps()
+    assert len(before) >= 30
+    errors = root / "errors.py"
+    errors.write_text(errors.read_text() + '\n\nANOTHER = "sentence"\n')
+    assert stamps() == before
+    for file, line, other in (
+        ("text/output_words.py", "LONG = 255", "LONG = 254"),  # a constant that two files of loops read
+        ("wide.py", "WIDTH, SPAN = 16, 64", "WIDTH, SPAN = 16, 64  # bytes"),  # instructions that loops are built from
+    ):
+        text = (root / file).read_text()
+        assert line in text
+        (root / file).write_text(text.replace(line, other))
+        after = stamps()
+        changed = {name for name in before if before[name] != after[name]}
+        assert "corpusveil.text.text_writer.write_text" in changed, file
+        assert not changed.intersection({"corpusveil.text.utf8.decode", "corpusveil.spaces.byte_products.bounds"}), file
+        before = after

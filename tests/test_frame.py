@@ -19,6 +19,14 @@ ROOMS = {
     "pipelines", "recognizers", "sampling", "spaces", "storage", "text", "transforms",
 }  # fmt: skip
 LARGEST = 1_000_000
+REGISTERS = (
+    ("corpusveil/cli/*.py", "\nCOMMAND = "),
+    ("corpusveil/storage/forms/*.py", "\nSUFFIXES = "),
+    ("corpusveil/mechanisms/*.py", "\n@register\n"),
+    ("[ce]*/**/statistics/*.py", "register("),
+    ("fuzz/*.py", "\ndef readers("),
+)
+"""Folders whose files are found, and what such a file declares."""
 EMPTY_NAMES = {"told", "found", "one"}
 
 
@@ -57,6 +65,19 @@ def test_every_room_is_there_and_says_what_it_is() -> None:
         assert (ROOT / "corpusveil" / room / "__init__.py").read_text().startswith('"""'), room
 
 
+def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> None:
+    """A new command or mechanism that forgot its declaration was silently none."""
+    sources = [*ROOT.glob("corpusveil/**/*.*"), *ROOT.glob("fuzz/*.py"), *ROOT.glob("evaluate/**/*.py")]
+    text = "\n".join(file.read_text() for file in sources if file.suffix in (".py", ".in"))
+    for pattern, declaration in REGISTERS:
+        files = [file for file in ROOT.glob(pattern) if not file.stem.startswith("__")]
+        assert any(declaration in file.read_text() for file in files), pattern
+        for file in files:
+            room, name = file.parent.name, file.stem
+            used = re.search(rf"{room}\.{name}\b|import_module\(.*{name}|{room} import .*\b{name}\b", text)
+            assert used or declaration in file.read_text(), f"{file}: add{declaration.rstrip()} …, or import the file"
+
+
 def test_no_tracked_file_is_large() -> None:
     large = {path.name for path in tracked_files() if path.is_file() and path.stat().st_size > LARGEST}
     assert large <= {"space.zip"}, "whose size test_installed.py limits"
@@ -90,10 +111,11 @@ def test_importing_the_package_starts_no_engine() -> None:
     assert out.strip() == ""
 
 
-def test_every_benchmark_and_attack_can_be_imported() -> None:
+def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
     """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
-    paths = [path for folder in ("benchmarks", "attacks") for path in sorted((ROOT / folder).glob("*.py"))]
-    names = [f"{path.parent.name}.{path.stem}" for path in paths if path.stem != "__main__"]
+    folders = ("benchmarks", "attacks", "fuzz", "scripts")
+    paths = [path for folder in folders for path in sorted((ROOT / folder).glob("*.py"))]
+    names = [f"{path.parent.name}.{path.stem}" for path in paths if path.stem not in ("__main__", "worker")]
     program = f"import importlib\nfor name in {names}: importlib.import_module(name)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert len(names) > 20

@@ -6,10 +6,13 @@ import io
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from numba.core import event
 
 from corpusveil import waiting
+from corpusveil.compiled import compiled
 
 
 class Screen(io.StringIO):
@@ -75,6 +78,31 @@ def test_a_command_speaks_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> No
         with waiting.waiting("choosing"):
             assert not speaks or shown.written.wait(600)
         assert shown.getvalue() == ("choosing, 0 s\n" if speaks else "")
+
+
+def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the step; a function that was compiled before is not compiled."""
+    shown, seen = screen(monkeypatch, terminal=True), []
+
+    @compiled
+    def loop(count: int) -> int:
+        return count + 1
+
+    class Look(event.Listener):
+        def on_start(self, _: Any) -> None:
+            seen.append(shown.written.wait(60))
+
+        def on_end(self, _: Any) -> None:
+            shown.written.clear()
+            shown.awaited = "drawing: epsilon 1, "
+
+    shown.awaited = f"drawing: {waiting.COMPILING}, "
+    with waiting.waiting("drawing"), event.install_listener("numba:compile", Look()):
+        waiting.reached("epsilon 1", 0.5)
+        loop(1)
+        loop(2)
+        assert seen == [True]
+        assert shown.written.wait(60)
 
 
 def test_work_inside_work_is_a_step_and_a_closed_standard_error_stops_none(monkeypatch: pytest.MonkeyPatch) -> None:

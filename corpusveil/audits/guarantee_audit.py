@@ -97,7 +97,7 @@ class Audit(Shown):
     def lines(self) -> list[str]:
         """Return the result in words."""
         where = f"all {self.words:,} words" if self.words == self.vocabulary else f"{self.words:,} words"
-        sentences = [f"{self.mechanism} at epsilon {self.epsilon:g}, {self.checked}: {self.promised}"]
+        sentences = [f"{self.mechanism} at epsilon {self.epsilon:.4g}, {self.checked}: {self.promised}"]
         if self.kind == "exact":
             sentences.append(f"exact, on the laws of {where} ({self.pairs:,} pairs), and {self.draws:,} draws")
             sentences.append(

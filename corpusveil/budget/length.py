@@ -126,7 +126,7 @@ class LengthNoise:
     def disclosed(self) -> str:
         """What the output discloses about a document's length."""
         more = f" and {self.extra:,} more" if self.extra else ""
-        return f"how many words a document has{more}, plus noise (epsilon {self.epsilon:g} for each word)"
+        return f"how many words a document has{more}, plus noise (epsilon {self.epsilon:.4g} for each word)"
 
 
 Length: TypeAlias = LengthGrid | LengthNoise

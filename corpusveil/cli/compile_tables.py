@@ -1,4 +1,4 @@
-"""``corpusveil compile``: build the tables of a mechanism in advance."""
+"""``corpusveil compile``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 
 from corpusveil.cli.options import SpaceOption
 from corpusveil.errors import DataError
+
+COMMAND = ("compile", "Build the tables of a mechanism in advance.")
 
 
 def compile_tables(

@@ -1,10 +1,12 @@
-"""``corpusveil demo``: run the whole flow on bundled text."""
+"""``corpusveil demo``."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+
+COMMAND = ("demo", "Run the whole flow on bundled text.")
 
 
 def demo(

@@ -53,12 +53,12 @@ class CommandCall:
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
-        typed = "" if value is None else f" {_typed(value)}"
-        named = f"{self.name(place)}{typed}: " if "." in place else ""
+        given = "" if value is None else f" {typed(value)}"
+        named = f"{self.name(place)}{given}: " if "." in place else ""
         return kind(f"{named}{sentence.replace('this key', 'this option')}{'' if sentence.endswith('?') else '.'}")
 
 
-def _typed(value: Any) -> str:
+def typed(value: Any) -> str:
     """Return a value as it was typed, if it can be shown."""
     text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return cut(text if text.isprintable() and text else repr(text))

@@ -1,4 +1,4 @@
-"""``corpusveil evaluate``: measure the privacy and the utility of a release."""
+"""``corpusveil evaluate``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import typer
 
 from corpusveil.errors import PackageError
 from corpusveil.sister import MISSING
+
+COMMAND = ("evaluate", "Measure the privacy and the utility of a release.")
 
 app = typer.Typer(
     help="Measure what a release discloses and how useful it still is.",

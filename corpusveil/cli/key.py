@@ -1,17 +1,20 @@
-"""``corpusveil key``: make secret keys."""
+"""``corpusveil key``."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Make secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+COMMAND = ("key", "Make and show secret keys.")
+
+app = typer.Typer(help="Make and show secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
 def _key() -> None:
-    """Make secret keys."""
+    """Make and show secret keys."""
 
 
 @app.command()
@@ -28,3 +31,49 @@ def new(path: Annotated[str, typer.Argument(help="Path of the new key; no file m
         f"{path}: a new key, mode 0600, fingerprint {key.fingerprint()}. Keep it apart from the files that are made "
         "with it."
     )
+
+
+@app.command()
+def show(
+    path: Annotated[str, typer.Argument(help="Path of the key.")],
+    *,
+    hex: Annotated[bool, typer.Option("--hex", help="Print the secret itself, as 64 hexadecimal digits.")] = False,
+) -> None:
+    """Print the fingerprint of a key, or the secret as an environment variable holds it.
+
+    Example: export CORPUSVEIL_KEY=$(corpusveil key show release.key --hex)
+    """
+    from corpusveil.sampling.keys import Key
+
+    key = Key.load(path)
+    if not hex:
+        print(f"{path}: fingerprint {key.fingerprint()}")
+        return
+    print(
+        "warning: standard output has the secret. Whoever reads it can search for the originals of every release made "
+        "with it; keep it out of logs, histories and repositories.",
+        file=sys.stderr,
+    )
+    print(key.secret.hex())
+
+
+@app.command(name="list")
+def list_() -> None:
+    """List the keys that were made because a run named none, and the output of each.
+
+    Example: corpusveil key list
+    """
+    from corpusveil.errors import UserError
+    from corpusveil.sampling.keys import Key
+    from corpusveil.storage.home import configuration_path, own_keys
+
+    keys = own_keys()
+    for path, output in keys:
+        try:
+            about = f"fingerprint {Key.load(path).fingerprint()}"
+        except UserError as error:
+            about = f"not usable ({error.code})"
+        made = "an output of an earlier version, which kept no note of it" if output is None else output
+        print(f"{path}: {about}, made for {made}")
+    if not keys:
+        print(f"{configuration_path() / 'keys'}: no run without --key has made a key here.")

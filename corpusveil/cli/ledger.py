@@ -1,4 +1,4 @@
-"""``corpusveil ledger``: show and check what documents have spent."""
+"""``corpusveil ledger``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from corpusveil.errors import ConflictError, LedgerDiffersError
+
+COMMAND = ("ledger", "Show and check what documents have spent.")
 
 app = typer.Typer(
     help="Show what privacy units have spent, by release.",

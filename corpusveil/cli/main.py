@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import corpusveil
-from corpusveil import cli
-from corpusveil.errors import CorpusveilError
+from corpusveil.declared import declared
+from corpusveil.errors import BadValueError, CorpusveilError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 
 INTERRUPTED = 130
-_FIRST_LINE = re.compile(r'"""``corpusveil ([a-z]+)``: (.+?)"""$')
 GROUP = "corpusveil.commands"
 """The group of entry points of commands from other packages."""
 FIRST = ("demo", "preview", "key", "space", "privatize")
@@ -30,16 +29,13 @@ FIRST = ("demo", "preview", "key", "space", "privatize")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Return the module of each command, and its line in listings: a flow, or a file here whose first line says so.
+    """Return the module of each command, and its line in listings: a flow, or a file here that declares ``COMMAND``.
 
     No command is imported: a listing imports none, and a call imports one.
     """
     commands = {flow.name: ("", flow.line) for flow in FLOWS}
-    for folder in cli.__path__:
-        for file in sorted(Path(folder).glob("*.py")):
-            with file.open(encoding="utf-8") as lines:
-                if said := _FIRST_LINE.match(lines.readline()):
-                    commands[said[1]] = file.stem, said[2][:1].upper() + said[2][1:]
+    files = declared(resources.files("corpusveil.cli"), "COMMAND")
+    commands |= {name: (module, line) for module, (name, line) in files.items()}
     first = [name for name in FIRST if name in commands]
     return {name: commands[name] for name in [*first, *sorted(commands.keys() - set(first))]}
 
@@ -167,21 +163,42 @@ def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[s
     try:
         result = work()
     except CorpusveilError as error:
-        if debug:
-            traceback.print_exc()
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()  # announcements come before the error, also if both go into one file
-        print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
-        return error.exit_status
+        return _failed(error, debug=debug)
     except (typer.Abort, KeyboardInterrupt):
         result = INTERRUPTED
     except BrokenPipeError:
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
+        no_number = _is_no_number(error)
+        if no_number is not None:
+            return _failed(no_number, debug=debug)
         return _unexpected(error, debug=debug, arguments=arguments)
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
+
+
+def _failed(error: CorpusveilError, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()  # announcements come before the error, also if both go into one file
+    print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
+    return error.exit_status
+
+
+def _is_no_number(error: Exception) -> BadValueError | None:
+    """Return the error of an option that is not a number; typer says it in the words of its validator."""
+    cause: Any = error.__cause__
+    parameter = getattr(error, "param", None)
+    if parameter is None or not hasattr(cause, "errors"):
+        return None
+    from corpusveil.cli.derived import typed
+    from corpusveil.pipelines.settings.faults import NEEDED
+
+    (fault, *_) = cause.errors()
+    needed = NEEDED.get(fault["type"])
+    return None if needed is None else BadValueError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""``corpusveil package``: write the files that a cluster needs."""
+"""``corpusveil package``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from corpusveil.errors import ConflictError, UnsetError
+
+COMMAND = ("package", "Write the files that a cluster needs.")
 
 
 def package(

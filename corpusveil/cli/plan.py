@@ -1,4 +1,4 @@
-"""``corpusveil plan``: estimate the time, memory and budget of a release."""
+"""``corpusveil plan``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from corpusveil.errors import UnsetError
+
+COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
 
 def plan(
@@ -22,6 +24,7 @@ def plan(
     Example: corpusveil plan release.toml
     """
     from corpusveil.cli.progress import Terminal
+    from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import plan as forecast
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
@@ -32,4 +35,5 @@ def plan(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    forecast(document.settings, Terminal("none"), duplicates=duplicates)
+    watch = Terminal("none")
+    forecast(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)

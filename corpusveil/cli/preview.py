@@ -1,4 +1,4 @@
-"""``corpusveil preview``: show a few texts before and after. Writes nothing."""
+"""``corpusveil preview``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError
 from corpusveil.pipelines.settings import Settings
+
+COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.preview import Drawn, Preview
@@ -64,7 +66,7 @@ def lines(made: Preview, settings: Settings) -> list[str]:
     for number, text in enumerate(made.before):
         fields = [("before", _shown(text))]
         for drawn in made.drawn:
-            fields.append((f"epsilon {drawn.epsilon:g}", _shown(drawn.texts[number])))
+            fields.append((f"epsilon {drawn.epsilon:.4g}", _shown(drawn.texts[number])))
             if drawn.denoised is not None:
                 fields.append(("denoised", _shown(drawn.denoised[number])))
         printed += ["", Card(f"Text {number + 1}", fields).text()]
@@ -73,7 +75,7 @@ def lines(made: Preview, settings: Settings) -> list[str]:
 
 def _risk(drawn: Drawn) -> str:
     """Say what an epsilon means."""
-    unchanged = f"epsilon {drawn.epsilon:g}: {drawn.unchanged:.1%} of known words are unchanged"
+    unchanged = f"epsilon {drawn.epsilon:.4g}: {drawn.unchanged:.1%} of known words are unchanged"
     return f"{unchanged}." if drawn.risk is None else f"{unchanged}; {drawn.risk.sentence()}."
 
 

@@ -1,4 +1,4 @@
-"""``corpusveil privatize``: privatize a corpus."""
+"""``corpusveil privatize``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 from corpusveil.cli.derived import MOST_USED, derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.pipelines.settings import Settings
+
+COMMAND = ("privatize", "Privatize a corpus.")
 
 
 @derived("privatize")

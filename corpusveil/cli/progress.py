@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from corpusveil import waiting
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
@@ -217,6 +218,8 @@ class Terminal(Watch):
                 ]
                 alone += (state.shares() if sys.stderr.isatty() else []) + failed
                 alone += [] if state.left is None else [f"about {state.left:.0f} s left"]
+                if waiting.compiling:  # in this process
+                    below, alone = [waiting.COMPILING], [alone[0], waiting.COMPILING]
                 return state.done + state.begun, state.shards, ", ".join(below), ", ".join(alone)
 
             # A denoised release has no run with a name.

@@ -1,4 +1,4 @@
-"""``corpusveil run``: run every step of a configuration file."""
+"""``corpusveil run``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typer
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import InUseError, NoFileError, UnsetError
 from corpusveil.pipelines.flows import FLOWS
+
+COMMAND = ("run", "Run every step of a configuration file.")
 
 STEPS = tuple(flow.name for flow in FLOWS)
 

@@ -1,4 +1,4 @@
-"""``corpusveil schedule``: privatize shards that are new since the last run."""
+"""``corpusveil schedule``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import typer
 from corpusveil.cli.options import ProgressOption
 from corpusveil.deployment.schedules import KINDS, MARK, Call, definition, parse_times
 from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError
+
+COMMAND = ("schedule", "Privatize shards that are new since the last run.")
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document
@@ -53,8 +55,8 @@ def schedule(
     from corpusveil.pipelines.settings.toml import read
 
     document = read(file)
-    scheduled.check(document)
     if write is not None:
+        scheduled.check(document)
         if write != "kubernetes" and (image or claim) is not None:
             raise ConflictError("--image and --claim are for --write kubernetes; leave them out.")
         _write(document, write, to, at or document.settings.schedule.at, image, claim)

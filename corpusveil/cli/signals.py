@@ -78,7 +78,7 @@ def _handle(number: int, _: Any) -> None:
     _say(number)
     if second or not _State.working:
         _leave(_State.received)
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(number)
 
 
 def _watch(reading: int) -> None:

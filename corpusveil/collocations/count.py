@@ -9,8 +9,7 @@ small corpus, in less time than a job takes to start.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,6 @@ from corpusveil.collocations.artifact import (
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
 from corpusveil.collocations.counting_stages import (
-    NUMBERS_MADE,
     AddNgrams,
     AddWords,
     CountNgrams,
@@ -50,7 +48,6 @@ from corpusveil.errors import (
     no_words,
     not_a_choice,
 )
-from corpusveil.spaces.number_counts import ALLOWED, LONGEST, NUMBERS, Numbers, shapes_of, write_numbers
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine, Measured, total
@@ -59,51 +56,6 @@ from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import version_of
-
-MOST = 100_000
-"""The most different numbers that are kept."""
-LEAST = 2
-"""The least count of a kept number."""
-ALIKE = 5
-"""The least number of different numbers with the same letters in the same places for which the letters stay.
-
-Letters that stay are disclosed. Letters of only one or two numbers (*50cent*) must not be."""
-
-
-def choose_numbers(made: Sequence[str]) -> Numbers:
-    """Return the most frequent numbers of ``made``, parts of the counts of numbers. Memory is that of one part."""
-    top = _EMPTY
-    for words in _numbers(made):
-        top = pa.concat_tables([top, words.filter(pc.greater_equal(words["count"], LEAST))])
-        if top.num_rows > 2 * MOST:
-            top = _most_frequent(top, MOST)
-    kept = dict(zip(*(_most_frequent(top, MOST)[name].to_pylist() for name in ("word", "count")), strict=True))
-    numbers = pa.array(list(kept), pa.large_string())
-    shapes, forms = shapes_of(numbers), pc.replace_substring_regex(numbers, "[0-9][0-9.,/:-]*", "0")
-    common = Counter(forms.to_pylist())
-    by_number = {
-        number: shape
-        for number, shape, form in zip(kept, shapes.to_pylist(), forms.to_pylist(), strict=True)
-        if form == "0" or common[form] >= ALIKE
-    }
-    own = pa.array(sorted(set(by_number.values())), pa.large_string())
-    totals: Counter[str] = Counter()
-    for words in _numbers(made):
-        shaped = pa.table({"shape": shapes_of(words["word"]), "count": words["count"]})
-        shaped = shaped.filter(pc.is_in(shaped["shape"], value_set=own))
-        sums = shaped.group_by("shape").aggregate([("count", "sum")])
-        totals.update(dict(zip(sums["shape"].to_pylist(), sums["count_sum"].to_pylist(), strict=True)))
-    for number, shape in by_number.items():
-        totals[shape] -= kept[number]
-    rows = [(shape, number, kept[number]) for number, shape in by_number.items()]
-    return Numbers.of([*((shape, "", count) for shape, count in totals.items()), *rows])
-
-
-def _numbers(made: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the numbers of allowed characters of each part."""
-    for url in made:
-        words = read_table(url, _EMPTY.column_names)
-        yield words.filter(pc.match_substring_regex(words["word"], f"^[0-9]{ALLOWED}{{0,{LONGEST - 1}}}$"))
 
 
 def choose_vocabulary(
@@ -202,7 +154,7 @@ def count_corpus(
     """Count the n-grams of a corpus into the artefact ``output``; return its description.
 
     ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs at least
-    ``min_count`` times, and ``numbers.parquet`` the most frequent numbers by their shapes.
+    ``min_count`` times.
 
     ``add_to`` names counts that the corpus is added to. These counts stay as they are, and their ``max_n``, column and
     least count apply. ``rows_per_task`` (a multiple of 8,192) splits larger shards; without it, shards are split that
@@ -252,27 +204,17 @@ def _count(
     """Count in ``number`` parts, and describe the counts."""
     work, state = files.join(output, WORK), files.join(output, "state")
     how = (options.hyphens, options.language)
-    words = CountWords(work, mark_of(settings, "and numbers"), options.text, number, *how)
+    words = CountWords(work, mark_of(settings), options.text, number, *how)
     counted = run(words, tasks, engine, watch)
     inputs_counted = inputs_of(tasks, counted)
     _refuse_counted(before, inputs_counted)
-    shards_made = [url for record in counted for url in record.made]
-    made = [url for url in shards_made if not _of_numbers(url)] + _state(add_to, "words", before)
+    made = [url for record in counted for url in record.made] + _state(add_to, "words", before)
     part_tasks = [PartTask(part, number) for part in range(number)]
-    numbers_made = [url for url in shards_made if _of_numbers(url)]
-    has_numbers = add_to is None or files.exists(files.join(add_to, NUMBERS))
-    if has_numbers:
-        numbers_made += _state(add_to, "numbers", before)
     mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
-    numbers = files.join(state, "numbers") if has_numbers else None
-    adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"), tuple(numbers_made), numbers)
+    adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"))
     small = add_to is None and sum(task.size for task in tasks if not task.piece) <= SMALL_BYTES
     adder = _Here() if small else engine
     added = run(adding_words, part_tasks, adder, watch)
-    if has_numbers:
-        write_numbers(
-            choose_numbers([adding_words.numbers_of(task) for task in part_tasks]), files.join(output, NUMBERS)
-        )
     vocabulary = files.join(state, "vocabulary.parquet")
     earlier = None if add_to is None else files.join(add_to, "state", "vocabulary.parquet")
     words_made, words_before = [record.made for record in added], _state(add_to, "words", before)
@@ -289,7 +231,7 @@ def _count(
     unigrams = table_of(table["word"].chunks, np.ones(table.num_rows, dtype=np.int8), table["count"].to_numpy())
     write_part(output, 0, number + 1, unigrams)
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
-    for name in ("words", "numbers", "ngrams"):
+    for name in ("words", "ngrams"):
         remove_others(files.join(state, name), f"-of-{number:05d}.parquet")
     totals = {
         "documents": sum(record.documents for record in counted),
@@ -310,10 +252,6 @@ def _count(
         "inputs": [*(before["inputs"] if before else []), *inputs_counted],
     }
     return write_artifact(output, "counts", mark_of(settings, options.min_count), description)
-
-
-def _of_numbers(url: str) -> bool:
-    return f"-{NUMBERS_MADE}" in url.rsplit("/", 1)[-1]
 
 
 class _Here:

@@ -24,16 +24,12 @@ from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.text.classes import UNKNOWN, WORD
-from corpusveil.text.number_shapes import units
 from corpusveil.text.sentences import consecutive
-from corpusveil.text.tokens import Tokenizer, Tokens
+from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
 _BLANK = pa.scalar(" ", pa.large_string())
 _WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64()), ("hash", pa.uint64())])
-NUMBERS_MADE = "numbers-"
-"""The name that distinguishes the files of numbers among those of a shard."""
 
 
 class WordsCounted(Read):
@@ -43,18 +39,9 @@ class WordsCounted(Read):
     made: list[str]
 
 
-def whole_numbers(tokens: Tokens) -> Tokens:
-    """Return the numbers of documents, including whole dates and times, as words for a counter of words."""
-    firsts, lasts = units(tokens, join=True)
-    starts, ends = tokens.starts[firsts], tokens.ends[lasts]
-    classes, ids = np.full(firsts.size, WORD, np.uint8), np.full(firsts.size, UNKNOWN, np.int32)
-    nowhere = np.zeros_like(tokens.offsets)
-    return Tokens(tokens.data, tokens.documents, starts, ends, classes, ids, nowhere)
-
-
 @dataclass(frozen=True, slots=True)
 class CountWords(ShardStage[WordsCounted]):
-    """Count the words and numbers of a shard into files with these names."""
+    """Count the words of a shard into files with these names."""
 
     name: ClassVar[str] = "words"
 
@@ -63,10 +50,9 @@ class CountWords(ShardStage[WordsCounted]):
     language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
-        counter, number_counter = WordCounter(), WordCounter()
+        counter = WordCounter()
         read: dict[str, Any] = {}
         made: list[str] = []
-        numbers: list[str] = []
         words = 0
         tokenizer = Tokenizer.of_words([], self.hyphens, self.language)
         for texts in self.texts(task, read):
@@ -74,11 +60,8 @@ class CountWords(ShardStage[WordsCounted]):
             words += int(np.count_nonzero(tokens.classes == 0))
             for table in counter.add(tokens):
                 made.append(self._put(task, f"{len(made):03d}", table))
-            for table in number_counter.add(whole_numbers(tokens)):
-                numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", table))
         made.append(self._put(task, f"{len(made):03d}", counter.take()))
-        numbers.append(self._put(task, f"{NUMBERS_MADE}{len(numbers):03d}", number_counter.take()))
-        return {**read, "words": words, "made": made + numbers}
+        return {**read, "words": words, "made": made}
 
     def _put(self, task: ShardTask, name: str, table: pa.Table) -> str:
         url = self.address("made", f"{stem(task)}-{name}.parquet")
@@ -98,32 +81,20 @@ class Added(Done):
 
 @dataclass(frozen=True, slots=True)
 class AddWords(Stage[Added]):
-    """Add up one part of the counts of words, into ``words``, and of numbers, into ``numbers``."""
+    """Add up one part of the counts of words, into ``words``."""
 
     name: ClassVar[str] = "added"
 
     words_made: tuple[str, ...]
     words: str
-    numbers_made: tuple[str, ...]
-    numbers: str | None
-    """None if numbers are not counted."""
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        if self.numbers is not None:
-            self._add(self.numbers_made, self.numbers_of(task), task)
         url = files.join(self.words, f"{stem(task)}.parquet")
-        return {"made": url, "different": self._add(self.words_made, url, task)}
-
-    def numbers_of(self, task: PartTask) -> str:
-        """Return the address of a part of the numbers."""
-        return files.join(str(self.numbers), f"{stem(task)}.parquet")
-
-    def _add(self, made: tuple[str, ...], url: str, task: PartTask) -> int:
-        table = pa.concat_tables([_WORDS.empty_table(), *parts.read(made, task.part, task.parts)])
+        table = pa.concat_tables([_WORDS.empty_table(), *parts.read(self.words_made, task.part, task.parts)])
         added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
         added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
         parts.write(url, added, added["hash"].to_numpy(), task.parts)
-        return int(added.num_rows)
+        return {"made": url, "different": added.num_rows}
 
 
 class NgramsCounted(Read):

@@ -1,6 +1,6 @@
 """Machine code of the inner loops beside a copy of the package, so that a fresh machine does not compile them.
 
-numba keeps what it compiles in ``__pycache__`` beside the code, by the content of the source file, the types of the
+numba keeps what it compiles in ``__pycache__`` beside the code, by a stamp of what it is made from, the types of the
 arguments, and the processor; it compiles again where one of them is another. Compiling takes a minute of a core, the
 search of denoising a fifth of it, and each machine of a cluster would do it before its first shard.
 """

@@ -1,1 +1,1 @@
-"""The engines that run tasks: local processes, Spark, Spark Connect, Beam, Dataflow; one file each."""
+"""The engines that run tasks: local processes, Spark, Beam, Dataflow; one file each."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import PackageError, UserError
-from corpusveil.jobs.connect import SCHEME, Connect, is_connect, run_by_rows, slices_of
+from corpusveil.errors import ConflictError, PackageError, UserError
+from corpusveil.gone import gone_name
 from corpusveil.jobs.java import (
     KEPT_LINES,
     LOGGING,
@@ -29,6 +29,8 @@ from corpusveil.jobs.java import (
 from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions, refuse_other_python
 
+MOST_SPARK_TASKS = 8192
+"""With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
 EXECUTORS = "spark.executor.extraJavaOptions"
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.preload")
 
@@ -44,16 +46,16 @@ def require_pyspark() -> None:
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     """Return the active session, else one on ``master``, the submit's master, or ``local[workers]``, in this order.
 
-    A master ``sc://...`` is a Spark Connect server. Raises UserError without pyspark or Java.
+    Raises UserError without pyspark or Java, and for Spark Connect, whose client has no context.
     """
     require_pyspark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
+    if (master or "").startswith("sc://") or type(active).__module__.startswith("pyspark.sql.connect."):
+        raise ConflictError(str(gone_name("an engine on Spark Connect")))
     if active is not None:
         return active
-    if master is not None and master.startswith(SCHEME):
-        return Connect(master).session()
     refuse_unreachable(master)
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -124,14 +126,12 @@ class Spark:
     def check(self) -> None:
         """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
         require_pyspark()
-        if self.master is None or not self.master.startswith(SCHEME):
+        if not (self.master or "").startswith("sc://"):
             refuse_unreachable(_master(self.master))
             ensure_java()
 
     def slots(self) -> int:
-        """Return how many tasks can be done at once; a client of Spark Connect is not told, so 1 unless ``workers``."""
-        session = spark_session(self.master, self.workers)
-        return self.workers or 1 if is_connect(session) else int(session.sparkContext.defaultParallelism)
+        return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails.
@@ -139,15 +139,14 @@ class Spark:
         The sums are accumulators, one a name; Spark adds what a task measured once, however often it was tried.
         """
         session = spark_session(self.master, self.workers)
-        if is_connect(session):
-            return run_by_rows(session, function, tasks)
+        slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         try:
             context = session.sparkContext
             refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
             checked = SameVersions.of(function)
             with saying_when_it_waits(context):
-                context.parallelize(list(tasks), slices_of(tasks)).foreachPartition(_each(checked, accumulators))
+                context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like

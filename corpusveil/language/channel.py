@@ -103,8 +103,7 @@ class Candidates:
     bool [V], which a release does not replace, only the released word itself is a candidate, with law 1.
 
     ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
-    and epsilon. ``odds`` float64 [R] is the share of the released word relative to the likeliest. ``exact`` becomes
-    False when public samples estimate the law.
+    and epsilon.
     """
 
     mechanism: Mechanism
@@ -114,15 +113,12 @@ class Candidates:
     kept: npt.NDArray[np.bool_] | None = None
     words: npt.NDArray[np.int32] = field(init=False)
     emissions: npt.NDArray[np.float64] = field(init=False)
-    odds: npt.NDArray[np.float64] = field(init=False)
-    exact: bool = field(default=True, init=False)
     _used: int = field(default=0, init=False)
     _rows: dict[float, npt.NDArray[np.int64]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.words = np.empty((0, self.count), np.int32)
         self.emissions = np.empty((0, self.count))
-        self.odds = np.empty(0)
 
     def rows(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return the rows of released words, int32 [T] -> int64 [T]."""
@@ -153,7 +149,6 @@ class Candidates:
         try:
             laws = explain(self.mechanism, epsilon, every, shares, new, self.count)
         except NoClosedForm:
-            self.exact = False
             laws = explain_sampled(self.mechanism, epsilon, every, shares, new, self.count)
         words = np.full((new.size, self.count), -1, np.int64)
         words[:, : laws.words.shape[1]] = laws.words
@@ -169,7 +164,6 @@ class Candidates:
             words_before, emissions_before = self.words[: self._used], self.emissions[: self._used]
             self.words, self.emissions = np.empty((room, self.count), np.int32), np.empty((room, self.count))
             self.words[: self._used], self.emissions[: self._used] = words_before, emissions_before
-            self.odds = np.resize(self.odds, room)
         joint = np.zeros(words.shape)
         joint[:, : laws.words.shape[1]] = laws.joint
         far = (words < 0) | ((joint < self.cut * joint[:, :1]) & (words != new[:, None]))
@@ -178,6 +172,5 @@ class Candidates:
         words, emissions = np.take_along_axis(words, front, 1), np.take_along_axis(emissions, front, 1)
         some = slice(self._used, self._used + new.size)
         self.words[some], self.emissions[some] = words, np.where(words >= 0, emissions, 0.0)
-        self.odds[some] = self.shares[new] * laws.own / (self.shares[words[:, 0]] * emissions[:, 0])
         rows[new] = np.arange(self._used, self._used + new.size)
         self._used += new.size

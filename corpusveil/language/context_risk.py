@@ -197,7 +197,7 @@ def context_risk(
         memory = 0.0  # a model of three words repeats no subject, so other runs tell nothing of a word
         search_runs(
             released, rows, offsets, np.array([0, offsets.size - 1]), law.words, law.emissions, reader.unknown,
-            reader.rho, LEAST, False, ALL, reader.shares, memory, reader.said, model.arrays, reader.room, guesses[0],
+            reader.rho, LEAST, ALL, reader.shares, memory, reader.said, model.arrays, reader.room, guesses[0],
             weights, guesses[2],
         )  # fmt: skip
         guesses[1], guesses[3] = law.guesses(rows, np.ones(len(space))), law.guesses(rows, weights)

@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import pyarrow as pa
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, ConflictError, VersionError, not_a_choice
+from corpusveil.errors import BadValueError, ConflictError, VersionError
 from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
@@ -41,8 +41,6 @@ from corpusveil.text.utf8 import KINDS, LOWER
 
 VERSION = 3
 """Part of a denoised release's digest; increased whenever the same call would write other text."""
-Aim = Literal["words", "sentence", "table"]
-AIMS: tuple[Aim, ...] = ("words", "sentence", "table")
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 MARGIN = 0.4
@@ -60,23 +58,18 @@ _BREAK, _PLACE, _SILENT = range(3)
 class Search:
     """How the originals of released words are searched; no setting affects privacy.
 
-    ``aim``: *words*, the likeliest word at each place; *sentence*, the likeliest sequence; *table*, the likeliest word
-    regardless of its neighbors. ``breadth`` candidates are tried for each word, at most ``width`` of them in trigrams.
-    ``unknown_share`` is the share of replaced tokens that are outside the vocabulary; None: by the model's counts.
-    ``margin``, in nats, is by how much a word has to be likelier than a released rare word to replace it, or, of a
-    sentence, by how much the changed word has to make it likelier (``changes_of``). 0 is what an attacker guesses, who
-    does not hold back; ``MARGIN`` is for readers.
+    ``breadth`` candidates are tried for each word, at most ``width`` of them in trigrams. ``unknown_share`` is the
+    share of replaced tokens that are outside the vocabulary; None: by the model's counts. ``margin``, in nats, is by
+    how much a word has to be likelier than a released rare word to replace it (``changes_of``). 0 is what an attacker
+    guesses, who does not hold back; ``MARGIN`` is for readers.
     """
 
-    aim: Aim = "words"
     breadth: int = 32
     width: int = 16
     unknown_share: float | None = None
     margin: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.aim not in AIMS:
-            raise not_a_choice("aim", self.aim, AIMS)
         for name in ("breadth", "width"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
@@ -157,25 +150,19 @@ class Law(Protocol):
 
 
 @dataclass(slots=True)
-class Channel:
-    """What a process prepares once to read the words of a release."""
+class Reader:
+    """The data that a process prepares once to denoise a release."""
 
     prepared: Prepared
     candidates: Candidates
     masks: bool
-    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-
-
-@dataclass(slots=True)
-class Reader(Channel):
-    """The data that a process prepares once to denoise a release."""
-
     shares: npt.NDArray[np.float64]
     said: Spoken
     unknown: npt.NDArray[np.float64]
     rho: float
     room: Room
     changes: npt.NDArray[np.float64]
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +187,7 @@ class Denoiser:
                 "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
             )
 
-    def reader(self) -> Channel:
+    def reader(self) -> Reader:
         """Return what this process prepared."""
         return reader_of(self)
 
@@ -238,7 +225,7 @@ class Denoiser:
         return list(made.to_pylist())
 
     def _chunk(
-        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, replaced, kept = self.read(reader, data, documents)
         guessed = self.guesses(reader, tokens, replaced, kept)
@@ -264,7 +251,7 @@ class Denoiser:
         return out[: offsets[-1]], np.diff(offsets)
 
     def read(
-        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
 
@@ -293,19 +280,12 @@ class Denoiser:
         return tokens, replaced & ~masked, kept
 
     def guesses(
-        self, reader: Any, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
+        self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
         """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
         rows = np.full(len(tokens), -1, np.int64)
-        at = np.flatnonzero(replaced)
-        rows[at] = self.rows(reader, tokens, replaced)
+        rows[replaced] = self.rows(reader, tokens, replaced)
         out = np.maximum(tokens.ids, 0).astype(np.int32)
-        if self.search.aim == "table":
-            out[at] = reader.candidates.words[rows[at], 0]
-            if self.search.margin:
-                stays = reader.candidates.odds[rows[at]] > reader.changes[tokens.ids[at]]
-                out[at[stays]] = tokens.ids[at[stays]]
-            return out
         self.search_words(reader, tokens, replaced, kept, rows, reader.candidates, reader.rho, out)
         return out
 
@@ -328,12 +308,12 @@ class Denoiser:
         originals = np.empty(places, np.int32)
         search_runs(
             out[index], rows[index], starts, documents, law.words, law.emissions, reader.unknown, rho, LEAST,
-            self.search.aim == "sentence", reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays,
+            reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays,
             reader.room, originals, ALL, originals,
         )  # fmt: skip
         out[index] = originals
 
-    def rows(self, reader: Channel, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def rows(self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the row of candidates of each replaced token, int64 [K]."""
         ids, epsilon = tokens.ids[replaced], self.epsilons(tokens, replaced)
         out = np.empty(ids.size, np.int64)

@@ -19,16 +19,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.display import Card, Shown, Table
+from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, of_other_type
 from corpusveil.language.context_risk import WORDS, PublicText, context_risk, ids_in, public_text, uniform_of
+from corpusveil.language.denoise import THOROUGH
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
@@ -51,6 +52,10 @@ GRID = 2.0 ** (np.arange(129) / 16)
 """The betas between which that of a setting is interpolated."""
 _BIN, _BINS = 12, 1024
 """To find it, scores are counted in bins of 2^12 units, a 16th of a nat."""
+BEYOND = 2
+"""The upper end of a bound that is estimated, in standard errors above the mean."""
+MEASURED = f"measured, with the {THOROUGH.breadth} likeliest candidates a word"
+"""A reader who tries all candidates guesses more at small epsilons (docs/guarantees.md)."""
 BY_MODEL = "reads the whole release with a language model, as denoise does"
 ALL_OTHERS = "knows all other original words, and the model of the text"
 DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
@@ -62,6 +67,7 @@ class Rung:
     """A reader, and the shares of all words and of content words that this reader guesses; None: not computed.
 
     ``figure`` says what the shares are, or why there are none; ``errors`` are the standard errors of measured shares.
+    Where no reader of such text can guess more, ``bound`` is set, and the upper ends are shown: ``BEYOND`` errors more.
     """
 
     reader: str
@@ -69,13 +75,18 @@ class Rung:
     every: float | None = None
     content: float | None = None
     errors: Sequence[float] = ()
+    bound: bool = False
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The rung as four cells of a table."""
+        if self.bound and self.every is not None and self.content is not None:
+            ends = zip((self.every, self.content), self.errors, strict=True)
+            written = [f"at most {min(100.0, 100 * (share + BEYOND * error)):.1f} %" for share, error in ends]
+            return (self.reader, *written, self.figure)
         errors = [f" ± {100 * error:.1f}" for error in self.errors] or ["", ""]
         shares = zip((self.every, self.content), errors, strict=True)
-        written = ("–" if share is None else f"{100 * share:.1f}{error} %" for share, error in shares)
+        written = ["–" if share is None else f"{100 * share:.1f}{error} %" for share, error in shares]
         return (self.reader, *written, self.figure)
 
 
@@ -123,12 +134,12 @@ def reader_ladder(
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
     if model is not None and text is not None:
         read = context_risk(mechanism, epsilon, model, policy=policy, content=weights)
-        by_model = Rung(BY_MODEL, "measured", read.share, read.content.share, (read.error, read.content.error))
+        by_model = Rung(BY_MODEL, MEASURED, read.share, read.content.share, (read.error, read.content.error))
         informed = _informed(mechanism, epsilon, model, text, weights, policy, bits)
     of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
     odds = (
         "The odds do: what became of a word changes the odds between any two words at distance d by a factor of at "
-        f"most e^({epsilon:.4g} d)." if mechanism.private else "This mechanism has no guarantee either."
+        f"most e^({round_up(epsilon, 4):g} d)." if mechanism.private else "This mechanism has no guarantee either."
     )  # fmt: skip
     rungs = (unchanged, by_word, by_model, informed[0], *of_two, *informed[1:])
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
@@ -231,9 +242,10 @@ def _informed(
     total = np.maximum(whole.sum(axis=2, keepdims=True), 1e-9)
     shares = gain.sum(axis=2, keepdims=True) / total
     errors = np.sqrt(((gain - shares * whole) ** 2).sum(axis=2)) / total[..., 0]
-    figures = ["at most, on text of the model", *["estimated"] * len(bits)]
+    figures = [f"{BEYOND} standard errors above the mean of {count:,} places", *["estimated"] * len(bits)]
     columns = zip(readers, figures, shares[..., 0].tolist(), errors.tolist(), strict=True)
-    return [Rung(reader, figure, every, content, error) for reader, figure, (every, content), error in columns]
+    rungs = [Rung(reader, figure, every, content, error) for reader, figure, (every, content), error in columns]
+    return [replace(rungs[0], bound=True), *rungs[1:]]
 
 
 def _doubts(scores: Int32) -> Float64:

@@ -7,13 +7,13 @@ Released words u_1 ... u_n of a run came from w_1 ... w_n with probability propo
 The first pass approximates the model by p(w_i | w_i-1), over all candidates of all places. Its shares use both sides of
 a word, so it seldom excludes the right one. Few candidates remain at each place, and for these the second pass uses the
 whole law, except counted n-grams after histories that are far behind the best (``FAINT``). It is forward-backward
-(Rabiner 1989), or Viterbi for the likeliest sentence.
+(Rabiner 1989).
 
 A backoff model makes sums short: p(w | v) = L(v) p(w) except for counted bigrams, and p(w | u v) = L(uv) p(w | v)
 except for counted trigrams. So a sum over v is one product and a few corrections. The first pass uses only the rough
 logarithms that are stored beside bigrams.
 
-Words one by one then support each other within a document: texts repeat words, and each occurrence was drawn afresh. It
+Words then support each other within a document: texts repeat words, and each occurrence was drawn afresh. It
 is a cache (Kuhn, De Mori 1990) of expected counts, by unigram rescaling (Kneser, Peters, Klakow 1997) of the shares.
 
 Everything is products and sums of float64 in a fixed order, scaled at each place, and logarithms become probabilities
@@ -253,8 +253,8 @@ def _between(t: int, said: Any, arrays: Any, w: Any) -> None:
 
 
 @called
-def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
-    """Sum forward over states of two words, or take the largest; find the counted trigrams on the way.
+def _trigrams(size: int, said: Any, arrays: Any, w: Any) -> None:
+    """Sum forward over states of two words; find the counted trigrams on the way.
 
     State (v, k) of place t is candidate v of the place before and k of this one.
     """
@@ -270,17 +270,16 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
         for k in range(w.kept[t]):
             w.hashes[k] = mixed(w.firsts[t, w.chosen[t, k]])
         for v in range(w.kept[t - 1]):
-            whole_of = 0.0  # of the states before that end in v, and of these backed off from
+            whole = 0.0  # of the states before that end in v, and of these backed off from
             reduced = 0.0
             for u in range(w.kept[t - 2]):
                 value = w.states[t - 1, u, v]
-                left = value * w.left3[t - 1, u, v]
-                whole_of = max(whole_of, value) if whole else whole_of + value
-                reduced = max(reduced, left) if whole else reduced + left
+                whole += value
+                reduced += value * w.left3[t - 1, u, v]
             asked = 0
             for k in range(w.kept[t]):
                 known = w.firsts[t, w.chosen[t, k]] >= 0
-                w.states[t, v, k] = w.base[t, v, k] * (reduced if known else whole_of)
+                w.states[t, v, k] = w.base[t, v, k] * (reduced if known else whole)
                 if known and w.entry[t, v, k] >= 0:
                     w.asked[asked] = k
                     asked += 1
@@ -311,17 +310,13 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
                     slot = found_from(slot, w.spots[n], word, begin, width, BY_LAST, slots)
                     if slot == 0:
                         continue
-                    value = linear(log_in(slot), low, high)
-                    more = value - w.base[t, v, k] * left
+                    more = linear(log_in(slot), low, high) - w.base[t, v, k] * left
                     w.triples[used, 0] = u
                     w.triples[used, 1] = v
                     w.triples[used, 2] = k
                     w.extra[used] = more
                     used += 1
-                    if whole:
-                        w.states[t, v, k] = max(w.states[t, v, k], value * score)
-                    else:
-                        w.states[t, v, k] += more * score
+                    w.states[t, v, k] += more * score
             for k in range(w.kept[t]):
                 total = w.states[t, v, k] * w.emitted[t, w.chosen[t, k]]
                 w.states[t, v, k] = total
@@ -333,7 +328,7 @@ def _trigrams(size: int, whole: bool, said: Any, arrays: Any, w: Any) -> None:
 
 
 @called
-def _back(t: int, now: int, whole: bool, w: Any) -> None:
+def _back(t: int, now: int, w: Any) -> None:
     """Write into ``after`` the sums over all words from t on, for the states of the place before t."""
     then = 1 - now
     for v in range(w.kept[t - 1]):
@@ -343,20 +338,14 @@ def _back(t: int, now: int, whole: bool, w: Any) -> None:
             c = w.chosen[t, k]
             value = w.base[t, v, k] * w.emitted[t, c] * w.after[now, v, k]
             if w.firsts[t, c] >= 0:
-                known = max(known, value) if whole else known + value
+                known += value
             else:
-                lacking = max(lacking, value) if whole else lacking + value
+                lacking += value
         for u in range(w.kept[t - 2]):
-            backed = w.left3[t - 1, u, v] * known
-            w.after[then, u, v] = max(backed, lacking) if whole else backed + lacking
+            w.after[then, u, v] = w.left3[t - 1, u, v] * known + lacking
     for n in range(w.ends[t], w.ends[t + 1]):
         u, v, k = w.triples[n, 0], w.triples[n, 1], w.triples[n, 2]
-        more = w.extra[n] * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k]
-        if not whole:
-            w.after[then, u, v] += more
-        else:
-            reached = w.base[t, v, k] * w.left3[t - 1, u, v] + w.extra[n]
-            w.after[then, u, v] = max(w.after[then, u, v], reached * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k])
+        w.after[then, u, v] += w.extra[n] * w.emitted[t, w.chosen[t, k]] * w.after[now, v, k]
     best = 0.0
     for u in range(w.kept[t - 2]):
         for v in range(w.kept[t - 1]):
@@ -393,7 +382,7 @@ def _support(places: int, public: Any, memory: float, w: Any) -> None:
 @compiled
 def search_runs(
     released: Any, rows: Any, offsets: Any, documents: Any, words: Any, emissions: Any, unknown: Any, rho: float,
-    least: float, whole: bool, changes: Any, public: Any, memory: float, said: Any, arrays: Any, w: Any, out: Any,
+    least: float, changes: Any, public: Any, memory: float, said: Any, arrays: Any, w: Any, out: Any,
     weights: Any, weighed: Any,
 ) -> None:  # fmt: skip
     """Write what runs of released words most likely came from, int32 [n].
@@ -402,15 +391,13 @@ def search_runs(
     [D + 1] says at which run each document begins and ends. ``rows`` int64 [n] says which row of ``words`` int32 [., K]
     (-1: no more) and ``emissions`` float64 [., K], the law, belongs to each word; -1: the word stands as it is.
     ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, and ``rho`` how often that is. A
-    candidate whose share in the first pass is below ``least`` of the best does not remain. ``whole`` asks for the
-    likeliest sentence, else words are the likeliest one by one.
+    candidate whose share in the first pass is below ``least`` of the best does not remain.
 
     ``changes`` float64 [V], from 0 to 1, weighs down every word but the released one that it belongs to; empty: nothing
-    does. Of words one by one, the share of another word is multiplied by it after the sums, so that context is read as
-    without it. Of a sentence, the probability is multiplied by it for each changed word. ``w`` then has room for one
-    candidate more.
+    does. The share of another word is multiplied by it after the sums, so that context is read as without it. ``w``
+    then has room for one candidate more.
 
-    Words one by one also support each other within a document: ``memory``, in words of public text, is how much the
+    Words also support each other within a document: ``memory``, in words of public text, is how much the
     public shares ``public`` float64 [V] weigh against the document (``_support``); 0: nothing supports a word.
 
     A place that is most likely of an unknown word gets the likeliest known one: no other guess can be right.
@@ -430,12 +417,7 @@ def search_runs(
                 _candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
                 _bigrams(size, said.rough, arrays.regions, arrays.slots, w)
                 _choose(size, least, held, w)
-                if whole and held:
-                    for t in range(1, size + 1):
-                        for k in range(w.kept[t]):
-                            if w.own[t] >= 0 and w.chosen[t, k] != w.own[t]:
-                                w.emitted[t, w.chosen[t, k]] *= changes[released[first + t - 1]]
-                _trigrams(size, whole, said, arrays, w)
+                _trigrams(size, said, arrays, w)
                 now = np.int64(0)
                 for v in range(w.kept[size - 1]):
                     for k in range(w.kept[size]):
@@ -447,8 +429,7 @@ def search_runs(
                     for k in range(w.kept[t]):
                         share = 0.0
                         for v in range(w.kept[t - 1]):
-                            value = w.states[t, v, k] * w.after[now, v, k]
-                            share = max(share, value) if whole else share + value
+                            share += w.states[t, v, k] * w.after[now, v, k]
                         w.shares[at, k] = share
                         total += share
                     for k in range(w.kept[t]):
@@ -456,10 +437,10 @@ def search_runs(
                             w.originals[at, k] = w.words[t, w.chosen[t, k]]
                             w.shares[at, k] /= total
                     if t > 1:
-                        _back(t, now, whole, w)
+                        _back(t, now, w)
                         now = 1 - now
                 run += 1
-            if memory > 0.0 and not whole:
+            if memory > 0.0:
                 _support(offsets[run] - begin, public, memory, w)
             for place in range(begin, offsets[run]):
                 best = -1.0
@@ -475,7 +456,7 @@ def search_runs(
                     if weights.size and share * weights[word] > most:
                         most = share * weights[word]
                         weighed[place] = word
-                    if held and not whole and word != released[place]:
+                    if held and word != released[place]:
                         share *= changes[released[place]]
                     if share > best:
                         best = share

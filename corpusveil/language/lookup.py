@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
+from corpusveil.language.fixed import LEAST
 
 ROUGH_BITS = 11
 ROUGH = 1 << ROUGH_BITS
@@ -32,6 +33,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = BY_LAST = np.uint64(32)
 _LOG_MASK = np.uint64((1 << 32) - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
+_MOST, _MOST_ROUGH = np.uint64(-LEAST), np.uint64(-LEAST // _TO_ROUGH)
+"""The largest numbers that stand for a logarithm, in its own units and as a rough one: those of ``LEAST``."""
 _BIT_SHIFT = np.uint64(26)
 """The shift that leaves six bits of a 32-bit hash: one bit of 64."""
 
@@ -223,7 +226,8 @@ def third(context: Any, word: Any, bigrams: Any, slots: Any) -> Any:
 def is_sound(words: int, regions: Any, slots: Any, bigrams: Any, slots3: Any) -> bool:
     """Say whether look-ups in these tables end, and stay inside.
 
-    Each table lies inside the slots and has an empty one, and what a slot names exists.
+    Each table lies inside the slots and has an empty one, what a slot names exists, and no logarithm is below ``LEAST``
+    or above 0: others lead out of the tables of ``fixed.linear`` and of sums.
     """
     entries, end = bigrams.size // 3, np.int64(0)
     for word in range(words):
@@ -236,9 +240,13 @@ def is_sound(words: int, regions: Any, slots: Any, bigrams: Any, slots3: Any) ->
                 full += 1
                 if not (0 <= second_in(slots[at]) < words and entry_in(slots[at]) < entries):
                     return False
+                if slots[at] & _ROUGH_MASK > _MOST_ROUGH:
+                    return False
         if full == high - low and full > 0:
             return False
     for entry in range(entries):
+        if bigrams[3 * entry] & _LOG_MASK > _MOST or bigrams[3 * entry] >> _HALF > _MOST:
+            return False
         low, size = begin_of(bigrams, entry), size_of(bigrams, entry)
         end += size
         if low != end - size or end > slots3.size or (size == 0 and bigrams[3 * entry + 2] != _NONE):
@@ -247,7 +255,7 @@ def is_sound(words: int, regions: Any, slots: Any, bigrams: Any, slots3: Any) ->
         for at in range(low, end):
             if slots3[at] != _NONE:
                 full += 1
-                if not 0 <= third_in(slots3[at]) < words:
+                if not (0 <= third_in(slots3[at]) < words and slots3[at] & _LOG_MASK <= _MOST):
                     return False
         if full == size and size > 0:
             return False

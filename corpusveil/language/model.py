@@ -233,11 +233,13 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
 
 
 def _fits(words: int, arrays: Arrays) -> bool:
-    """Say whether the arrays have the types, sizes and tables that compiled loops assume."""
+    """Say whether the arrays have the types, sizes, logarithms and tables that compiled loops assume."""
     if not all(array.dtype == DTYPES[name] and array.ndim == 1 for name, array in arrays._asdict().items()):
         return False
     first = (words + 1, words + 1, words, words + 1)
     if tuple(array.size for array in arrays[:4]) != first or arrays.slots.size != int(arrays.regions[-1]):
+        return False
+    if not all(array.size == 0 or LEAST <= array.min() <= array.max() <= 0 for array in arrays[:3]):
         return False
     count, rest = divmod(arrays.bigrams.size, 3)
     end = begin_of(arrays.bigrams, count - 1) + size_of(arrays.bigrams, count - 1) if count else 0

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
-from corpusveil.ledger.units import CONTENT, Unit, fingerprints, part, texts_of
+from corpusveil.ledger.units import CONTENT, Unit, Values, chosen, fingerprints, part, texts_of
 from corpusveil.storage import files
-from corpusveil.storage.reading import Aside, reading, skip
-from corpusveil.storage.rows import BadRow, Batch, Columns
+from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
 
@@ -73,7 +72,7 @@ class Account:
         self,
         texts: pa.Array,
         identities: Sequence[Any],
-        values: Mapping[str, pa.Array],
+        values: Mapping[str, Values],
         rows: Sequence[int],
         place: str,
     ) -> pa.Table:
@@ -84,8 +83,8 @@ class Account:
         """
         if texts.null_count:
             there = texts.is_valid()
-            values = {name: column.filter(there) for name, column in values.items()}
-            at = np.flatnonzero(there.to_numpy(zero_copy_only=False)).tolist()
+            at = np.flatnonzero(np.asarray(there)).tolist()
+            values = {name: chosen(column, at) for name, column in values.items()}
             texts, rows, identities = texts.filter(there), [rows[k] for k in at], [identities[k] for k in at]
         noise, readings = self.kernel.account(
             texts, identities, self.column, part(self.secret, b"noise " + self.release.encode())
@@ -120,29 +119,17 @@ def _uuids(tags: npt.NDArray[np.uint64]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class AccountPass(Pass):
-    """Records the account of each task's documents; ``columns`` keep the units', ``drawn`` are those of drawing."""
+    """Records the account of each task's documents; ``columns`` keep the units'.
+
+    If bad rows are left out, the columns of drawing need the units, too, so that drawing leaves out the same rows.
+    """
 
     name: ClassVar[str] = "spending"
     suffix: ClassVar[str] = ".parquet"
 
     account: Account = field(kw_only=True)
     corpus: str = field(kw_only=True)
-    drawn: Columns = field(kw_only=True)
     drops: DroppedRows | None = None
-
-    def aside(self, task: ShardTask) -> Aside:
-        """Leave out only rows that drawing leaves out: a row that is bad in its unit alone would be drawn."""
-        left_out: set[int] | None = None
-
-        def decide(bad: BadRow, sentence: str) -> None:
-            nonlocal left_out
-            if left_out is None:
-                with reading(task, self.drawn, aside=skip) as (batches, _):
-                    left_out = {row.number for batch in batches for row in batch.bad}
-            if bad.number not in left_out:
-                raise bad.kind(sentence)
-
-        return decide
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
         left_out = None if self.drops is None else self.drops.rows(task)
@@ -164,4 +151,4 @@ class AccountPass(Pass):
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 4}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 5}

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
-from corpusveil.budget.budget import written
+from corpusveil.budget.budget import in_full
 from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure, several
 from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, MismatchError, UnsetError
@@ -109,7 +109,7 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.column)
-        return dataclasses.replace(columns, keep=self.columns, formulas="keep", others="drop")
+        return dataclasses.replace(columns, keep=self.columns, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:
@@ -125,7 +125,7 @@ class Spending:
             what["total"] = f"at delta = {caps.delta:g}, between words that differ by a distance of at most 1"
         return [
             f"Cap: no {f'value of {unit.name}{inside}' if unit.column else 'text'} in this release has spent more than "
-            f"{written(getattr(caps, name))} {words} over all releases in this ledger."
+            f"{in_full(getattr(caps, name))} {words} over all releases in this ledger."
             for unit in self.units
             for name, words in what.items()
             if getattr(caps, name) is not None
@@ -249,7 +249,7 @@ def _over(
     if copies:
         advice.insert(0, "let copies have the same noise (duplicates = same-noise) or drop them (duplicates = drop)")
     return CapError(
-        f"{option} {written(getattr(caps, reading))}: {who} would have spent {figure(value)} {unit}. Spent so far: "
+        f"{option} {in_full(getattr(caps, reading))}: {who} would have spent {figure(value)} {unit}. Spent so far: "
         f"{before or 'nothing'}; this run: {figure(sum(spent for _, spent in now))} ({of}).{many} Nothing was drawn or "
         f"entered; {', '.join(advice)}, or leave documents out."
     )

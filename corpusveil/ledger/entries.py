@@ -34,15 +34,16 @@ from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of
 from corpusveil.ledger.units import Unit, part
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
-from corpusveil.storage.records import Line, Record
+from corpusveil.storage.records import Line, Record, record_at
 
-VERSION = 4
-"""The format of a ledger; earlier ones summed spending by text and by id."""
+VERSION = 5
+"""The format of a ledger. Version 4 had several fingerprints for some values, and earlier ones no units."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 UNITS = "ledger.json"
 ENTRIES = "entries"
 ABOUT = b"corpusveil.ledger"
+_RESTORE = "restore this file alone from a copy, since a copy of the whole ledger lacks the entries made since then."
 READINGS = ("total", "largest", "ldp")
 NUMBERS = ("tokens", *READINGS)
 ROWS = pa.schema([("unit", pa.uuid()), ("noise", pa.uuid()), *((name, pa.int64()) for name in NUMBERS)])
@@ -110,7 +111,7 @@ class Store:
 
         Raises UserError for a ledger that accounts for other units.
         """
-        ledger = cls(files.absolute(url))
+        ledger = cls._at(url)
         if files.exists(ledger.address("manifest.json")):
             raise InUseError(
                 f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
@@ -121,7 +122,7 @@ class Store:
             if files.listing(ledger.address(ENTRIES)):
                 raise NotMadeError(
                     f"{ledger.url}: the {SECRET} of the ledger is missing, and units cannot be recognized without it; "
-                    "restore it."
+                    f"{_RESTORE}"
                 )
             files.create_bytes(ledger.address(SECRET), secrets.token_bytes(SECRET_BYTES), private=True)
         ledger.check(units)
@@ -141,16 +142,21 @@ class Store:
             )
         if (kept := self.kept()) and (of := self._unit_of(kept[0])) not in (*names, ""):
             raise BadRecordError(
-                f"{self.address(UNITS)}: this file names other units than the entries, which are about {of}; restore "
-                "it from a copy."
+                f"{self.address(UNITS)}: this file names other units than the entries, which are about {of}; {_RESTORE}"
             )
 
     @classmethod
     def existing(cls, url: str) -> Store:
         """Return the ledger at an address. Raises UserError if there is none."""
-        ledger = cls(files.absolute(url))
+        ledger = cls._at(url)
         if not files.exists(ledger.address(SECRET)):
             raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
+        return ledger
+
+    @classmethod
+    def _at(cls, url: str) -> Store:
+        ledger = cls(files.absolute(url))
+        files.refuse_links(ledger.address(ENTRIES))
         return ledger
 
     def address(self, *parts: str) -> str:
@@ -162,8 +168,7 @@ class Store:
         secret = files.read_bytes(self.address(SECRET))
         if len(secret) != SECRET_BYTES:
             raise SecretError(
-                f"{self.address(SECRET)}: this secret has {len(secret)} bytes instead of {SECRET_BYTES}; restore it "
-                "from a copy."
+                f"{self.address(SECRET)}: this secret has {len(secret)} bytes instead of {SECRET_BYTES}; {_RESTORE}"
             )
         return secret
 
@@ -173,14 +178,14 @@ class Store:
         Raises UserError if they are damaged.
         """
         address = self.address(UNITS)
-        data = files.read_if_there(address)
-        if data is None:
+        damaged = f"{address}: this file of the ledger is damaged or missing; {_RESTORE}"
+        header = record_at(address, Header, damaged)
+        if header is None:
             if not (names := self.names()):
                 return []
             about_of(self.address(ENTRIES, names[0]))  # says so if the ledger is of an earlier version
-        header = None if data is None else Header.of(data)
         if header is None or not header.units:
-            raise BadRecordError(f"{address}: this file of the ledger is damaged or missing; restore it from a copy.")
+            raise BadRecordError(damaged)
         if header.version != VERSION:
             raise _of_other_version(address, header.version)
         return header.units
@@ -326,7 +331,7 @@ def about_of(path: str, address: str = "") -> tuple[About, int]:
 def _damaged(address: str) -> str:
     return (
         f"{address}: this entry of the ledger is damaged or belongs to another ledger, and spending would be counted "
-        "too low without it; restore it from a copy."
+        f"too low without it; {_RESTORE}"
     )
 
 

@@ -114,9 +114,9 @@ class Ledger:
                 tag = uuid.UUID(bytes=fingerprints(store.secret, asked, space, texts).tobytes())
                 parts = [part for part in books.make_up(tag) if part.about.namespace == space]
                 for part in parts:
-                    tokens = sum(noise.tokens * noise.times for noise in part.spent)
+                    words = sum(noise.tokens * noise.times for noise in part.spent)
                     sums = tuple(part.sums[name] for name in READINGS)
-                    lines.append(_line(store, entries, part.about, part.noises, tokens, sums))
+                    lines.append(_line(store, entries, part.about, part.noises, words, sums))
                 for reading, metric in {
                     (name, "" if name == "ldp" else part.about.metric) for name in READINGS for part in parts
                 }:
@@ -158,12 +158,12 @@ class Ledger:
 
 
 def _line(
-    store: Store, entries: Sequence[Entry], about: About, documents: int, tokens: int, sums: tuple[int, ...]
+    store: Store, entries: Sequence[Entry], about: About, documents: int, words: int, sums: tuple[int, ...]
 ) -> dict[str, Any]:
     """Return a line of a listing: a release of one data set and text column, with the day of its first entry."""
     days = [store.written_on(entry.name) for entry in entries if entry.about.kind == about.kind]
     line = {name: getattr(about, name) for name in ("namespace", "release", "column", "mechanism", "metric", "space")}
-    line |= {"documents": documents, "tokens": tokens, **dict(zip(READINGS, map(as_float, sums), strict=True))}
+    line |= {"documents": documents, "words": words, **dict(zip(READINGS, map(as_float, sums), strict=True))}
     return line | {"date": min(filter(None, days), default="")}
 
 
@@ -172,6 +172,7 @@ class LedgerSummary(Shown):
     """What a ledger says of its ``units``, or of a single one; ``releases`` has a line for each release.
 
     Lines are by data set, release and text column, with the largest readings of a document, or the sums of one unit.
+    ``documents`` counts a document once for each noise that was drawn for it, and ``words`` its replaced words.
     ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric; ``names``
     are the names of these metrics. ``composed`` is the most in (epsilon, ``delta``), over all metrics, between
     documents whose words differ by a distance of at most 1; None if no delta was given. Numbers are rounded up to three
@@ -221,7 +222,8 @@ class LedgerSummary(Shown):
             if self.of_one_unit
             else {"total": "epsilons of a document", "largest": "of a token"}
         )
-        columns = ("date", "namespace", "release", "column", "metric", "documents", "tokens", *READING_NAMES)
+        heads |= {"documents": "documents drawn", "words": "replaced words"}
+        columns = ("date", "namespace", "release", "column", "metric", "documents", "words", *READING_NAMES)
         lines = [{**line, "metric": self.names[line["metric"]]} for line in self.releases]
         table = Table(
             [{**READING_NAMES, **heads}.get(name, name) for name in columns],
@@ -267,7 +269,7 @@ def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
 
 def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
     """Yield what the records of a run say that was privatized, and the entries do not cover."""
-    documents = tokens = 0
+    documents = words = 0
     covering: set[str] = set()
     for name in folder.names("shards"):
         record = folder.read(f"shards/{name}", Shard)
@@ -283,13 +285,13 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
             return
         covering |= set(record.ledger)
         documents += record.counts.documents
-        tokens += record.counts.privatized + record.counts.fillers
+        words += record.counts.privatized + record.counts.fillers
     for name in sorted(covering):
         about = held[name]
-        if documents > about.documents or tokens > about.tokens:
+        if documents > about.documents or words > about.tokens:
             yield (
-                f"{folder.url}: {documents:,} documents and {tokens:,} tokens were privatized; entry {name} of the "
-                f"ledger has {about.documents:,} and {about.tokens:,}."
+                f"{folder.url}: {documents:,} documents were privatized, and {words:,} of their words replaced; entry "
+                f"{name} of the ledger has {about.documents:,} and {about.tokens:,}."
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
-from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.display import Card, Shown, round_up, rounded_up
 from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
 from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
@@ -54,7 +55,7 @@ class Guarantee(Shown):
             fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
             return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])
         return Card(
-            f"Guarantee: {self.mechanism}, epsilon {self.epsilon:g} a {self.per}",
+            f"Guarantee: {self.mechanism}, epsilon {round_up(self.epsilon, 4):g} a {self.per}",
             [
                 ("distance", self.metric),
                 ("between", self.neighbors),
@@ -276,19 +277,39 @@ def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | 
     """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
     if np.ndim(epsilon) == 0:
         return [check_epsilon(float(epsilon))], None
+    distinct, which, starts = _runs(epsilon, tokens)
+    return distinct, np.repeat(which, np.diff(starts, append=tokens))
+
+
+def _runs(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32, Int64]:
+    """Return the distinct epsilons for tables, the index of each run of equal ones, and where runs start.
+
+    The tokens of a document mostly share one epsilon, so runs are sorted, not tokens.
+    """
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
         raise ShapeError(
             f"epsilon has shape {values.shape} for {tokens} tokens; give a single number, or a number for each token."
         )
-    if not (np.isfinite(values).all() and (values > 0).all()):
+    starts = np.flatnonzero(np.append(np.ones(min(tokens, 1), np.bool_), values[1:] != values[:-1]))
+    runs = values[starts]
+    if not (np.isfinite(runs).all() and (runs > 0).all()):
         raise BadValueError("epsilon: give finite numbers above 0.")
-    distinct, which = np.unique(grid.round_down(values), return_inverse=True)
-    return distinct.tolist(), which.astype(np.int32)
+    distinct, which = np.unique(grid.round_down(runs), return_inverse=True)
+    return distinct.tolist(), which.astype(np.int32), starts
 
 
 def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
     """Yield each different epsilon for tables, and an index of the tokens that have it."""
-    distinct, which = levels(epsilon, tokens)
-    for level, value in enumerate(distinct):
-        yield value, slice(None) if which is None else np.flatnonzero(which == level)
+    if np.ndim(epsilon) == 0:
+        yield check_epsilon(float(epsilon)), slice(None)
+        return
+    distinct, which, starts = _runs(epsilon, tokens)
+    order = np.argsort(which.astype(np.uint16), kind="stable")  # by radix: linear in the runs, however many epsilons
+    sizes = np.diff(starts, append=tokens)[order]
+    ends = np.cumsum(sizes)
+    index = np.arange(tokens) + np.repeat(starts[order] - (ends - sizes), sizes)
+    last = np.cumsum(np.bincount(which, minlength=len(distinct))) - 1
+    bounds = [0, *ends[last].tolist()]
+    for value, (first, stop) in zip(distinct, itertools.pairwise(bounds), strict=True):
+        yield value, index[first:stop]

@@ -20,7 +20,7 @@ import numpy as np
 from corpusveil.arrays import Bool, Float64, Int32, Int64, Integers, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Mechanism, check_fraction, check_whole, levels
+from corpusveil.mechanisms.base import Mechanism, by_epsilon, check_fraction, check_whole
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 
@@ -110,18 +110,14 @@ class OnLists(Mechanism):
 
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
         count = len(self.space.lists)
         if count == 1:
             lanes, chosen = draws.uint64(MECHANISM), np.empty(0, dtype=np.uint16)
         else:
             lanes, others = draws.pair(MECHANISM)
             chosen = choose(others, count)
-        if which is None:
-            return self._move(distinct[0], ids, chosen, lanes)
         out = np.empty(ids.size, dtype=np.int32)
-        for level, value in enumerate(distinct):
-            at = np.flatnonzero(which == level)
+        for value, at in by_epsilon(epsilon, ids.size):
             out[at] = self._move(value, ids[at], chosen[at] if count > 1 else chosen, lanes[at])
         return out
 

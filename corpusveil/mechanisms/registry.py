@@ -10,7 +10,6 @@ of its metadata, which is read only for a name that is not ours, and for lists o
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import importlib
 import pkgutil
@@ -19,7 +18,7 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import PackageError, UnknownError, of_other_type
+from corpusveil.errors import PackageError, UnknownError, nearest, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
@@ -79,9 +78,8 @@ def find(name: str) -> type[Mechanism]:
             "pip install 'corpusveil[evaluate]'."
         )
     elif name not in _BY_NAME:
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}?" if near else "'corpusveil mechanisms' lists all names."
-        raise UnknownError(f"{name}: there is no mechanism of this name; {hint}")
+        hint = nearest(name, names()) or "; 'corpusveil mechanisms' lists all names."
+        raise UnknownError(f"{name}: there is no mechanism of this name{hint}")
     return _BY_NAME[name]
 
 
@@ -107,9 +105,8 @@ def check(name: str, given: Iterable[str]) -> None:
     known = parameters(name)
     for parameter in given:
         if parameter not in known:
-            near = difflib.get_close_matches(parameter, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"its parameters are: {', '.join(known) or 'none'}."
-            raise UnknownError(f"{parameter}: {name} has no such parameter; {hint}")
+            hint = nearest(parameter, known) or f"; its parameters are: {', '.join(known) or 'none'}."
+            raise UnknownError(f"{parameter}: {name} has no such parameter{hint}")
 
 
 def parameters(name: str) -> list[str]:

@@ -84,7 +84,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
             spans=settings.spans.policy(),
             pseudonyms=pseudonym_key(settings, key),
         )
-        with waiting(f"drawing at epsilon {epsilon:g}"):
+        with waiting(f"drawing at epsilon {epsilon:.4g}"):
             made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
             texts = made.to_pylist()
             drawn.append(Drawn(

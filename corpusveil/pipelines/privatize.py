@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
-from corpusveil.errors import MismatchError, OverlapError, listed
+from corpusveil.errors import CapError, MismatchError, listed
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
@@ -22,18 +19,17 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.sections import KeySettings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
+from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events, files
+from corpusveil.storage import events, files, home
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.home import configuration_path
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, refuse_nested
 from corpusveil.storage.nested import Path
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.presets import PROFILES
+from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -76,7 +72,7 @@ def prepare(
     if kept != key:  # another start has made it in the meantime
         release = dataclasses.replace(release, key=kept)
     unit = pseudonym_unit(settings)
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator, unit)
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, unit)
     return PreparedRelease(release, columns, _spending(settings))
 
 
@@ -94,12 +90,40 @@ def key_of(settings: KeySettings, output: str) -> Key:
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
     if settings.path is None:
-        own = _own(output)
+        own = home.own_key(output)
         return Key.load(own) if own.exists() else Key.generate()
-    path = settings.path
-    if files.is_local(output) and pathlib.Path(path).resolve().is_relative_to(pathlib.Path(output).resolve()):
-        raise OverlapError(f"{path}: the key is in the output folder, which is for the public; move the key elsewhere.")
-    return Key.load(path)
+    return Key.load(settings.path)
+
+
+def records_of(settings: Settings) -> str:
+    (output,) = settings.needed("output")
+    return str(output.records or output.path.rstrip("/") + ".records")
+
+
+def state_of(settings: Settings) -> str:
+    """Return the address of the state of the settings' schedule."""
+    (output,) = settings.needed("output")
+    return settings.schedule.state or output.path.rstrip("/") + ".schedule"
+
+
+def refuse_published(settings: Settings) -> None:
+    """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
+    (output,) = settings.needed("output")
+    folders = ("the ledger", "the private records", "the state of the schedule")
+    private: dict[str, Iterable[Any]] = {
+        "the key": [settings.key.path or str(home.own_key(output.path))],
+        "the key of pseudonyms": [settings.spans.key],
+        "the file of terms": filter(is_terms, settings.spans.find),
+        "the ledger": [settings.value("ledger.path")],
+        "what the ledger spills": [settings.value("ledger.spill")],
+        "the private records": [records_of(settings)],
+        "the state of the schedule": [state_of(settings)],
+        "the log": [log for log in (output.log or events.given(),) if log != "-"],
+    }
+    for public in filter(None, (output.path, settings.value("denoise.path"))):
+        for what, addresses in private.items():
+            for address in filter(None, addresses):
+                refuse_nested(address, what, public, whole=what in folders)
 
 
 def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
@@ -107,21 +131,22 @@ def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bo
 
     There, this key becomes that of the output if there is none yet and ``make`` is set.
     """
-    if settings.test or settings.environment is not None or settings.path is not None:
+    if is_given(settings):
         return key
-    own = _own(output)
+    own = home.own_key(output)
     if not own.exists():
         if not make:
             return key
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
+    if make:
+        home.note_output(own, output)
     watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
     return Key.load(own)
 
 
-def _own(output: str) -> pathlib.Path:
-    """Return the file of an output's own key, in the user's key folder."""
-    mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
-    return configuration_path() / "keys" / f"{mark}.key"
+def is_given(settings: KeySettings) -> bool:
+    """Say whether settings name a key; otherwise the output has one of its own."""
+    return settings.test or settings.environment is not None or settings.path is not None
 
 
 def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk | None = None) -> Release:
@@ -129,9 +154,6 @@ def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk |
     settled = settings.settled()
     text = settled.text
     policy = text.policy()
-    profile = settled.value("budget.profile")
-    for line in () if profile is None else PROFILES[profile].lines(policy):
-        watch.warn(line)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
     asked = settings.value("budget.risk") is not None
@@ -175,16 +197,9 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
 
 
 def budget_of(settled: Settings) -> Budget:
-    """Return the budget of a document's column, from settings with resolved presets."""
+    """Return the budget of settings whose strategy is written out."""
     (chosen,) = settled.needed("budget")
-    epsilon, allocation = chosen.epsilon, chosen.allocation
-    if chosen.strategy is not None or allocation == "dataset":
-        epsilon = dataset_budget(epsilon, chosen.average_words)
-    if allocation == "dataset":
-        allocation = "uniform"
-    if chosen.field_weights is not None:
-        epsilon = field_budget(epsilon, chosen.field_weights, settled.value("corpus.text"))
-    return Budget(epsilon, chosen.per, allocation, tuple(chosen.weights))
+    return Budget(chosen.epsilon, chosen.per, chosen.allocation, tuple(chosen.weights))
 
 
 def refuse_other(settings: Settings, release: Release) -> None:
@@ -218,6 +233,7 @@ def run(
     """
     watch = watch or Watch()
     _, output = settings.needed("corpus", "output")
+    refuse_published(settings)  # before the log is opened
     if (log := output.log or events.given()) is not None:
         events.open_log(log)
     later = Later(watch)
@@ -248,13 +264,15 @@ def run(
     return outcome
 
 
-def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> Forecast:
+def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> None:
     """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
 
-    Nothing is written, and no key is made.
+    Nothing is written, and no key is made. Raises UserError, after all was printed, if the ledger would refuse the
+    release.
     """
     watch = watch or Watch()
     (corpus,) = settings.needed("corpus")
+    refuse_published(settings)
     prepared = prepare(settings, watch, make_key=False)
     made = forecast(prepared.run(settings))
     for line in made.lines(settings.engine.workers or 1):
@@ -263,7 +281,8 @@ def plan(settings: Settings, watch: Watch | None = None, *, duplicates: bool = F
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(find_shards(corpus.input), prepared.columns).sentence())
-    return made
+    if made.refused is not None:
+        raise CapError(made.refused)
 
 
 def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
@@ -283,15 +302,20 @@ def _describe(outcome: Outcome, settings: Settings, watch: Watch) -> None:
         if counts.quarantined:
             rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
             watch.warn(f"warning: {rows} set aside in the private records.")
+        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        watch.confide(f"{words} (private; a ledger counts these).")
         tell_unknown(counts.unknown_share, watch)
         watch.say(f"content sha256 {outcome.content_sha256}")
-    watch.say(f"private records (do not publish): {output.records or output.path.rstrip('/') + '.records'}")
+    watch.say(f"private records (do not publish): {records_of(settings)}")
     columns = Columns.of(settings.value("corpus.text"), None, settings.value("corpus.keep"))
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)
         watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
+    if not is_given(settings.key):
+        own = home.own_key(output.path)
+        watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
 def announce(release: Release, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
@@ -309,7 +333,7 @@ def announce(release: Release, watch: Watch, path: Path | None = None, *, explai
         share, examples = _shares_by_length(release)
         watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        watch.warn(f"warning: at epsilon {budget.epsilon:g} nearly all known words are unchanged.")
+        watch.warn(f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged.")
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")

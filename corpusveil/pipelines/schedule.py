@@ -10,38 +10,24 @@ the same noise and spends nothing new.
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import math
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, UserError
-from corpusveil.pipelines.schedule_state import (
-    LEFT_OUT,
-    SUMMARY,
-    Finished,
-    LeftOut,
-    Metric,
-    Planned,
-    StartSummary,
-    metrics_of,
-    note,
-)
+from corpusveil.errors import BadRecordError, BadShardsError, UserError
+from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Did, Finished, LeftOut, Planned, StartSummary
 from corpusveil.storage import files
-from corpusveil.storage.inputs import NO_MATCH, InputShard, find_shards, lies_at
+from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import write_pages
 
-_INTERRUPTED = 130
 _RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")
 _SHOWN = 20
 """The last runs that are shown one by one."""
@@ -71,14 +57,13 @@ class Plan:
 class Ahead:
     """The work of the next start: the run to do, if any, after abandoning others, with reasons.
 
-    ``summary`` and ``left_out`` replace what the state has. ``left_out`` is None if the run was planned before.
-    ``waiting`` is the number of shards that are too young.
+    ``summary`` and ``left_out`` replace what the state has. ``waiting`` is the number of shards that are too young.
     """
 
     plan: Plan | None
     abandoned: tuple[tuple[Plan, str], ...]
     summary: StartSummary
-    left_out: LeftOut | None = None
+    left_out: LeftOut
     waiting: int = 0
 
 
@@ -109,10 +94,8 @@ class Schedule:
     def records_of(self, plan: Plan) -> str:
         return files.join(self.records, plan.name)
 
-    def next(self) -> Plan | None:
-        """Return the run to do now, after writing its plan: an unfinished run, otherwise the due shards.
-
-        None if nothing is due.
+    def next(self) -> Ahead:
+        """Return the work to do now, after writing its plan: an unfinished run, otherwise the due shards.
 
         A run whose shards are not all present any more is abandoned, and its remaining shards are due in the next run.
         A released run whose done record is lost is finished once more.
@@ -121,35 +104,36 @@ class Schedule:
         for abandoned, why in ahead.abandoned:
             self._give_up(abandoned, why)
         for name, record in ((SUMMARY, ahead.summary), (LEFT_OUT, ahead.left_out)):
-            if record is not None and record != (self._sound(name, type(record)) or type(record)()):
+            if record != (self._sound(name, type(record)) or type(record)()):
                 self.state.write(name, record)
         plan = ahead.plan
-        if plan is not None and ahead.left_out is not None:
+        if plan is not None and plan.number not in self._numbers():
             listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
             self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
-        return plan
+        return ahead
 
     def ahead(self) -> Ahead:
-        """Return the work of the next start, without doing or writing any of it."""
-        shards, numbers = self._shards(), self._numbers()
+        """Return the work of the next start, without doing or writing any of it.
+
+        Raises UserError if no shard is there: a folder that is not mounted must not count as a corpus without news.
+        """
+        shards, numbers = find_shards(self.inputs, self.root), self._numbers()
         finished, summary, unfinished = self._summaries(numbers)
-        there, left_out = {shard.relative: shard for shard in shards}, self._left_out()
+        there, left_out = {shard.relative for shard in shards}, self.left_out()
         abandoned: list[tuple[Plan, str]] = []
         for number in unfinished:
             plan = self._plan(number)
-            present = [there[shard.relative] for shard in plan.shards if shard.relative in there]
-            gone = len(plan.shards) - len(present)
-            # planned under other settings, whose start was refused, or by a start that was killed as it left them out
-            unusable = sum(self._is(shard, left_out.get(shard.relative)) for shard in present)
-            if self.is_released(plan) or (number == numbers[-1] and not gone and not unusable):
-                return Ahead(plan, tuple(abandoned), finished)
-            if gone:
-                why = f"{_part(gone, plan)} {'was' if gone == 1 else 'were'} removed"
-            else:
-                why = _unusable(unusable, plan) if unusable else "another run followed"
-            abandoned.append((plan, why))
-        due = self._due(shards, max(numbers, default=0) + 1, summary)
-        return dataclasses.replace(due, abandoned=tuple(abandoned), summary=finished if unfinished else due.summary)
+            gone = sum(shard.relative not in there for shard in plan.shards)
+            if self.is_released(plan) or (number == numbers[-1] and not gone):
+                return Ahead(plan, tuple(abandoned), finished, left_out)
+            was = "was" if gone == 1 else "were"
+            abandoned.append((plan, f"{_part(gone, plan)} {was} removed" if gone else "another run followed"))
+        due, known, waiting = self._due(shards, max(numbers, default=0) + 1, summary)
+        kept = {path: out for path, out in left_out.shards.items() if path in there}
+        return Ahead(
+            due, tuple(abandoned), finished if unfinished else summary.model_copy(update={"shards": known}),
+            left_out.model_copy(update={"shards": kept}) if kept else LeftOut(), waiting,
+        )  # fmt: skip
 
     def is_released(self, plan: Plan) -> bool:
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
@@ -175,7 +159,7 @@ class Schedule:
                     )
                 done[path] = (*stamps[path], record.input.digest)
         if len(done) != len(plan.shards):
-            now = {shard.relative: (shard.size, shard.stamp) for shard in self._shards()}
+            now = {shard.relative: (shard.size, shard.stamp) for shard in find_shards(self.inputs, self.root)}
             for shard in plan.shards:
                 same = now.get(shard.relative) == (shard.size, shard.stamp)
                 digest = keyed_digest(shard.url, self.record_key) if same else _UNKNOWN
@@ -183,8 +167,8 @@ class Schedule:
         manifest = read_manifest(self.output_of(plan))
         kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
-        left_out = self._kept()
-        still = {path: out for path, out in left_out.shards.items() if stamps.get(path) != out[:2]}
+        left_out = self.left_out()
+        still = {path: out for path, out in left_out.shards.items() if path not in stamps}
         if len(still) < len(left_out.shards):
             self.state.write(LEFT_OUT, LeftOut(settings=left_out.settings, shards=still))
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
@@ -193,25 +177,19 @@ class Schedule:
     def leave_out(self, plan: Plan, sentences: Mapping[int, str]) -> None:
         """Abandon a run, and leave unusable shards, given by number, out of later runs.
 
-        They are tried again when they or the settings change. The other shards are in the next run, with the same draws
-        as now.
+        They are tried again when they or the settings change, or when the record is removed. The other shards are in
+        the next run, with the same draws as now.
         """
-        left_out = self._left_out()
+        left_out = self._left_out_now()
         for number, sentence in sentences.items():
             shard = plan.shards[number]
             left_out[shard.relative] = (shard.size, shard.stamp, keyed_digest(shard.url, self.record_key), sentence)
         self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
-        self._give_up(plan, _unusable(len(sentences), plan))
+        self._give_up(plan, f"{_part(len(sentences), plan)} could not be used")
 
-    def left_out(self) -> list[str]:
-        """Return the reason for each shard that is left out and unchanged, as a sentence."""
-        left_out = self._left_out()
-        shards = [shard for shard in self._shards() if self._is(shard, left_out.get(shard.relative))]
-        return [left_out[shard.relative][3] for shard in shards]
-
-    def count_left_out(self) -> int:
-        """Return the number of shards that are left out, as the metrics have it."""
-        return len((self._sound(LEFT_OUT, LeftOut) or LeftOut()).shards)
+    def left_out(self) -> LeftOut:
+        """Return the shards that were left out, perhaps under other settings."""
+        return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
 
     def summary(self) -> StartSummary:
         """Return the summary of all finished runs."""
@@ -220,22 +198,6 @@ class Schedule:
     def runs(self) -> dict[int, Finished | None]:
         """Return the last runs by number: the done record of a finished run, None for an unfinished one."""
         return {number: self._done(number) for number in self._numbers()[-_SHOWN:]}
-
-    def last_failure(self) -> str | None:
-        """Return how and when the last start ended; None if it did what was due."""
-        noted = metrics_of(self.state)
-        if not noted or noted[-1].status == 0:
-            return None
-        last = noted[-1]
-        return f"ended with status {last.status}, {last.time}" + (f": {last.why}" if last.why else "")
-
-    def _shards(self) -> Sequence[InputShard]:
-        try:
-            return find_shards(self.inputs, self.root)
-        except UserError as error:
-            if NO_MATCH in str(error) and self._numbers():
-                return []
-            raise
 
     def _summaries(self, numbers: Sequence[int]) -> tuple[StartSummary, StartSummary, list[int]]:
         """Return the summary up to the first unfinished run, that of all finished runs, and the unfinished runs."""
@@ -248,22 +210,24 @@ class Schedule:
         finished = kept.after({number: done for number, done in runs.items() if number < first})
         return finished, kept.after(runs), unfinished
 
-    def _due(self, shards: Sequence[InputShard], number: int, summary: StartSummary) -> Ahead:
-        """Return the run of new and changed shards, and the summary with new stamps of unchanged shards."""
-        known, before_out, left_out = dict(summary.shards), self._left_out(), dict[str, Any]()
-        unusable = self._kept()
+    def _due(
+        self, shards: Sequence[InputShard], number: int, summary: StartSummary
+    ) -> tuple[Plan | None, dict[str, Any], int]:
+        """Return the run of new and changed shards, all stamps of unchanged shards, and how many shards are too young.
+
+        A shard that changed after it was left out is due, and is left out until a run has released it.
+        """
+        known, left_out = dict[str, Any](summary.shards), self._left_out_now()
         why: dict[str, str] = {}
         waiting = 0
         for shard in shards:
-            before, out = known.get(shard.relative), before_out.get(shard.relative)
-            if self._is(shard, out, read=False):
-                left_out[shard.relative] = out
-            elif self._is(shard, before, read=False):
+            before, out = known.get(shard.relative), left_out.get(shard.relative)
+            if self._is(shard, out, read=False) or self._is(shard, before, read=False):
                 continue
-            elif shard.modified is not None and time.time() - shard.modified < self.settle:
+            if self.settle and shard.modified is not None and time.time() - shard.modified < self.settle:
                 waiting += 1
             elif self._is(shard, out):
-                left_out[shard.relative] = out
+                continue
             elif before is None:
                 why[shard.relative] = "new"
             elif not self._is(shard, before):
@@ -271,10 +235,7 @@ class Schedule:
             else:
                 known[shard.relative] = (shard.size, shard.stamp, before[2])
         plan = Plan(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
-        kept = LeftOut(settings=self.settings, shards=left_out) if left_out else LeftOut()
-        if unusable.settings != self.settings and (why or waiting):
-            kept = unusable  # they are tried again, and count until a run could use them: this one may be refused
-        return Ahead(plan, (), summary.model_copy(update={"shards": known}), kept, waiting)
+        return plan, known, waiting
 
     def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:
         """Say whether a shard is unchanged: by size and stamp, or if it may be ``read``, by its digest."""
@@ -284,13 +245,10 @@ class Schedule:
             return True
         return read and bool(keyed_digest(shard.url, self.record_key) == before[2])
 
-    def _left_out(self) -> dict[str, tuple[int, str, str, str]]:
+    def _left_out_now(self) -> dict[str, tuple[int, str, str, str]]:
         """Return the shards that are unusable with these settings: size, stamp, digest and reason, by relative path."""
-        kept = self._kept()
-        return dict(kept.shards) if kept.settings == self.settings else {}
-
-    def _kept(self) -> LeftOut:
-        return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
+        left_out = self.left_out()
+        return dict(left_out.shards) if left_out.settings == self.settings else {}
 
     def _give_up(self, plan: Plan, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
@@ -332,53 +290,35 @@ def _part(number: int, plan: Plan) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
 
 
-def _unusable(number: int, plan: Plan) -> str:
-    return f"{_part(number, plan)} could not be used"
+def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[str], None], did: Did) -> int:
+    """Do all due runs, one by one, counting in ``did`` what was done; return the exit status.
 
-
-def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[str], None]) -> tuple[int, bool]:
-    """Do all due runs, one by one; return the exit status, and whether anything was done.
-
-    ``privatize`` does one run, or raises an error. Unusable shards are left out and reported; all others are released,
-    and the status is 2. Those that an earlier start left out are named. A start adds one line of metrics.
+    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Only shards whose data
+    cannot be used are left out and reported; all others are released, and the status is 2. Those that an earlier start
+    left out are named.
     """
-    began, at = time.monotonic(), datetime.now(UTC)
-    status = 0
-    run: int | None = None
-    measured: Counter[str] = Counter()
-    reported: set[str] = set()
-
-    def noted(status: int, **why: str) -> None:
-        start = {"time": at.isoformat(timespec="seconds"), "status": status, "run": run, **measured, **why}
-        start["left_out"] = schedule.count_left_out()
-        note(schedule.state, Metric.model_validate({**start, "seconds": round(time.monotonic() - began, 3)}))
-
-    try:
-        while (plan := schedule.next()) is not None:
-            run = plan.number
-            tell(f"{plan.name}: {plan.batch()}")
-            try:
-                if not schedule.is_released(plan):
-                    privatize(plan)
-            except BadShardsError as error:
-                schedule.leave_out(plan, error.sentences)
-                status = UserError.exit_status
-                reported.update(error.sentences.values())
-                for sentence in error.sentences.values():
-                    tell(f"corpusveil: {sentence} The shard is left out until it changes.")
-                continue
-            done = schedule.finish(plan)
-            measured.update(Counter(plan.why.values()), documents=done["documents"], tokens=done["tokens"])
-    except (Exception, KeyboardInterrupt) as error:
-        failed = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 1)
-        with contextlib.suppress(CorpusveilError):  # if the state cannot be written, the first error is shown
-            noted(failed, **({"why": str(error)} if isinstance(error, CorpusveilError) else {}))
-        raise
-    noted(status)
-    for sentence in schedule.left_out():
+    status, reported = 0, set[str]()
+    while (plan := (ahead := schedule.next()).plan) is not None:
+        did.run = plan.number
+        tell(f"{plan.name}: {plan.batch()}")
+        try:
+            if not schedule.is_released(plan):
+                privatize(plan)
+        except BadShardsError as error:
+            schedule.leave_out(plan, error.sentences)
+            status = UserError.exit_status
+            reported.update(error.sentences.values())
+            for sentence in error.sentences.values():
+                tell(f"corpusveil: {sentence} The shard is left out until it or the settings change.")
+            continue
+        done = schedule.finish(plan)
+        did.measured.update(Counter(plan.why.values()), documents=done["documents"], tokens=done["tokens"])
+    for *_, sentence in ahead.left_out.shards.values():
         if sentence not in reported:
             tell(f"left out: {sentence}")
-    if schedule.settle and (waiting := schedule.ahead().waiting):
-        shards = several(waiting, "shard was", "shards were")
+    if ahead.left_out.shards:
+        tell(f"To try what is left out again as it is, remove {schedule.state.address(LEFT_OUT)}.")
+    if ahead.waiting:
+        shards = several(ahead.waiting, "shard was", "shards were")
         tell(f"{shards} written too recently, and left for a later start")
-    return status, run is not None
+    return status

@@ -5,13 +5,17 @@ The measures are a line for each start, and all in the text format of Prometheus
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from corpusveil.errors import BadRecordError
+from corpusveil.errors import BadRecordError, CorpusveilError
 from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record, Records
 
@@ -107,12 +111,32 @@ class Metric(Record):
     changed: int = 0
     documents: int = 0
     tokens: int = 0
-    left_out: int = 0
+    left_out: int | None = None
     why: str | None = None
 
     @property
     def seconds_since_1970(self) -> float:
         return datetime.fromisoformat(self.time).timestamp()
+
+
+@dataclass(slots=True)
+class Did:
+    """What a start has done so far: the last run that it worked on, and what was released."""
+
+    run: int | None = None
+    measured: Counter[str] = field(default_factory=Counter)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    began: float = field(default_factory=time.monotonic)
+
+    def metric(self, state: Records | None, status: int, error: BaseException | None) -> Metric:
+        """Return the line of this start, which ended with this status, and perhaps by an error."""
+        line = {"time": self.at.isoformat(timespec="seconds"), "status": status, "run": self.run, **self.measured}
+        if isinstance(error, CorpusveilError):  # no other text may be kept
+            line["why"] = str(error)
+        if state is not None:
+            with contextlib.suppress(CorpusveilError):
+                line["left_out"] = len((state.read(LEFT_OUT, LeftOut) or LeftOut()).shards)
+        return Metric.model_validate({**line, "seconds": round(time.monotonic() - self.began, 3)})
 
 
 def note(state: Records, metric: Metric) -> None:
@@ -139,25 +163,31 @@ def metrics_of(state: Records) -> list[Metric]:
     return lines
 
 
-def prometheus(state: Records) -> str:
-    """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector."""
-    totals = state.read(SUMMARY, StartSummary) or StartSummary()
-    left_out = state.read(LEFT_OUT, LeftOut) or LeftOut()
-    starts = metrics_of(state)
-    last = starts[-1] if starts else None
+def prometheus(state: Records | None, last: Metric) -> str:
+    """Return the metrics of a schedule in the text form of Prometheus, for the textfile collector.
+
+    ``last`` is the last start. What cannot be read of the state is left out.
+    """
+    totals: StartSummary | None = None
+    starts = [last]
+    if state is not None:
+        with contextlib.suppress(CorpusveilError):
+            totals = state.read(SUMMARY, StartSummary) or StartSummary()
+        with contextlib.suppress(CorpusveilError):
+            starts = [*metrics_of(state), last]
     success = next((start for start in reversed(starts) if start.status == 0), None)
-    status = "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 interrupted."
+    status = "Exit status of the last start: 0 success, 1 failure, 2 invalid call or input, 130 or 143 a signal."
     families = (
-        ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", last and last.seconds_since_1970),
-        ("last_status", "gauge", status, last and last.status),
-        ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", last and last.seconds),
+        ("last_start_timestamp_seconds", "gauge", "When the schedule last started.", last.seconds_since_1970),
+        ("last_status", "gauge", status, last.status),
+        ("last_duration_seconds", "gauge", "Duration of the last start in seconds.", last.seconds),
         ("last_success_timestamp_seconds", "gauge", "Time of the last successful start.",
          success and success.seconds_since_1970),
-        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", len(left_out.shards)),
-        ("runs_total", "counter", "Releases made.", totals.runs),
-        ("shards_total", "counter", "Shards released.", totals.released),
-        ("documents_total", "counter", "Documents released.", totals.documents),
-        ("tokens_total", "counter", "Tokens released.", totals.tokens),
+        ("left_out_shards", "gauge", "Shards that cannot be used until they change.", last.left_out),
+        ("runs_total", "counter", "Releases made.", totals and totals.runs),
+        ("shards_total", "counter", "Shards released.", totals and totals.released),
+        ("documents_total", "counter", "Documents released.", totals and totals.documents),
+        ("tokens_total", "counter", "Tokens released.", totals and totals.tokens),
     )  # fmt: skip
     text = ""
     for name, kind, words, value in families:

@@ -6,23 +6,24 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import corpusveil
 from corpusveil.choices import RiskOf
 from corpusveil.display import several
-from corpusveil.errors import CorpusveilError, MismatchError
+from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
 from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.pipelines import privatize
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
-from corpusveil.pipelines.schedule_state import prometheus
+from corpusveil.pipelines.schedule_state import LEFT_OUT, Did, LeftOut, metrics_of, note, prometheus
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
-from corpusveil.storage.inputs import root_of
+from corpusveil.storage.inputs import find_shards, root_of
 from corpusveil.storage.records import Line, Record, Records
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.release import Release, differences, named
@@ -55,15 +56,16 @@ def schedule_of(document: Document) -> Schedule:
     """Return the schedule of a file. Raises UserError if the file, or its key, is not fit for a schedule."""
     check(document)
     settings = document.settings
+    privatize.refuse_published(settings)
     corpus, output = settings.needed("corpus", "output")
-    key = settings.key
+    key, state = settings.key, Records(files.absolute(privatize.state_of(settings)))
     secret = Key.load(key.path) if key.path is not None else Key.from_environment(str(key.environment))
     return Schedule(
         tuple(corpus.input),
         corpus.root or root_of(corpus.input),
         output.path,
-        output.records or output.path.rstrip("/") + ".records",
-        Records(files.absolute(settings.schedule.state or output.path.rstrip("/") + ".schedule")),
+        privatize.records_of(settings),
+        state,
         secret.derive("records"),
         _digest(document.written),
         settings.schedule.settle_seconds(),
@@ -164,27 +166,44 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
 
 
 def start(document: Document, watch: Watch) -> int:
-    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so."""
+    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so.
+
+    A start adds one line of metrics, whatever failed.
+    """
+    did = Did()
+    try:
+        status = _start(document, watch, did)
+    except (Exception, KeyboardInterrupt) as error:
+        try:
+            _tell(document, did, _status_of(error), error)
+        except CorpusveilError as another:  # the error of the start is shown after it
+            watch.warn(f"warning: {another}")
+        raise
+    if status is not None:
+        _tell(document, did, status)
+    return status or 0
+
+
+def _status_of(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):  # whose argument is the signal
+        return 128 + int(next(iter(error.args), signal.SIGINT))
+    return getattr(error, "exit_status", 1)
+
+
+def _start(document: Document, watch: Watch, did: Did) -> int | None:
+    """Do all due runs; return the exit status, None if another start works."""
     schedule = schedule_of(document)
     for private in (schedule.state, Records(files.absolute(schedule.records))):
         private.close()
     held = lease.take(schedule.state.address("lease"))
     if isinstance(held, str):
         watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
-        return 0
+        return None
     with held:
-        try:
-            outcome, did = go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch.warn)
-        except BaseException:
-            try:
-                _export(document, schedule)
-            except CorpusveilError as error:  # the error of the run is shown after it
-                watch.warn(f"warning: {error}")
-            raise
-        if not did:
-            watch.say(f"{document.file}: there is nothing new")
-        _export(document, schedule)
-    return outcome
+        status = go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch.warn, did)
+    if did.run is None:
+        watch.say(f"{document.file}: there is nothing new")
+    return status
 
 
 def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch) -> None:
@@ -194,14 +213,57 @@ def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch)
     )  # fmt: skip
 
 
-def _export(document: Document, schedule: Schedule) -> None:
-    """Write the metrics for Prometheus, if requested."""
-    if (where := document.settings.schedule.prometheus) is not None:
-        files.write_bytes(where, prometheus(schedule.state).encode())
+def _tell(document: Document, did: Did, status: int, error: BaseException | None = None) -> None:
+    """Note how a start ended, in its state and for Prometheus.
+
+    If either cannot be written, that error is raised; a start that had no error then ended with this one.
+    """
+    settings, state = document.settings, None
+    if settings.output is not None and not isinstance(error, OverlapError):  # which may say that the state is public
+        state = Records(files.absolute(privatize.state_of(settings)))
+    last = did.metric(state, status, error)
+    failed: CorpusveilError | None = None
+
+    def export() -> None:
+        if settings.schedule.prometheus is not None:
+            files.write_bytes(settings.schedule.prometheus, prometheus(state, last).encode())
+
+    def keep() -> None:
+        if state is not None:
+            note(state, last)
+
+    for write in (export, keep):
+        try:
+            write()
+        except CorpusveilError as another:
+            failed = failed or another
+            if last.status == 0:
+                last = did.metric(state, another.exit_status, another)
+    if failed is not None:
+        with contextlib.suppress(CorpusveilError):
+            export()
+        raise failed
+
+
+def without_left_out(document: Document, watch: Watch) -> Settings:
+    """Return settings without the shards that the schedule of a file leaves out, which are named."""
+    settings = document.settings
+    (corpus,) = settings.needed("corpus")
+    left_out = Records(privatize.state_of(settings)).read(LEFT_OUT, LeftOut)
+    if left_out is None or left_out.settings != _digest(document.written):
+        return settings
+    root, used = corpus.root or root_of(corpus.input), []
+    for shard in find_shards(corpus.input, root):
+        size, stamp, _, sentence = left_out.shards.get(shard.relative, (None, "", "", ""))
+        if (size, stamp) == (shard.size, shard.stamp):
+            watch.warn(f"left out: {sentence}")
+        else:
+            used.append(shard.url)
+    return settings.changed(corpus={"input": used, "root": root}) if used else settings
 
 
 def status(document: Document) -> Iterator[str]:
-    """Yield finished and due runs, in words; nothing is written."""
+    """Yield finished and due runs, in words; nothing is written. Raises UserError if the input is not there."""
     schedule = schedule_of(document)
     runs = schedule.runs()
     if earlier := min(runs, default=1) - 1:
@@ -215,12 +277,12 @@ def status(document: Document) -> Iterator[str]:
             yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:
             yield f"run-{number:05d}: {several(len(done.shards), 'shard')}, {several(done.documents, 'document')}"
-    for sentence in schedule.left_out():
-        yield f"left out: {sentence}"
-    failure = schedule.last_failure()
-    if failure is not None:
-        yield f"the last start {failure}"
+    if (noted := metrics_of(schedule.state)) and noted[-1].status:
+        last = noted[-1]
+        yield f"the last start ended with status {last.status}, {last.time}" + (f": {last.why}" if last.why else "")
     ahead = schedule.ahead()
+    for *_, sentence in ahead.left_out.shards.values():
+        yield f"left out: {sentence}"
     for plan, why in ahead.abandoned:
         yield f"{plan.name} will be abandoned: {why}"
     if ahead.waiting:

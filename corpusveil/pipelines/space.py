@@ -10,7 +10,6 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vectors import read_importance, read_vectors, scaled
@@ -36,10 +35,9 @@ def build(settings: Settings, watch: Watch) -> Space:
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
         read = [scaled(vectors, factors) for vectors in read]
-    counts = numbers = None
+    counts = None
     if chosen.counts is not None:
         counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens, read[0].language)
-        numbers = read_numbers(chosen.counts)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
     if only is not None:
@@ -62,7 +60,7 @@ def build(settings: Settings, watch: Watch) -> Space:
                     "250000 orders them in parts, at a loss that docs/spaces.md states"
                 )
             with waiting(f"ordering {size:,} words"):
-                built = build_space(read, **how, numbers=numbers)
+                built = build_space(read, **how)
             built = built.save(output)
         files.sweep(output)
     _describe(built, output, time.monotonic() - began, watch)

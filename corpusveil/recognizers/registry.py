@@ -67,9 +67,14 @@ def kinds(find: Sequence[str | Function]) -> set[str] | None:
     return {*(_module("rules").NAMES if "rules" in find else ()), *(["name"] if "names" in find else [])}
 
 
+def is_terms(name: str | Function) -> bool:
+    """Say whether a name is that of a file of terms, which is private."""
+    return isinstance(name, str) and name not in ("rules", "names", "presidio") and not _FUNCTION.fullmatch(name)
+
+
 def content(name: str | Function) -> bytes | None:
-    """Return the bytes of a file of terms, which are private; None for any other recognizer."""
-    return files.read_bytes(str(name)) if identity(name) == "terms/1" else None
+    """Return the bytes of a file of terms; None for any other recognizer."""
+    return files.read_bytes(str(name)) if is_terms(name) else None
 
 
 def mark(name: str | Function) -> str:

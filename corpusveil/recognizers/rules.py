@@ -23,13 +23,21 @@ from corpusveil.text.spans import Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.word_table import WordTable, find
 
-VERSION = 1
+VERSION = 2
 """Goes up whenever the same packages would find other spans in the same text."""
 NAMES = ("iban", "card", "national_id", "ip", "phone", "date_of_birth", "contact")
 _IBAN, _CARD, _ID, _IP, _PHONE, _BIRTH, _CONTACT = range(7)
 _WORD, _NUMBER, _PUNCTUATION, _ADDRESS = classes.WORD, classes.NUMBER, classes.PUNCTUATION, classes.CONTACT
 _AROUND, _ALL = 80, np.int64(1 << 30)
-"""At most so many bytes to each side of a mark are looked at."""
+"""How many bytes to each side of a mark are looked at."""
+_CALLED = 1
+"""The form of a phone number after a word for phones."""
+_RANKS = {_IBAN: 0, _CARD: 1, _IP: 2, _ID: 4, _PHONE: 5}
+"""Of the same characters, the kind with the lowest rank that is valid is taken; a phone number after its word has 3."""
+_AMERICAN = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])\d{3}[-.]\d{4}"
+_NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
+"""Likelier columns of a table, a number and a count, a decimal, or a phone number: ids have other marks there."""
+_AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
 
 _IDS = """
 us.ssn 3-2-4; us.itin 3-2-4; ca.sin 3-3-3; gb.nhs 3-3-4; de.idnr 11 2-3-3-3; fr.nif 13 2-2-3-3-3; dk.cpr 6-4; cz.rc 6-4
@@ -54,6 +62,11 @@ _BIRTH_WORDS = """
 birth birthdate birthday born dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag nacida
 nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
 """
+_LABELS = """
+auftrag auftragsnummer bestellnummer bestellung commande confirmation factura facture fattura id invoice item ordine
+order passport pedido rechnung rechnungsnummer ref reference serial sku ssn ticket tracking
+"""
+"""Words for other numbers: after one of these, an earlier word for phones says nothing of a number."""
 _MONTHS = """
 jan feb mar apr may jun jul aug sep oct nov dec mär mai okt dez jän fév fev avr jui aoû déc ene abr ago dic gen mag giu
 lug set ott out mrt mei maj sty lut kwi cze lip sie wrz paź lis gru
@@ -115,8 +128,29 @@ def _luhn(data: Any, start: int, end: int) -> Any:
 
 
 @called
+def _remainder(data: Any, start: int, end: int) -> Any:
+    """Return the remainder by 97 of an IBAN, whose first four characters count last and letters as 10 to 35."""
+    total: Any = np.int64(0)
+    seen = np.int64(0)
+    head: Any = np.int64(0)
+    scale: Any = np.int64(1)
+    for k in range(start, end):
+        if _is_plain(data[k]):
+            digit = _is_digit(data[k])
+            value = np.int64(data[k]) - 0x30 if digit else np.int64(data[k] & 0xDF) - 0x37
+            size = np.int64(10) if digit else np.int64(100)
+            if seen < 4:
+                head = head * size + value
+                scale = scale * size
+            else:
+                total = (total * size + value) % 97
+            seen += 1
+    return (total * scale + head) % 97
+
+
+@called
 def _word_before(data: Any, tokens: Any, first: int, t: int, most: int, low: int, high: int, words: Any) -> Any:
-    """Return which of the last tokens before t is a word with an id from ``low`` to below ``high``, or -1."""
+    """Return the last token before t, of at most ``most``, that is a word with an id from low to below high, or -1."""
     for k in range(t - 1, max(first, t - most) - 1, -1):
         if tokens[2][k] == _WORD:
             word = find(data, np.int64(tokens[0][k]), np.int64(tokens[1][k]), *words)
@@ -173,12 +207,13 @@ def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
 
 @compiled
 def _scan(
-    data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, born: Any, words: Any,
-    endings: Any, out: Any,
+    data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, born: Any, phones: Any,
+    words: Any, endings: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Write start, end, kind and form of each candidate to ``out``, int64 [N, 4], while there is room; return N.
 
-    ``forms`` int64 are those of national ids. Of the words that stand before numbers the first ``born`` are of birth.
+    ``forms`` int64 are those of national ids. Of the words before numbers, those below ``born`` are of birth, and
+    those from there to below ``phones`` are of phones.
     """
     n, document, birth = np.int64(0), np.int64(0), np.int64(-1)
     starts, ends, kinds = tokens
@@ -241,7 +276,7 @@ def _scan(
             if not goes_on and tail != 0x40 and tail != 0x5F:
                 letters, bare = total > digits, not plus and brackets == 0
                 form: Any = np.int64(-code if letters else code)
-                if iban and 15 <= total <= 34:
+                if iban and 15 <= total <= 34 and _remainder(data, start, stop) == 1:
                     n = _put(out, n, start, stop, _IBAN, form)
                 for k in range(forms.size if bare and digits >= 5 and 8 <= total <= 18 else 0):
                     if forms[k] == form:
@@ -255,7 +290,9 @@ def _scan(
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
                     usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                     if asked == -2:
-                        asked = _word_before(data, tokens, begin, t, 3, born, _ALL, words)
+                        asked = _word_before(data, tokens, begin, t, 3, born, phones, words)
+                        if asked >= 0 and _word_before(data, tokens, asked, t, 3, phones, _ALL, words) >= 0:
+                            asked = np.int64(-1)
                     if usual or asked >= 0:
                         n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))
             if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
@@ -279,6 +316,7 @@ def _forms() -> dict[int, list[Any]]:
     return modules
 
 
+@functools.cache
 def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
@@ -289,10 +327,11 @@ def _package(name: str) -> Any:
 @functools.cache
 def _tables() -> tuple[Any, ...]:
     """Return the arguments of the loop that are the same at each call."""
-    born, phone, endings = (text.encode().split() for text in (_BIRTH_WORDS, _PHONE_WORDS, _ENDINGS + _WORDLIKE))
-    tables = (WordTable.build(*concatenate(words)) for words in (born + phone, endings))
-    before, behind = ((table.slots, table.heads, table.keys, table.offsets) for table in tables)
-    return np.array(sorted(_forms()), np.int64), len(born), before, behind
+    texts = (_BIRTH_WORDS, _PHONE_WORDS, _LABELS, _ENDINGS + _WORDLIKE)
+    born, phone, labels, endings = (text.encode().split() for text in texts)
+    tables = (WordTable.build(*concatenate(words)) for words in (born + phone + labels, endings))
+    before, after = ((table.slots, table.heads, table.keys, table.offsets) for table in tables)
+    return np.array(sorted(_forms()), np.int64), len(born), len(born + phone), before, after
 
 
 @functools.cache
@@ -342,7 +381,7 @@ def _around(raw: bytes, kind: int, mark: int) -> tuple[int, int] | None:
 
 
 def _is_valid(kind: int, text: str, form: int) -> bool:
-    digits = re.sub("[^0-9A-Za-z]", "", text)
+    digits = _MARKS.sub("", text)
     if kind == _IP:
         try:
             return bool(ipaddress.ip_address(text)) and any(map(str.isdigit, text))
@@ -350,7 +389,7 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
             return False
     if kind == _PHONE:
         return _is_phone(text, digits, form)
-    if kind == _ID and re.fullmatch(r"\d{3} \d\d \d{4}", text):  # three columns of a table; the number has hyphens
+    if kind == _ID and _NO_ID.fullmatch(text):
         return False
     modules = {_IBAN: [_package("stdnum.iban")], _CARD: [_package("stdnum.luhn")]}.get(kind) or _forms()[form]
     for module in modules:
@@ -362,17 +401,18 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
     return False
 
 
-def _is_phone(text: str, digits: str, behind_word: int) -> bool:
+def _is_phone(text: str, digits: str, form: int) -> bool:
     """Say whether a phone number is valid; with ``+`` or in the form of North America it only has to be possible."""
-    phones = _package("phonenumbers")
     if "+" in text:
+        phones = _package("phonenumbers")
         try:
             return bool(phones.is_possible_number(phones.parse(text)))
         except phones.NumberParseException:
             return False
-    american = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])\d{3}[-.]\d{4}"
-    numbers = (digits, f"0{digits}") if "(" in text else (digits,)
-    return bool(behind_word or re.fullmatch(american, text) or any(map(_national().fullmatch, numbers)))
+    if form == _CALLED or _AMERICAN_PHONE.fullmatch(text):
+        return True
+    valid = _national().fullmatch
+    return bool(valid(digits) or ("(" in text and valid(f"0{digits}")))
 
 
 def rules(tokens: Tokens) -> Spans:
@@ -385,9 +425,11 @@ def rules(tokens: Tokens) -> Spans:
         out = np.empty((size, 4), np.int64)
         size = _scan(data, tokens.documents, arrays, tokens.offsets, picked, forms, *tables, out)
     out = out[:size]
+    ranks = np.array([_RANKS.get(kind, 6) for kind in range(len(NAMES))], np.int64)[out[:, 2]]
+    ranks[(out[:, 2] == _PHONE) & (out[:, 3] == _CALLED)] = 3
     spans: set[tuple[int, int, int]] = set()
     behind = 0
-    for start, end, kind, form in out[np.lexsort((out[:, 2], -out[:, 1], out[:, 0]))].tolist():
+    for start, end, kind, form in out[np.lexsort((ranks, -out[:, 1], out[:, 0]))].tolist():
         raw = data[start:end].tobytes()
         if kind in {_BIRTH, _CONTACT} or (kind == _IP and form):
             span = _around(raw, kind, form)

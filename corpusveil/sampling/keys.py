@@ -40,14 +40,15 @@ def _is_text(secret: bytes) -> bool:
     return True
 
 
-def _check(secret: bytes, source: str) -> bytes:
+def _check(secret: bytes, source: str, size: int = 0) -> bytes:
+    """Return a secret that can be a key; ``size`` is that of its file, of which perhaps only the beginning is given."""
     if not isinstance(secret, bytes):
         raise SecretError(
             f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file with Key.load."
         )
-    if len(secret) != KEY_BYTES:
+    if (length := max(size, len(secret))) != KEY_BYTES:
         raise SecretError(
-            f"{source}: a key has exactly {KEY_BYTES} random bytes, and this has {len(secret)}; make a key with "
+            f"{source}: a key has exactly {KEY_BYTES} random bytes, and this has {length:,}; make a key with "
             "'corpusveil key new PATH'."
         )
     if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
@@ -100,7 +101,7 @@ class Key:
         name = os.fspath(path)
         try:
             with open(name, "rb") as file:
-                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                status = os.fstat(file.fileno())
                 secret = file.read(KEY_BYTES + 1)
         except FileNotFoundError:
             raise NoFileError(
@@ -110,7 +111,8 @@ class Key:
             raise SecretError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
             raise SecretError(f"{name}: the key file could not be read ({error.strerror}).") from None
-        key = cls(secret if secret == _TEST_SECRET else _check(secret, name))
+        key = cls(secret if secret == _TEST_SECRET else _check(secret, name, status.st_size))
+        mode = stat.S_IMODE(status.st_mode)
         if os.name == "posix" and mode & OTHERS:
             raise SecretError(
                 f"{name}: other users can read or write this key file (its mode is {mode:04o}); restrict access with "

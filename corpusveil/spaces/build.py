@@ -25,7 +25,6 @@ from corpusveil.errors import (
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.nearest_words import NearestSearch
-from corpusveil.spaces.number_counts import Numbers
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
@@ -42,7 +41,6 @@ def build_space(
     only: Collection[str] | None = None,
     balance: float | None = 0.0,
     cell: int | None = None,
-    numbers: Numbers | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -63,7 +61,6 @@ def build_space(
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
         cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
             at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
-        numbers: public numbers that surrogates are drawn from (``read_numbers``); nothing else depends on them.
 
     Raises:
         UserError: an argument is out of range, a balance is given without counts, or the embeddings share
@@ -87,7 +84,7 @@ def build_space(
                 "balance: public counts have only the words that all embeddings share; leave union or balance out."
             )
         note = _note(balance, chosen) | _cells(embeddings, lists, cell)
-        return _united(embeddings, public, lists, seed, chosen.order, cell, note, call, numbers)
+        return _united(embeddings, public, lists, seed, chosen.order, cell, note, call)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -114,7 +111,7 @@ def build_space(
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
     made |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
-    return _space(vocabulary, restricted[0], orders, None, made, call, numbers)
+    return _space(vocabulary, restricted[0], orders, None, made, call)
 
 
 def call_of(
@@ -186,7 +183,6 @@ def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order:
 
 def _space(
     vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None, made: dict[str, Any], call: str,
-    numbers: Numbers | None,
 ) -> Space:  # fmt: skip
     digest = content_digest(vocabulary, vectors, lists, places)
     info = {
@@ -200,7 +196,7 @@ def _space(
         "call": call,
         "made": made,
     }
-    return Space(vocabulary, vectors, lists, digest, None, info, places, numbers)
+    return Space(vocabulary, vectors, lists, digest, None, info, places)
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
@@ -245,7 +241,7 @@ def _restricted(
 
 def _united(
     embeddings: Sequence[Vectors], public: Int64 | None, lists: int, seed: int, order: str,
-    cell: int | None, note: dict[str, Any], call: str, numbers: Numbers | None,
+    cell: int | None, note: dict[str, Any], call: str,
 ) -> Space:  # fmt: skip
     """Build a space of every word of any embedding.
 
@@ -285,7 +281,7 @@ def _united(
     vocabulary = Vocabulary.from_words(words, counts)
     names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
     made = _made(embeddings, names, order, seed) | note
-    return _space(vocabulary, vectors, table, places, made, call, numbers)
+    return _space(vocabulary, vectors, table, places, made, call)
 
 
 def _rows_of(words: Sequence[str], embedding: Vectors) -> Int64:

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
-from corpusveil.spaces.number_counts import NUMBERS
 from corpusveil.spaces.vector_formats import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
@@ -78,9 +77,7 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
         _check_artifact(url, artifact, hyphens, language)
     for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
-            name
-            for name in files.listing(folder)
-            if name.endswith(".parquet") and not name.startswith((".", "_")) and name != NUMBERS
+            name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
         ]
         for name in shards:
             yield from _parquet(files.join(folder, name))

@@ -34,7 +34,6 @@ from corpusveil.errors import (
     replaced,
 )
 from corpusveil.gone import gone_name
-from corpusveil.spaces.number_counts import NUMBERS, Numbers, read_numbers, write_numbers
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
 from corpusveil.storage import files, home, installed
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
@@ -72,8 +71,6 @@ class Space:
         info: what ``_artifact.json`` says: sizes and how the space was made.
         places: int32 [L, V], the place of each word on each list, where lists are over different words
             (``build.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
-        numbers: public numbers, which surrogates are drawn from; None when not known. They are no part of the digest,
-            since no mechanism sees them: a release that uses them has their digest in its own.
     """
 
     vocabulary: Vocabulary
@@ -83,7 +80,6 @@ class Space:
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     places: Int32 | None = None
-    numbers: Numbers | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -212,8 +208,6 @@ class Space:
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
-            if self.numbers is not None:
-                write_numbers(self.numbers, files.join(url, NUMBERS))
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
         if _there(url, "digest") != self.digest:
@@ -225,7 +219,7 @@ class Space:
         if self.url is not None:
             return reopen, (self.url, self.digest)
         arrays = self.vocabulary, self.vectors, self.lists
-        return Space, (*arrays, self.digest, None, self.info, self.places, self.numbers)
+        return Space, (*arrays, self.digest, None, self.info, self.places)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -304,8 +298,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         places = _mapped(folder / PLACES) if more else None
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        numbers = read_numbers(url)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places, numbers)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places)
     except UserError as error:
         raise _damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}

@@ -48,7 +48,16 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
-        raise BadFileError(f"{name}: this is not a valid {NAMES[codec]} file; fetch or make it again.") from None
+        raise BadFileError(
+            f"{name}: this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
+        ) from None
+
+
+def check(file: IO[bytes], name: str, codec: Codec) -> None:
+    """Raise UserError if a compressed file is damaged, which its end may be the first to show."""
+    if codec:
+        for _ in chunks(file, name, codec):
+            pass
 
 
 class _Raw(io.RawIOBase):

@@ -3,8 +3,8 @@
 Shards of a release, the passes before it, the stages of counting and the cells of a study are all *work*, which an
 engine maps over tasks. Doing a task writes its data first and its record last, so a record says that the task is done.
 The record holds a mark of everything that decides the result, and a fingerprint of the input; if both are current, the
-task is not done again. A faulty input is recorded, not raised, so that no engine retries it; its sentence is raised
-once, when the engine has ended. Other errors are raised without their text, which could quote a document.
+task is not done again. An error that the user must mend is recorded, not raised, so that no engine retries the task; it
+is raised once, when the engine has ended. Other errors are raised without their text, which could quote a document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
-from corpusveil.errors import BadRecordError, BadShardsError, CorpusveilError, MismatchError, UnfinishedError, UserError
+from corpusveil.errors import (
+    OF_DATA,
+    BadRecordError,
+    BadShardsError,
+    CorpusveilError,
+    MismatchError,
+    UnfinishedError,
+    UserError,
+    of_code,
+)
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.records import Failed, Record, Records
@@ -50,7 +59,7 @@ class Work(abc.ABC, Generic[R]):
     """Where its records lie, in its place."""
     kept: ClassVar[Measured | None] = None
     refused: ClassVar[Measured | None] = None
-    """The measures of a task that was already done, and of a task with a faulty input."""
+    """The measures of a task that was already done, and of a task that was refused."""
     debug = False
     """Let errors keep their text and traceback, which can quote documents."""
 
@@ -98,7 +107,7 @@ class Work(abc.ABC, Generic[R]):
         self.place().write(f"{self.folder}/{task.record_name}", record)
 
     def refuse(self, error: CorpusveilError, task: Any) -> None:
-        self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error)))
+        self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error), code=error.code))
 
     def __call__(self, task: Any) -> Measured | None:
         """Do one task, unless it is done; return its measures. Errors that may pass (a full disk) are raised."""
@@ -124,7 +133,8 @@ class Work(abc.ABC, Generic[R]):
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
     """Run work to its end, and return the records of its tasks, in order.
 
-    Raises BadShardsError for tasks with a faulty input, and WorkError if the engine fails.
+    Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
+    WorkError if the engine fails.
     """
     place = work.place()
     forget_failed(place)
@@ -147,10 +157,13 @@ def forget_failed(place: Records) -> None:
 
 
 def refuse_failed(place: Records) -> None:
-    """Raise BadShardsError if the input of a task was faulty."""
+    """Raise BadShardsError if the data of tasks were faulty, and any other error of a task as itself."""
     sentences: dict[int, str] = {}
     for at, name in enumerate(place.names("failed")):
         if (failed := place.read(f"failed/{name}", Failed)) is not None:
+            error = of_code(failed.code, failed.sentence)
+            if not isinstance(error, OF_DATA):
+                raise error
             numbered = _NUMBERED.match(name)
             sentences.setdefault(int(numbered[1]) if numbered else at, failed.sentence)
     if sentences:

@@ -1,38 +1,33 @@
-"""The formats of documents by file name: the files of ``storage/forms``, whose first lines say the suffixes.
-
-No form is imported for its suffixes: help names them, and has to start at once.
-"""
+"""The formats of documents by file name: each file of ``storage/forms`` declares its ``SUFFIXES``."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import re
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS, Codec
+from corpusveil.declared import declared
 from corpusveil.errors import FormatError, not_a_choice
 
 if TYPE_CHECKING:
     from corpusveil.storage.forms import Form
 
 _PACKAGE = "corpusveil.storage.forms"
-_SUFFIX = re.compile(r"``(\.[a-z]+)(\[.*?\])?``")
-"""A suffix in a first line; behind it, in brackets, the compressions that can follow."""
 
 
 @functools.cache
 def _declared() -> dict[str, tuple[str, Codec]]:
-    """Return the module and the compression of each suffix."""
-    declared: dict[str, tuple[str, Codec]] = {}
-    for file in sorted(resources.files("corpusveil.storage").joinpath("forms").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".py"):
-            first = file.read_text(encoding="utf-8").split("\n", 1)[0]
-            for suffix, compressed in _SUFFIX.findall(first):
-                for codec in CODECS if compressed else CODECS[:1]:
-                    declared[suffix + codec] = f"{_PACKAGE}.{file.name.removesuffix('.py')}", codec
-    return declared
+    """Return the module and the compression of each suffix; ``CODECS`` of a form are its compressions, if not all."""
+    folder = resources.files("corpusveil.storage").joinpath("forms")  # which is not imported
+    codecs = declared(folder, "CODECS")
+    return {
+        suffix + codec: (f"{_PACKAGE}.{module}", codec)
+        for module, suffixes in declared(folder, "SUFFIXES", by_all=True).items()
+        for suffix in suffixes
+        for codec in codecs.get(module, CODECS)
+    }
 
 
 SUFFIXES = tuple(_declared())

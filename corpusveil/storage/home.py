@@ -9,6 +9,7 @@ is identified by its content, and a table by a signature under a secret outside 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import secrets
 import shutil
@@ -22,6 +23,8 @@ from corpusveil.ownership import refuse_others
 from corpusveil.storage import files
 
 _VOUCHING = "cache.key"
+_NOTE = ".output"
+"""The ending of the note next to an output's own key."""
 SECRET_BYTES = 32
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -35,6 +38,26 @@ def cache_path() -> Path:
 def configuration_path() -> Path:
     """Return the folder of this user's keys: ``corpusveil`` in the XDG folder of configurations."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "corpusveil"
+
+
+def own_key(output: str) -> Path:
+    """Return the file of the key that was made for an output, because none was given."""
+    mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
+    return configuration_path() / "keys" / f"{mark}.key"
+
+
+def note_output(key: Path, output: str) -> None:
+    """Write next to an output's own key for which output it was made."""
+    files.create_bytes(str(key.with_suffix(_NOTE)), f"{files.absolute(output)}\n".encode(), private=True)
+
+
+def own_keys() -> list[tuple[Path, str | None]]:
+    """Return the keys that were made for outputs, and these outputs; None for a key of an earlier version."""
+    made = []
+    for key in sorted((configuration_path() / "keys").glob("*.key")):
+        note = files.read_if_there(str(key.with_suffix(_NOTE)))
+        made.append((key, None if note is None else note.decode("utf-8", "replace").strip()))
+    return made
 
 
 def cache_folder(*parts: str) -> Path:

@@ -260,13 +260,23 @@ def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
     )
 
 
+def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -> None:
+    """Raise UserError if something private is in a public folder, or if it is ``whole``, that folder in it.
+
+    Links are resolved.
+    """
+    places = _folder(private), _folder(public)
+    if _within(*places) or (whole and _within(*reversed(places))):
+        raise OverlapError(
+            f"{private}: {what} and the output folder {public}, which is for the public, contain each other; move "
+            "one of them."
+        )
+
+
 def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: str, records: str) -> None:
     """Raise UserError if output or records are inside the input, or inside each other."""
+    refuse_nested(records, "the private records", output)
     targets = {"output": _folder(output), "records": _folder(records)}
-    if _within(targets["records"], targets["output"]) or _within(targets["output"], targets["records"]):
-        raise OverlapError(
-            f"{records}: the private records and the output folder contain each other; choose another folder."
-        )
     for name, target in targets.items():
         for shard in shards:
             if _within(_folder(shard.url), target):

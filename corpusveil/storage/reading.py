@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadShardsError, ConflictError, CorpusveilError, UserError
-from corpusveil.storage import files, formats
+from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError
+from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
@@ -34,6 +34,14 @@ def names_of(shard: InputShard, separator: Separator) -> list[str]:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 
 
+def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str]:
+    for shard in shards:
+        with contextlib.suppress(*OF_DATA):  # the task of a damaged shard refuses it
+            if names := names_of(shard, separator):  # an empty shard has no header
+                return names
+    return []
+
+
 def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
     """Return the columns of a run over shards, with the names of all that are kept, but for JSON lines.
 
@@ -43,8 +51,7 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
     if columns.others == "keep" and not source.rows_differ:
-        names = next(filter(None, (names_of(shard, columns.separator) for shard in shards)), [])  # no header if empty
-        keep = tuple(dict.fromkeys(name for name in names if name != columns.column))
+        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
     elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(
@@ -76,7 +83,7 @@ def refuse_first(
                     if look is not None and task.shard == 0:
                         look(batch)
                         look = None
-        except UserError as error:
+        except OF_DATA as error:
             bad[task.shard] = str(error)
         except CorpusveilError:
             raise
@@ -96,11 +103,40 @@ def reading(
     with files.open_read(task.url) as raw:
         source = KeyedReader(raw, key)
         file: Any = source.whole() if form.seeks else source
-        yield _sound(form.batches(file, task.url, columns, task.start, task.stop), task, aside), source
+        batches = form.batches(file, task.url, columns, task.start, task.stop)
+        yield _sound(batches, task, aside, _lacking(task, columns)), source
 
 
-def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside) -> Iterator[Batch]:
-    for batch in batches:
-        for bad in batch.bad:
-            aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
-        yield batch
+def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
+    """Return the rows of a task that lack what the run needs, ascending; they are read for that alone."""
+    if columns.needs is None:
+        return []
+    asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", unit=None, needs=None)
+    with reading(task, asked, aside=skip) as (batches, _):
+        lacking = {bad.number: bad for batch in batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
+    return [lacking[number] for number in sorted(lacking)]
+
+
+def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Sequence[BadRow] = ()) -> Iterator[Batch]:
+    """Yield batches, and give bad rows to ``aside``. A compressed file that is damaged is refused as that.
+
+    Its rows can look bad long before its checksum, which comes last, shows the damage.
+    """
+    some_sound = False
+    try:
+        for batch in batches:
+            some_sound = some_sound or bool(batch.numbers)
+            if lacking:
+                numbers = set(batch.numbers)
+                here = [bad for bad in lacking if bad.number in numbers]
+                batch.leave_out([bad.number for bad in here])
+                batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
+            for bad in batch.bad:
+                aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
+            yield batch
+    except UserError as error:
+        if not some_sound and not isinstance(error, BadFileError):  # the columns of all rows are others
+            raise
+        with files.open_read(task.url) as file:
+            compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
+        raise

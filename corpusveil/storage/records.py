@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from corpusveil.choices import CsvFormulas, Separator
+from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
@@ -117,11 +117,7 @@ class Shard(Record):
     """``shards/*``: a finished task. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
 
     release: str
-    task: (
-        _Columns
-        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas | Separator]
-        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas, Separator]
-    )
+    task: _Columns | tuple[str, int, int | None, str, str | None, list[str], Separator]
     dropped: str | None = None
     input: Source
     output: Made
@@ -131,9 +127,10 @@ class Shard(Record):
 
 
 class Failed(Record):
-    """``failed/*``: the fault in the input of a task."""
+    """``failed/*``: why a task could not be done, and the code of the error."""
 
     sentence: str
+    code: str
 
 
 class Beat(Record):
@@ -149,6 +146,19 @@ class Beat(Record):
 
 
 R = TypeVar("R", bound=Record)
+
+
+def record_at(url: str, kind: type[R], damaged: str) -> R | None:
+    """Return the record at an address, None if there is none. Raises BadRecordError, which says ``damaged``.
+
+    A record that is not of its kind is read again before that: a store's answer can be cut short.
+    """
+    for _ in range(2):
+        if (data := files.read_if_there(url)) is None:
+            return None
+        if (record := kind.of(data)) is not None:
+            return record
+    raise BadRecordError(damaged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +186,9 @@ class Records:
 
     def read(self, name: str, kind: type[R]) -> R | None:
         """Return one record, or None. Raises BadRecordError if it is not of this kind."""
-        data = files.read_if_there(self.address(name))
-        if data is None:
-            return None
-        if (record := kind.of(data)) is None:
-            raise BadRecordError(
-                f"{self.address(name)}: this record is damaged; restore it, or remove it and run the same "
-                "command again."
-            )
-        return record
+        address = self.address(name)
+        damaged = f"{address}: this record is damaged; restore it, or remove it and run the same command again."
+        return record_at(address, kind, damaged)
 
     def remove(self, name: str) -> None:
         """Remove one record if it exists."""

@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
+from corpusveil.choices import SEPARATORS, Others, Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
 from corpusveil.storage.nested import Path, Places, column_of, path_of
 
@@ -27,13 +27,23 @@ JSON = pa.json_(pa.large_string())
 R = TypeVar("R")
 
 
+class Needs(Protocol):
+    """What each row needs beside what is drawn and written, such as a unit in these ``columns``."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def lacking(self, batch: Batch) -> Iterator[BadRow]:
+        """Yield the rows of a batch, with these columns kept, that lack what they need."""
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
     ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
-    read, and written only if it is kept, pseudonyms are equal. ``formulas`` says how cells are written
-    to CSV, ``separator`` what separates them, in and out, and ``others`` what becomes of further columns
+    read, and written only if it is kept, pseudonyms are equal. Rows that lack what the run ``needs`` are set aside.
+    ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.
     """
@@ -41,15 +51,15 @@ class Columns:
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
-    formulas: CsvFormulas = "keep"
     others: Others = "drop"
     separator: Separator = "comma"
     unit: str | None = None
+    needs: Needs | None = None
 
     @classmethod
     def of(
-        cls, text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas = "keep",
-        separator: Separator = "comma", unit: str | None = None,
+        cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma",
+        unit: str | None = None,
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         keep = [keep] if isinstance(keep, str) else keep
@@ -65,7 +75,7 @@ class Columns:
                     f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, formulas, "keep" if every else "drop", separator, unit)
+        return cls(text, id, names, "keep" if every else "drop", separator, unit)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
@@ -78,9 +88,8 @@ class Columns:
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
+        """Return the columns by name; what separates cells only if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
-        fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
         fields |= {} if self.unit is None else {"unit": self.unit}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
@@ -178,17 +187,28 @@ class Batch:
         """The number of each text's row in the input."""
         return self.numbers if self.places is None else [self.numbers[row] for row in self.places.rows.tolist()]
 
-    def leave_out(self, rows: npt.NDArray[np.int64]) -> int:
-        """Take the rows of these input numbers, ascending, out of the batch; return how many were in it."""
+    def leave_out(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> int:
+        """Take the rows of these input numbers out of the batch; return how many were in it."""
         stay = ~np.isin(self.numbers, rows)
         if stay.all():
             return 0
         mask = pa.array(stay)
         self.numbers = [number for number, here in zip(self.numbers, stay, strict=True) if here]
-        self.texts = self.texts.filter(mask)
+        if self.places is None:
+            self.texts = self.texts.filter(mask)
+        else:
+            self._leave_out_texts(self.places, stay, mask)
         self.ids = None if self.ids is None else [id for id, here in zip(self.ids, stay, strict=True) if here]
         self.kept = [column.filter(mask) for column in self.kept]
         return int(stay.size - stay.sum())
+
+    def _leave_out_texts(self, places: Places, stay: npt.NDArray[np.bool_], mask: pa.Array) -> None:
+        """Take the texts within rows out of the batch; ``whole`` still fills all rows, and then leaves some out."""
+        inside, whole = stay[places.rows], self.whole
+        at = np.cumsum(inside) - 1
+        self.whole = lambda texts: whole(texts.take(pa.array(at, mask=~inside))).filter(mask)
+        self.texts = self.texts.filter(pa.array(inside))
+        self.places = Places((np.cumsum(stay) - 1)[places.rows[inside]], places.within[inside])
 
 
 def cut(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from corpusveil.storage import files
 from corpusveil.storage.durable import Work, run, stem
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.reading import Aside, reading, refuse, skip
+from corpusveil.storage.reading import reading, refuse, skip
 from corpusveil.storage.records import Record, Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
@@ -47,10 +47,6 @@ class Pass(Work[Seen]):
     def decides(self) -> Mapping[str, Any]:
         """Return what decides the notes in addition to rows and columns."""
 
-    def aside(self, task: ShardTask) -> Aside:  # noqa: ARG002 - most leave out any
-        """Return what becomes of rows of a task that can't be read, if they may be left out."""
-        return skip
-
     def note_of(self, task: ShardTask) -> str:
         """Return the address of a task's note among the records."""
         return self.records.address(f"{stem(task)}{self.suffix}")
@@ -62,8 +58,7 @@ class Pass(Work[Seen]):
         return tasks  # only reading an input, which is the engine's work, shows whether it changed
 
     def do(self, task: ShardTask) -> Seen:
-        aside = self.aside(task) if self.skip_bad else refuse
-        with reading(task, self.columns, self.record_key, aside) as (batches, source):
+        with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as (batches, source):
             address = self.note_of(task)
             self.write_note(task, (batch for batch in batches if batch.numbers), address)
             digest = source.digest()
@@ -80,6 +75,7 @@ class Pass(Work[Seen]):
 
     def _mark(self, task: ShardTask) -> str:
         what = [task.relative, task.start, task.stop, self.columns.as_dict(), self.skip_bad, self.decides()]
+        what += [] if self.columns.needs is None else self.columns.needs.columns
         text = json.dumps(what, sort_keys=True).encode()
         return hashlib.blake2b(text, digest_size=16, key=self.record_key).hexdigest()
 

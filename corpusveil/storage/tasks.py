@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadShardsError, BadValueError, UserError
+from corpusveil.errors import OF_DATA, BadShardsError, BadValueError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -76,7 +76,7 @@ def plan(
                 tasks += _parts(whole, form, shares.get(number, 1))
             else:
                 tasks += _ranges(whole, form, rows_per_task, separator)
-        except UserError as error:
+        except OF_DATA as error:
             bad[number] = str(error)
     if bad:
         raise BadShardsError(bad)

@@ -33,10 +33,7 @@ COLLOCATION_PLACES = "where collocations were, as far as their replacements show
 MARKUP = "which HTML tags there are and where (not their attributes)"
 """Disclosed when tags are kept."""
 
-NUMBER_SHAPES = (
-    "where numbers are and their shape: the number and places of their digits and letters, their marks, and letters "
-    "that many public numbers have there (10km)"
-)
+NUMBER_SHAPES = "where numbers are and their shape: the number and places of their digits and letters, and their marks"
 """Disclosed when surrogates replace numbers."""
 
 _LEFT_IN_THE_CLEAR = {
@@ -60,8 +57,8 @@ class TextPolicy:
     * ``mask``: a fixed public symbol, such as ``[contact]``;
     * ``drop``: nothing;
     * ``keep``: the token itself, in the clear;
-    * ``surrogate`` (``numbers`` only): a number of the same shape, drawn from the space's public numbers and
-      independent of the token except for its shape, which is disclosed (``number_shapes.py``).
+    * ``surrogate`` (``numbers`` only): random digits and letters in the shape of the number, which is
+      disclosed (``transforms/kernel/surrogates.py``).
 
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is
@@ -117,10 +114,6 @@ class TextPolicy:
     def parts_stop_words(self) -> bool:
         """Say whether stop words are treated differently from other words."""
         return self.stop_words != "privatize"
-
-    def joins_numbers(self) -> bool:
-        """Say whether numbers joined by a mark, as in a date, are one number: if these marks are kept."""
-        return self.numbers == "surrogate" and self.punctuation == "keep"
 
     def reads_as_is(self) -> bool:
         """Say whether the tokenizer gets texts as they are given."""

@@ -24,7 +24,7 @@ _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE, _REPLACE = (
     policy.SURROGATE,
     policy.REPLACE,
 )
-_PUNCTUATION, _OTHER, _LONG = policy.PUNCTUATION, policy.OTHER, LONG
+_NUMBER, _PUNCTUATION, _OTHER, _LONG = policy.NUMBER, policy.PUNCTUATION, policy.OTHER, LONG
 _WORD, _CLASSES = classes.WORD, len(classes.CLASS_NAMES)
 
 _AHEAD = 8
@@ -171,8 +171,8 @@ def write_text(
     ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
     in lower case only, or three times (as it is, capitalised, all capitals) when ``lower_case`` is off. Of a token that
     gets a text of its own, a surrogate or that of a span, ``drawn`` is the number of this in ``number_bytes``, from
-    ``numbers`` int64 [N + 1] on. Two words
-    that would touch, since what stood between them is dropped or itself became a word, get a blank between them.
+    ``numbers`` int64 [N + 1] on. Two words that would touch, because the text between them is dropped or became a word,
+    get a blank between them. The sign in *+1 415 555 0199* goes with its number unless numbers keep their shape.
     Returns the number of tokens written.
     """
     lettered = 0  # a bit for each role: what is written has letters
@@ -180,6 +180,7 @@ def write_text(
         itself = actions[number] >= _KEEP
         if actions[number] <= _RESAMPLE or (itself and number != _PUNCTUATION and number != _OTHER):
             lettered |= 1 << number
+    signs = actions[_NUMBER] == _KEEP or actions[_NUMBER] == _SURROGATE
     single = word_offsets.size - 1
     last = data.size - 1
     at = np.int64(0)
@@ -199,14 +200,17 @@ def write_text(
             end = np.int64(ends[u(t)])
             if keep_layout and start > edge:
                 at = _copy(data, edge, start, out, at)
+            begins = start > edge or t == token_offsets[document] or data[start - 1] == 0x28
             apart |= start > edge
             edge = end
             role = np.int64(roles[u(t)])
             action = actions[u(role)]
+            is_word = role != _PUNCTUATION
+            if action == _KEEP and not is_word and not signs and begins and data[start] == 0x2B and t + 1 < behind:
+                action = _DROP if starts[t + 1] == end and roles[t + 1] == _NUMBER else action
             if action == _DROP:
                 dropped = True
                 continue
-            is_word = role != _PUNCTUATION
             has_letters = (lettered >> role) & 1 != 0
             fused = (letters & has_letters) | (dropped & wordlike & is_word)  # but for a blank
             out[u(at)] = 0x20

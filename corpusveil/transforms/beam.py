@@ -24,7 +24,7 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictEr
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, canonical, scope_of, scopes_of, units_of
+from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of, units_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.nested import column_of, path_of, refuse_nested
 from corpusveil.transforms.frames import collected, large_strings, refilled
@@ -309,9 +309,9 @@ class _Reserve(beam.DoFn):
         yield True
 
 
-def _values(documents: Sequence[Any], rows: Sequence[int], unit: Unit) -> pa.Array:
-    """Return a unit's values of some documents, large_string."""
-    return pa.array([canonical(_field(documents[row], str(unit.column))) for row in rows], pa.large_string())
+def _values(documents: Sequence[Any], rows: Sequence[int], unit: Unit) -> list[Any]:
+    """Return a unit's values of some documents."""
+    return [_field(documents[row], str(unit.column)) for row in rows]
 
 
 def _read(document: Any, text_field: str, id_field: str) -> tuple[Any, Any, int]:
@@ -339,8 +339,7 @@ def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str]
     large_strings(texts, text_field)
     encode_id(*checked_identities([identity], id_field))
     for unit in units if not nulls or any(text is not None for text in texts) else ():
-        if canonical(_field(document, unit)) is None:
-            raise BadRowError(f"{unit}: a document has no unit by which it could be counted; give every document one.")
+        text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document
 
 

@@ -24,20 +24,18 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
-from corpusveil.transforms.identities import values_of
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One text column: ``texts``, the values of another ``column``, and ``back`` from private texts, in parts.
 
-    ``column`` is None for texts that have no columns beside them. Texts within a column lie at ``places`` in so many
-    ``rows``.
+    ``column`` is None for texts that have no further columns. Texts within a column lie at ``places`` in ``rows`` rows.
     """
 
     texts: pa.Array | pa.ChunkedArray
     back: Callable[[list[pa.Array]], Any]
-    column: Callable[[str], list[Any]] | None = None
+    column: Callable[[str], Any] | None = None
     places: Places | None = None
     rows: int = -1
 
@@ -77,17 +75,28 @@ def is_text(kind: pa.DataType) -> bool:
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
     """Return strings as an Arrow array. Raises UserError, which quotes no text, for a value that is not valid text."""
-    where = "" if name is None else f"{name}: "
-    if any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
-        raise BadRowError(f"{where}a text is bytes, not a string; decode it first.")
     try:
-        return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
+        if not any(isinstance(text, (bytes, bytearray)) for text in texts):  # which Arrow would take for UTF-8
+            return pa.array(texts, type=pa.large_string(), from_pandas=True)  # a NaN is a missing text
+    except (UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError):
+        pass
+    raise next(filter(None, (_fault(text, row, name) for row, text in enumerate(texts))))
+
+
+def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
+    """Return the error of a value that is not valid text."""
+    where = f"{'' if name is None else f'{name}: '}row {row:,} (counted from 0)"
+    if isinstance(text, (bytes, bytearray)):
+        return BadRowError(f"{where}: a text is bytes, not a string; decode it first.")
+    try:
+        pa.array([text], type=pa.large_string(), from_pandas=True)
     except UnicodeEncodeError:
-        raise BadRowError(
-            f"{where}a text contains half a surrogate pair, which is not a character; repair the text first."
-        ) from None
+        return BadRowError(
+            f"{where}: a text contains half a surrogate pair, which is not a character; repair the text first."
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise BadRowError(f"{where}a text is not a string; convert it first.") from None
+        return BadRowError(f"{where}: a text is not a string, but of type {type(text).__name__}; convert it first.")
+    return None
 
 
 def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
@@ -113,6 +122,19 @@ def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **h
 def cannot_hold(name: str, kind: object) -> UserError:
     """Return the error of a column whose type can't hold private text."""
     return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
+
+
+def column_values(column: Any) -> Any:
+    """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
+    if hasattr(column, "to_arrow"):  # Polars
+        column = column.to_arrow()
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    if not hasattr(column, "isna"):
+        return list(column)
+    if column.dtype != "object":  # pandas
+        return pa.array(column, from_pandas=True)
+    return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
 
 
 def _place(names: Sequence[Any], name: str) -> int:
@@ -187,7 +209,7 @@ def _arrow_table(data: Any, text: str) -> Frame:
     return dataclasses.replace(
         column,
         back=lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
-        column=lambda name: values_of(data.column(_place(names, name))),
+        column=lambda name: data.column(_place(names, name)),
     )
 
 
@@ -242,13 +264,7 @@ def _pandas_frame(data: Any, text: str) -> Frame:
         made.isetitem(place, series.back(parts))
         return made
 
-    def column(name: str) -> list[Any]:
-        values = data.iloc[:, _place(names, name)]
-        if values.dtype != "object":
-            return values_of(pa.array(values, from_pandas=True))
-        return [None if gone else value for value, gone in zip(values.tolist(), values.isna(), strict=True)]
-
-    return dataclasses.replace(series, back=back, column=column)
+    return dataclasses.replace(series, back=back, column=lambda name: column_values(data.iloc[:, _place(names, name)]))
 
 
 def _polars_series(data: Any, text: str) -> Frame:
@@ -272,7 +288,7 @@ def _polars_frame(data: Any, text: str) -> Frame:
     return dataclasses.replace(
         column,
         back=lambda parts: data.with_columns(column.back(parts)),
-        column=lambda name: values_of(data.get_column(data.columns[_place(data.columns, name)]).to_arrow()),
+        column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)])),
     )
 
 

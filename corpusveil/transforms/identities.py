@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from corpusveil.display import several
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
 
 
@@ -42,7 +44,7 @@ Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 """The name of a column, row numbers under a name, or one id a text."""
 
 
-def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], list[Any]] | None = None) -> list[Any]:
+def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], Any] | None = None) -> list[Any]:
     """Return the identities of this many documents.
 
     ``ids`` is a sequence of the same length, ``RowNumbers``, or the name of a column, whose values ``column`` returns
@@ -62,7 +64,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
                 f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
-        values = column(ids)
+        values = values_of(column(ids))
         if None in values:
             raise missing_ids(ids)
         return checked_identities(values, ids)
@@ -82,6 +84,20 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     return checked_identities(listed, "ids")
 
 
+def warn_of_repeated(identities: Sequence[Any]) -> None:
+    """Warn a caller in Python whose texts share ids."""
+    try:
+        different = len(set(identities))
+    except TypeError:  # an id of a type that is refused
+        return
+    if different < len(identities):
+        warnings.warn(
+            f"ids: {len(identities):,} texts have {several(different, 'different id')}. Equal texts with the same id "
+            "get equal noise, which shows that they are equal; give each text an id of its own.",
+            stacklevel=7,
+        )
+
+
 def identities_of(column: Any, name: str) -> list[Any]:
     """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
     if column.null_count:
@@ -90,7 +106,9 @@ def identities_of(column: Any, name: str) -> list[Any]:
 
 
 def values_of(column: Any) -> list[Any]:
-    """Return the values of an Arrow column as Python's, instants in UTC."""
+    """Return the values of an Arrow column as Python's, instants in UTC; a list is returned unchanged."""
+    if isinstance(column, list):
+        return column
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))

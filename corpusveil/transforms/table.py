@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
+import numpy as np
 import pyarrow as pa
 
 from corpusveil.errors import (
@@ -20,9 +21,9 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, canonical, scope_of, scopes_of
-from corpusveil.transforms.frames import Frame, cannot_hold, frame_of, large_strings
-from corpusveil.transforms.identities import Ids, identities_of_documents
+from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
+from corpusveil.transforms.frames import Frame, cannot_hold, column_values, frame_of, large_strings
+from corpusveil.transforms.identities import Ids, identities_of_documents, warn_of_repeated
 from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import Release, require_release
@@ -152,14 +153,15 @@ def _privatized(
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
     def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
+        warn_of_repeated(identities)
         if spending is None:
             return
         account = spending.accounting(release.account(text))
         columns = {
-            column: values[column] if column in values else pa.array(_column(frame, column))
-            for column in spending.columns
+            unit.column: _texts_of(unit, frame, values).take(pa.array(rows, pa.int64()))
+            for unit in spending.units
+            if unit.column is not None
         }
-        columns = {column: each.take(pa.array(rows, pa.int64())) for column, each in columns.items()}
         reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows))
 
     return drawn(kernel, frame, ids, text, reserve, scope, values)
@@ -167,7 +169,7 @@ def _privatized(
 
 def drawn(
     kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None,
-    scope: Unit | None = None, values: Mapping[str, pa.Array] = MappingProxyType({}),
+    scope: Unit | None = None, values: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:  # fmt: skip
     """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before.
 
@@ -179,10 +181,7 @@ def drawn(
         identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
     chunks = _chunks(frame.texts)
     reserve(chunks, identities, rows)
-    given = None
-    if scope is not None and scope.column is not None:
-        given = values[scope.column] if scope.column in values else pa.array(_column(frame, scope.column))
-        given = given.cast(pa.large_string()).take(pa.array(rows, pa.int64()))
+    given = None if scope is None else _texts_of(scope, frame, values).take(pa.array(rows, pa.int64()))
     parts: list[pa.Array] = []
     first = 0
     for chunk in chunks:
@@ -208,33 +207,36 @@ def _accounted(
         first = last
 
 
-def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, pa.Array]]:
+def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]:
     """Return units as names and columns, and the values that the caller gave for some instead of a column."""
     if not isinstance(given, Mapping):
         return given, {}
-    values = {
-        name: value.to_pylist() if hasattr(value, "to_pylist") else value
-        for name, value in given.items()
-        if not isinstance(value, str)
-    }
+    values = {name: value for name, value in given.items() if not isinstance(value, str)}
     for name, value in values.items():
         if not hasattr(value, "__len__"):
             raise of_other_type(f"unit {name}", value, "the name of a column, or a value for each text")
         if len(value) != len(frame):
             raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
-    return names, {
-        name: pa.array([canonical(cell) for cell in value], pa.large_string()) for name, value in values.items()
-    }
+    return names, {name: column_values(value) for name, value in values.items()}
 
 
-def _column(frame: Frame, name: str) -> list[Any]:
-    """Return the values of a column as text. Raises UserError for texts without columns."""
-    if frame.column is None:
+def _texts_of(unit: Unit, frame: Frame, values: Mapping[str, Any]) -> pa.Array:
+    """Return the texts of a unit's values, large_string [rows]; null in rows without a text, which need no unit.
+
+    Raises UserError for texts without columns, and for a value that is missing or has no text.
+    """
+    name = str(unit.column)
+    if name not in values and frame.column is None:
         raise ColumnError(
             f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
         )
-    return [canonical(value) for value in frame.column(name)]
+    given = values[name] if name in values or frame.column is None else frame.column(name)
+    there = np.flatnonzero(np.asarray(frame.texts.is_valid()))
+    rows = np.unique(there if frame.places is None else frame.places.rows[there])
+    at = np.full(len(frame), -1)
+    at[rows] = np.arange(rows.size)
+    return texts_of(chosen(given, rows.tolist()), unit, rows.tolist(), "the texts").take(pa.array(at, mask=at < 0))
 
 
 def privatized_parts(

@@ -115,7 +115,7 @@ def test_a_job_that_goes_on_alone_is_no_release_yet() -> None:
 
 
 def test_what_is_not_private_is_said_first(space: cv.Space) -> None:
-    assert repr(cv.CusTextPerWord(space).guarantee(1.0)).startswith("No guarantee: custext-per-word")
+    assert repr(cv.CusTextPerWord(space).guarantee(1.0)).startswith("No guarantee: custext-per-word")  # type: ignore[attr-defined]
     release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key.for_tests())
     assert "NOT PRIVATE" in repr(release).splitlines()[0]
 

@@ -35,7 +35,7 @@ def made_without_code(source: str) -> Iterator[int]:
     for node in ast.walk(ast.parse(source)):
         made = node.func if isinstance(node, ast.Call) else node.exc if isinstance(node, ast.Raise) else None
         if isinstance(made, ast.Name | ast.Attribute) and ast.unparse(made).rpartition(".")[2] in BASES:
-            yield node.lineno
+            yield node.lineno  # type: ignore[attr-defined]
 
 
 class TestTheCodes:

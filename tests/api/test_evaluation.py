@@ -31,7 +31,7 @@ def test_an_audit_refutes_what_does_not_hold_and_nothing_else(space: cv.Space) -
     """Such as the paper's claim of a mechanism whose theorem is false."""
     audit = cv.audit(cv.RingGeometric(space), 1.0, draws=DRAWS)
     assert (audit.refuted, audit.kind) == (False, "exact")
-    audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)
+    audit = cv.audit(cv.CusTextPerWord(space, K=5), 1.0, claim=True, draws=DRAWS)  # type: ignore[attr-defined]
     assert audit.refuted
     assert "REFUTED" in repr(audit)
 

@@ -120,7 +120,7 @@ class TestNames:
         assert writer().stub() == (ROOT / "corpusveil" / "__init__.pyi").read_text()
 
     def test_a_stub_out_of_step_would_be_seen(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(cv._PUBLIC, "corpusveil.errors", ("UserError",))
+        monkeypatch.setitem(cv._PUBLIC, "corpusveil.errors", ("UserError",))  # type: ignore[attr-defined]
         assert writer().stub() != (ROOT / "corpusveil" / "__init__.pyi").read_text()
 
     def test_engines_load_no_engine(self) -> None:

@@ -66,7 +66,7 @@ class TestKinds:
     def test_any_other_arrow_stream_comes_back_as_a_table(self, release: cv.Release, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         private = cv.privatize(Stream(table), release, ids="id")
-        assert private.equals(cv.privatize(table, release, ids="id"))
+        assert private.equals(cv.privatize(table, release, ids="id"))  # type: ignore[attr-defined]
 
     def test_other_columns_stay(self, release: cv.Release, columns: dict[str, Any]) -> None:
         private = cv.privatize(pd.DataFrame(columns), release, ids="id")
@@ -94,7 +94,7 @@ class TestLedger:
         assert private.equals(cv.privatize(frame, release, ids="id"))
         spent = ledger.spent()
         assert spent.worst["total", spent.releases[0]["metric"]] == 6.0
-        assert [(line["namespace"], line["documents"], line["tokens"]) for line in spent.releases] == [
+        assert [(line["namespace"], line["documents"], line["words"]) for line in spent.releases] == [
             ("reviews", 7, 42)
         ]
         cv.privatize(frame[::-1], release, ids="id", ledger=ledger, unit="id", corpus="reviews")
@@ -166,12 +166,25 @@ class TestWrongCalls:
         with refused("bad-row", "ids"):
             cv.privatize(["a"], release, ids=[-(10**5000)])
 
+    def test_ids_that_repeat_are_said_with_their_counts(
+        self, release: cv.Release, columns: dict[str, Any], recwarn: pytest.WarningsRecorder
+    ) -> None:
+        """Equal texts under one id get equal noise. Ids that differ, and row numbers, are no reason to warn."""
+        frame, texts = pd.DataFrame(columns), columns["text"]
+        for ids in ("id", cv.RowNumbers("reviews")):
+            cv.privatize(frame, release, ids=ids)
+        assert not recwarn.list
+        for ids, count in ((["same"] * len(texts), "1 different id"), ([0, *range(len(texts) - 1)], "different ids")):
+            with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:
+                cv.privatize(texts, release, ids=ids)
+            assert caught[0].filename == __file__, "where the call is"
+
     def test_texts_need_ids(self, release: cv.Release) -> None:
         with pytest.raises(UnsetError):
             cv.privatize(["aaaa"], release)  # type: ignore[call-overload]
 
     def test_no_guarantee_is_opted_into(self, space: cv.Space, key: cv.Key) -> None:
-        mechanism, budget = cv.CusTextPerWord(space), cv.Budget(1.0)
+        mechanism, budget = cv.CusTextPerWord(space), cv.Budget(1.0)  # type: ignore[attr-defined]
         with refused("no-guarantee", "accept_no_guarantee"):
             cv.Release(mechanism, budget, key=key)
         assert not cv.Release(mechanism, budget, key=key, accept_no_guarantee=True).guarantee().holds

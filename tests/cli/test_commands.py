@@ -75,6 +75,13 @@ class TestHelp:
             fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
+def test_what_was_mistyped_is_said_in_the_words_of_the_command() -> None:
+    """Not in those of a validator, and with the mechanism that begins like this."""
+    fails(["preview", "in", "--epsilon", "abc"], "wrong-value", "--epsilon abc: give a number.")
+    fails(["privatize", "in", "--workers", "2x"], "wrong-value", "--workers 2x: give a whole number.")
+    fails(["preview", "in", "--mechanism", "ring"], "unknown-name", "did you mean ring-geometric?")
+
+
 def test_completion_offers_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """As a shell asks: commands, options, and the names that an option may be."""
     monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
@@ -157,9 +164,11 @@ class TestKey:
         self, call: list[str], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """In the configuration folder, also one that is set; each output has its own."""
-        first = succeeds(*without_key(call)).err
-        (key,) = (home / ".config" / "corpusveil" / "keys").iterdir()
+        made = succeeds(*without_key(call))
+        first = made.err
+        (key,) = (home / ".config" / "corpusveil" / "keys").glob("*.key")
         assert str(key) in first
+        assert made.out.splitlines()[-1].endswith(f": {key}"), "where it is seen last"
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_bytes()
         assert len(secret) == 32
@@ -168,8 +177,37 @@ class TestKey:
         assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))
         succeeds(*without_key(changed(call, "--output", str(tmp_path / "other"))))
-        assert len(list((tmp_path / "set" / "corpusveil" / "keys").iterdir())) == 1
+        assert len(list((tmp_path / "set" / "corpusveil" / "keys").glob("*.key"))) == 1
         assert manifest(tmp_path / "other")["key_fingerprint"] != manifest(tmp_path / "out")["key_fingerprint"]
+
+    def test_that_runs_made_are_listed_with_their_outputs(self, call: list[str], tmp_path: Path, home: Path) -> None:
+        """A key of an earlier version, which kept no note, is listed, too; no secret is printed."""
+        assert "no run without --key" in succeeds("key", "list").out
+        succeeds(*without_key(call))
+        folder = home / ".config" / "corpusveil" / "keys"
+        (key,) = folder.glob("*.key")
+        assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+        corpusveil.Key(TEST_KEY).save(folder / "earlier.key")
+        (folder / "harmed.key").write_bytes(b"short")
+        listed = dict(line.split(": ", 1) for line in succeeds("key", "list").out.splitlines())
+        fingerprint = corpusveil.Key.load(key).fingerprint()
+        assert listed[str(key)] == f"fingerprint {fingerprint}, made for {tmp_path / 'out'}"
+        assert "an earlier version" in listed[str(folder / "earlier.key")]
+        assert "unusable-key" in listed[str(folder / "harmed.key")]
+        assert key.read_bytes().hex() not in "".join(listed.values())
+
+    def test_is_shown_as_an_environment_variable_holds_it_with_a_warning(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        succeeds("key", "new", tmp_path / "a.key")
+        key = corpusveil.Key.load(tmp_path / "a.key")
+        shown = succeeds("key", "show", tmp_path / "a.key", "--hex")
+        assert shown.err.startswith("warning: ")
+        monkeypatch.setenv("CORPUSVEIL_KEY", shown.out)
+        assert corpusveil.Key.from_environment("CORPUSVEIL_KEY") == key
+        shown = succeeds("key", "show", tmp_path / "a.key")
+        assert key.fingerprint() in shown.out
+        assert key.secret.hex() not in shown.out + shown.err
 
     def test_for_tests_marks_all_that_it_touches_and_one_s_own_marks_nothing(
         self, call: list[str], tmp_path: Path

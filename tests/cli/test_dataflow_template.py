@@ -47,22 +47,22 @@ GIVEN = {
 }  # fmt: skip
 VALID = {
     **GIVEN, "parameter": "gamma=18,candidates=20", "risk": "0.5", "riskOf": "context",
-    "model": "gs://bucket/models/public", "functionWords": "gs://bucket/function-words.txt", "profile": "pypantera",
-    "strategy": "s3", "averageWords": "52", "delta": "0.000001", "distance": "2", "per": "document",
-    "allocation": "word-share", "weights": "10:3,20:2,1", "fieldWeights": "title:1,body:3", "tokenizer": "gst",
+    "model": "gs://bucket/models/public", "functionWords": "gs://bucket/function-words.txt",
+    "strategy": "s3", "delta": "0.000001", "distance": "2", "per": "document",
+    "allocation": "word-share", "weights": "10:3,20:2,1", "tokenizer": "gst",
     "collocations": "gs://bucket/collocations", "text": "review body", "id": "review_id", "root": "gs://bucket/c4/",
     "keep": "stars,review.date", "records": "gs://private.example-1/records", "ledger": "gs://private/ledger",
     "unit": "content,customer_id=review.customer", "ledgerMemory": "1.5GB", "corpus": "reviews",
     "onlyRelease": "0123456789abcdef-0123456789abcdef", "cap": "30", "capDelta": "0.000001", "capToken": "3.5",
     "capLdp": "100", "rowsPerTask": "65536", "format": "json.gz", "onBadRows": "quarantine",
-    "duplicates": "same-noise", "csvFormulas": "escape", "page": "true", "separator": "semicolon",
+    "duplicates": "same-noise", "page": "true", "separator": "semicolon",
     "unknownWords": "mask", "stopWords": "keep", "numbers": "drop", "contacts": "mask", "punctuation": "keep",
     "other": "drop", "layout": "keep", "case": "restore", "hyphens": "join", "markup": "strip",
     "spans": "rules,names", "treat": "phone=surrogate,other=mask", "pseudonyms": "document", "language": "German",
     "pad": "50", "padGrowth": "1.5", "lengthEpsilon": "0.1", "lengthExtra": "30", "acceptNoGuarantee": "true",
 }  # fmt: skip
 BESIDE = (
-    "risk", "riskOf", "model", "functionWords", "parameter", "profile", "strategy", "averageWords", "allocation",
+    "risk", "riskOf", "model", "functionWords", "parameter", "strategy", "allocation",
     "weights", "format", "pad", "padGrowth", "lengthEpsilon", "lengthExtra",
 )  # fmt: skip
 """What excludes something else among the examples, or is of another mechanism."""
@@ -155,7 +155,7 @@ class TestLauncher:
             "corpus.input": [GIVEN["input"]], "space.path": GIVEN["space"], "output.rows_per_task": 65536,
             "output.accept_no_guarantee": True, "corpus.keep": ["stars", "review.date"], "budget.epsilon": 1.5,
             "engine.name": "dataflow", "key.environment": "CORPUSVEIL_KEY",
-            "key.path": None, "budget.field_weights": VALID["fieldWeights"], "ledger.cap_token": 3.5,
+            "key.path": None, "ledger.cap_token": 3.5,
         }.items():  # fmt: skip
             assert settings.value(place) == value, place
         passed = settings.engine.options

@@ -21,7 +21,7 @@ from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.copies import Copies
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from tests.calls import QUIET, refused, succeeds
+from tests.calls import QUIET, command, refused, succeeds
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -142,10 +142,11 @@ def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsy
     """The sentence is the same, and separates earlier spending from the spending of this release."""
     file = toml(moved, space, 400.0, name="news", root="in")
     capsys.readouterr()
-    planned = succeeds("plan", file).out
+    planned = command("plan", file)
+    assert planned.status == 2
     assert run(["run", file, "--progress", "none"]) == 2
     (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
-    assert refused.removeprefix("corpusveil: ").removesuffix(" [cap-exceeded]") in planned
+    assert refused.removeprefix("corpusveil: ").removesuffix(" [cap-exceeded]") in planned.out
     spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
     assert before == now == spent / 2
 

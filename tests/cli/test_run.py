@@ -40,8 +40,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
-        "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1],
-                   "field_weights": "title:1,text:3"},
+        "budget": {"epsilon": 6.0, "per": "document", "allocation": "position", "weights": [3, 1]},
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
@@ -52,7 +51,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
                    "memory": "500MB", "spill": f"{folder}"},
         "engine": {"name": "local", "workers": 1},
         "output": {
-            "path": f"{folder}/out", "format": "same", "csv_formulas": "keep", "records": f"{folder}/records",
+            "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
             "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
@@ -220,9 +219,8 @@ class TestWrongFiles:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
             ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
-            ("budget", {"average_words": 5.0}, "conflicting-settings", "budget.average_words"),
-            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "conflicting-settings",
-             "budget.average_words"),
+            ("budget", {"strategy": "s4", "allocation": "word-share", "weights": []}, "conflicting-settings",
+             "budget.allocation"),
             ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
             ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-value", "engine.name"),
@@ -268,7 +266,7 @@ class TestAReadableRelease:
             "budget": {"epsilon": 1.0},
             "key": {"path": "release.key"},
             "output": {"path": "r/out"},
-            "denoise": {"path": "r/readable", "aim": "sentence"},
+            "denoise": {"path": "r/readable", "breadth": 16},
         }  # fmt: skip
 
     def test_is_that_of_the_single_commands_and_spends_nothing(
@@ -281,7 +279,7 @@ class TestAReadableRelease:
         model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
         succeeds(*model, *QUIET)
         denoise = ["denoise", f"{readable}/out", "--space", f"{readable}/space", "--model", f"{tmp_path}/model"]
-        succeeds(*denoise, "--aim", "sentence", "--output", f"{tmp_path}/readable", *QUIET)
+        succeeds(*denoise, "--breadth", "16", "--output", f"{tmp_path}/readable", *QUIET)
         assert release_files(tmp_path / "readable") == release_files(readable / "readable")
         drawn, made = (json.loads((readable / name / "manifest.json").read_text()) for name in ("out", "readable"))
         assert made["denoised"]["release"] == drawn["release"]

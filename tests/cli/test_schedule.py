@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import WORDS, make_space, release_files
+from tests.engines.processes import end_session, start_command, wait_until
 
 
 def lines(folder: Path, name: str, *documents: int) -> None:
@@ -34,9 +39,9 @@ def lines(folder: Path, name: str, *documents: int) -> None:
 
 
 def touch(folder: Path, name: str) -> None:
-    """Give a shard another time without another content."""
+    """Give a shard another time without another content: of a clock that is ahead by an hour."""
     path = folder / "in" / name
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9))
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 3600 * 10**9))
 
 
 def settings(folder: Path) -> dict[str, dict[str, Any]]:
@@ -67,6 +72,18 @@ def start(folder: Path, status: int = 0) -> Ended:
     return ended
 
 
+@contextlib.contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """Take the right to write in a folder, also from root."""
+    close, open_ = (["chattr", "+i"], ["chattr", "-i"]) if os.geteuid() == 0 else (["chmod", "500"], ["chmod", "700"])
+    if subprocess.run([*close, folder], check=False, capture_output=True).returncode:
+        pytest.skip("this file system takes no rights from root")
+    try:
+        yield
+    finally:
+        subprocess.run([*open_, folder], check=True)
+
+
 def status_of(folder: Path) -> str:
     return succeeds("schedule", folder / "s.toml", "--status").out
 
@@ -95,11 +112,17 @@ def samples(folder: Path) -> dict[str, float]:
 
 
 def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
-    """It notes what a run did, so it cannot begin one and leave it; and it needs a key and an output."""
+    """It notes what a run did, so it cannot begin one and leave it; it needs a key and an output, and hides secrets."""
+    (ground / "link").symlink_to(ground / "out")
     for section, given, named in (
         ("engine", {"name": "beam", "options": ["--no_wait_until_finish"]}, "engine.options"),
         ("schedule", {"settle": "ten minutes"}, "schedule.settle"),
         ("key", None, "[key]"), ("output", None, "[output]"),
+        ("output", {"path": f"{ground}/out", "records": f"{ground}/out/records"}, "overlapping-paths"),
+        ("output", {"path": f"{ground}/ledger/out"}, "overlapping-paths"),
+        ("ledger", {"path": f"{ground}/link/ledger"}, "overlapping-paths"),
+        ("schedule", {"state": f"{ground}/out/state"}, "overlapping-paths"),
+        ("denoise", {"path": f"{ground}/records/run", "model": f"{ground}/model"}, "overlapping-paths"),
     ):  # fmt: skip
         values = settings(ground)
         values[section] = given or {}
@@ -108,6 +131,7 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
         save(ground / "s.toml", values)
         (sentence,) = start(ground, 2).err.splitlines()
         assert named in sentence
+    assert not (ground / "out").exists()
 
 
 class TestWhatIsNew:
@@ -161,16 +185,24 @@ class TestWhatIsNew:
         texts = [text for k in (1, 2) for part in released(ground, k).values() for text in part.splitlines()]
         assert len(texts) == len(set(texts)) == 4
 
-    def test_an_empty_corpus_is_an_error_only_at_first(self, ground: Path) -> None:
-        """A folder that was never filled is a typing error; one that was emptied has nothing new."""
-        start(ground)
-        (ground / "in/day-1/a.jsonl").unlink()
-        start(ground)
-        values = settings(ground)
-        values["corpus"]["input"] = [f"{ground}/none"]
-        values["output"]["path"] = f"{ground}/other"
-        save(ground / "s.toml", values)
-        assert "this matches no file" in start(ground, 2).err
+    def test_an_input_that_vanished_is_an_error(self, ground: Path) -> None:
+        """A folder that is not mounted, and then is: no start before succeeded, and no unfinished run is given up."""
+        lines(ground, "day-2/b.jsonl", 3)
+        (ground / "out").mkdir()
+        with unwritable(ground / "out"):
+            start(ground, 2)
+        for runs in ("run-00001: begun, not finished", "run-00001: 2 shards, 3 documents"):
+            success = samples(ground).get("last_success_timestamp_seconds")
+            (ground / "in").rename(ground / "away")
+            assert "[missing-file]" in start(ground, 2).err
+            told = command("schedule", ground / "s.toml", "--status")
+            assert (told.status, told.out.splitlines()[0]) == (2, runs)
+            assert "the last start ended with status 2" in told.out
+            assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (2, 2)
+            assert samples(ground).get("last_success_timestamp_seconds") == success
+            (ground / "away").rename(ground / "in")
+            start(ground)
+        assert len(released(ground, 1)) == 2
 
     def test_waits_until_it_has_settled(self, ground: Path) -> None:
         """By its store's time of modification; one that was written before is released now."""
@@ -295,6 +327,64 @@ class TestRefused:
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
 
+    def test_a_night_without_rights_loses_no_shard(self, ground: Path) -> None:
+        """What is wrong with the output is no fault of a shard: it is not left out, and the next night releases it."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        with unwritable(ground / "out"):
+            assert "[no-permission]" in start(ground, 2).err
+        figures = samples(ground)
+        assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 0, 1)
+        start(ground)
+        assert len(released(ground, 2)) == 1
+
+    def test_a_start_that_could_not_begin_is_told(self, ground: Path) -> None:
+        """Without its key, without a setting, or without its state, to which nothing can be added."""
+        start(ground)
+        success = samples(ground)["last_success_timestamp_seconds"]
+        (ground / "release.key").rename(ground / "away.key")
+        start(ground, 2)
+        assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (2, 2)
+        assert f"{ground}/release.key: there is no such key file" in metrics(ground)[-1]["why"]
+        (ground / "away.key").rename(ground / "release.key")
+        start(ground)
+        save(ground / "s.toml", settings(ground) | {"key": {}})
+        start(ground, 2)
+        assert samples(ground)["last_status"] == 2
+        save(ground / "s.toml", settings(ground))
+        start(ground)
+        with unwritable(ground / "out.schedule"):
+            start(ground, 2)
+        assert samples(ground)["last_status"] == 2
+        assert samples(ground)["last_success_timestamp_seconds"] >= success
+        start(ground)
+
+    def test_a_start_that_a_signal_ends_has_its_status(self, ground: Path) -> None:
+        """The process, the metrics and the state say the same."""
+        lines(ground, "day-1/a.jsonl", *range(20_000))
+        process = start_command(["schedule", ground / "s.toml", *QUIET], ground, ground / "start.log")
+        try:
+            wait_until((ground / "out/run-00001/data").exists)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 143
+        finally:
+            end_session(process)
+        assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (143, 143)
+        lines(ground, "day-1/a.jsonl", 1, 2)
+        start(ground)
+        assert samples(ground)["last_status"] == 0
+
+    def test_a_page_that_another_release_left_is_named(self, ground: Path) -> None:
+        """The sentence says what to remove, and the next start goes on."""
+        page = ground / "out/run-00001.report.html"
+        page.parent.mkdir()
+        page.touch()
+        assert f"{page}: " in (said := start(ground, 2).err)
+        assert "remove the file" in said
+        page.unlink()
+        start(ground)
+        assert len(released(ground, 1)) == 1
+
     def test_a_start_that_failed_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a run, or before any could be planned; an unexpected error has no sentence that could be kept."""
         for where, error, said in (
@@ -344,9 +434,20 @@ class TestABadShard:
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 3
         assert kind == "no ledger" or counted(ground, 2) == 3
         assert start(ground).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in succeeds("plan", ground / "s.toml").err
         status = status_of(ground)
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
         assert status.endswith("nothing is due\n")
+
+    def test_is_left_out_although_the_columns_of_all_are_read_from_it(self, ground: Path) -> None:
+        """The first shard that can be read names the columns that are kept."""
+        (ground / "in/a.csv").write_bytes(b"key,\xff\n1,no\n")
+        (ground / "in/b.csv").write_text(f"key,text,stars\n1,{WORDS[0]},5\n")
+        values = settings(ground)
+        values["corpus"] |= {"input": [f"{ground}/in/*.csv"], "keep": ["all"]}
+        save(ground / "s.toml", values)
+        assert f"corpusveil: {ground}/in/a.csv" in start(ground, 2).err
+        assert "stars" in released(ground, 2)["part-00000-of-00001.csv"]
 
     def test_status_metrics_and_the_next_start_tell_one_story(self, ground: Path) -> None:
         """Of a start among good shards, of one with nothing else, and of one after the shard was removed."""
@@ -379,7 +480,7 @@ class TestABadShard:
         ]  # fmt: skip
 
     def test_still_counts_after_a_start_that_was_refused(self, ground: Path) -> None:
-        """A refused setting says nothing of the shard; with the setting as before, it stays out of what was planned."""
+        """A refused setting says nothing of the shard, which counts until a run could use it."""
         start(ground, 2)
         before = (ground / "s.toml").read_text()
         lines(ground, "day-2/d.jsonl", 4)
@@ -390,15 +491,18 @@ class TestABadShard:
         (ground / "s.toml").write_text(before)
         status = status_of(ground)
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
-        assert "run-00003 will be abandoned: 1 of its 2 shards could not be used\nrun-00004 is due: 1 new" in status
-        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in start(ground).err
+        assert "run-00003 is due: 2 new" in status
+        assert f"{ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
         assert (len(released(ground, 4)), samples(ground)["left_out_shards"]) == (1, 1)
 
-    def test_comes_again_when_it_or_the_settings_change(self, ground: Path) -> None:
+    def test_comes_again_when_it_or_the_settings_change_or_by_hand(self, ground: Path) -> None:
         start(ground, 2)
         touch(ground, "day-1/b.jsonl")
-        start(ground)
+        record = ground / "out.schedule/left_out.json"
+        assert f"remove {record}" in start(ground).err
         assert released(ground, 3) == {}
+        record.unlink()
+        assert f"corpusveil: {ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
         lines(ground, "day-1/b.jsonl", 9)
         text = (ground / "in/day-1/b.jsonl").read_text()
         (ground / "in/day-1/b.jsonl").write_text(f"{text}no json\n")
@@ -407,7 +511,7 @@ class TestABadShard:
         values["output"]["on_bad_rows"] = "quarantine"
         save(ground / "s.toml", values)
         start(ground)
-        assert len(released(ground, 4)) == 1
+        assert len(released(ground, 5)) == 1
         assert samples(ground)["left_out_shards"] == 0
         assert "left out" not in start(ground).err
 
@@ -513,6 +617,7 @@ class TestWhatItTells:
         save(ground / "s.toml", values)
         assert f"corpusveil: {ground}/file" in start(ground, 2).err
         assert len(released(ground, 1)) == 1
+        assert metrics(ground)[-1]["status"] == 2
 
     def test_metrics_are_those_of_the_last_starts_and_of_the_last_success(
         self, ground: Path, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,6 @@ from corpusveil.errors import (
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.spaces.number_counts import read_numbers
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.calls import refused
@@ -90,10 +89,6 @@ class TestEngines:
     @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
     @pytest.mark.usefixtures("spark")
     def test_give_the_same_bytes(self, corpus: Path, reference: Path, tmp_path: Path, engine: str) -> None:
-        """The table of numbers, too."""
-        numbers = read_numbers(str(reference))
-        assert numbers is not None
-        assert set(numbers.numbers) == {"17", "1984", "10:30"}
         made = {"local": Local(2), "spark": Spark(), "beam": Beam()}[engine]
         count_corpus([str(corpus)], str(tmp_path / "out"), made)
         assert release_files(tmp_path / "out") == release_files(reference)

@@ -14,7 +14,6 @@ ENGINES = {
     "prism": "Prism",
     "yaml": "Beam YAML, on Prism",
     "flink-cluster": "Flink, two task managers",
-    "ray": "Ray, two workers",
     "yarn": "Spark on YARN, two nodes",
 }
 """Each row of the table, by the name that its tests use."""

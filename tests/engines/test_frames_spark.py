@@ -19,16 +19,13 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import SizeError, WorkError
-from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
+from corpusveil.errors import SizeError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms import spark as module
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
-from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, of_units, release_files, text_of
+from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, of_units, text_of
 from tests.engines.processes import shared_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -353,23 +350,3 @@ def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> No
     assert CANARY not in str(caught.value)
     (tmp_path / "elsewhere").rename(tmp_path / "space")
     assert private.count() == 2
-
-
-def test_a_whole_job_through_connect(
-    ground: Ground, connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Shard tasks go through Spark Connect too: the bytes and sums of the local engine, failures as sentences."""
-    monkeypatch.setattr("corpusveil.jobs.spark.spark_session", lambda *_: connect)
-    outcomes = {}
-    for name, engine in (("local", Local()), ("connect", Spark())):
-        outcomes[name] = privatize_corpus(
-            make_release(ground.space), [str(ground.corpus)], str(tmp_path / name), engine
-        )
-    assert release_files(tmp_path / "connect") == release_files(tmp_path / "local")
-    assert outcomes["connect"].measured == dict(outcomes["local"].measured)
-
-    def fail(_task: Any) -> None:
-        raise WorkError("there is no room left.")
-
-    with refused("engine-failed"):
-        Spark().run(fail, [1, 2])

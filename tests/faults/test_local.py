@@ -122,7 +122,7 @@ def test_a_damaged_part_of_an_unfinished_run_is_done_again(
     else:
         if damage == "damaged record":
             record.write_text(record.read_text()[:-20])
-            fails(undisturbed.ground.arguments(undisturbed.ground.corpus, output), "bad-shards", record)
+            fails(undisturbed.ground.arguments(undisturbed.ground.corpus, output), "damaged-record", record)
         record.unlink()
     completed = succeeds(*undisturbed.ground.arguments(undisturbed.ground.corpus, output))
     assert undisturbed.content in completed.out

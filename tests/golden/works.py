@@ -242,14 +242,18 @@ RELEASES: dict[str, list[str]] = {
     "json lines": ["plain"],
     "zst": ["zst"],
     "parquet": ["parquet", "--keep", "id"],
-    "csv": ["csv", "--csv-formulas", "escape", "--keep", "id"],
+    "csv": ["csv", "--keep", "id"],
     "text": ["txt"],
     "to parquet": ["plain", "--format", "parquet"],
     "quarantine": ["bad", "--on-bad-rows", "quarantine"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
     "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
-    "a strategy": ["c4", "--strategy", "s1", "--average-words", "6"],
-    "a profile": ["c4", "--profile", "1-diffractor", "--mechanism", "diffractor-geometric"],
+    "a strategy": ["c4", "--strategy", "s1", "--epsilon", "6"],
+    "a study's settings": [
+        "c4", "--mechanism", "diffractor-geometric", "--per", "token", "--case", "lower",
+        *(word for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other")
+          for word in (f"--{name}", "keep")),
+    ],
     "another mechanism": ["c4", "--mechanism", "santext", "--epsilon", "3"],
 }  # fmt: skip
 

@@ -96,7 +96,7 @@ def options() -> Iterator[Call]:
 
 def keys() -> Iterator[Call]:
     for name, said in (
-        ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "33"), ("phrase", "passphrase"),
+        ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "64"), ("phrase", "passphrase"),
         ("zeros", "passphrase"),
     ):  # fmt: skip
         yield privatize(f"{said}*[unusable-key]", key=f"{{keys}}/{name}.key")
@@ -135,6 +135,14 @@ def places() -> Iterator[Call]:
     yield privatize("[overlapping-paths]", records="{output}/records")
     yield privatize("[overlapping-paths]", records="{output}")
     yield privatize("[overlapping-paths]", records="{output}/..")
+    counted = ("--unit", "content", "--ledger")
+    finding = ("--spans", "rules", "--treat", "phone=pseudonym", "--pseudonym-key")
+    yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
+    yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/..")
+    yield privatize("ledger spills*[overlapping-paths]", *counted, "{output}/../x", "--ledger-spill", "{output}/spill")
+    yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
+    yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
+    yield privatize("the log*[overlapping-paths]", "--log", "{output}/log.jsonl")
     yield privatize("[overlapping-paths]", source="{corpus}", records="{corpus}/records")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")

@@ -133,9 +133,9 @@ def test_is_one_sentence(places: dict[str, Path], tmp_path: Path, kind: Callable
 Bad = tuple[str, Callable[[Any], Any], str]
 SURROGATE = "\ud800" + UNKNOWN
 PYTHON: list[Bad] = [
-    ("a number for a text", lambda r: cv.privatize([1], r, ["a"]), "a text is not a string"),
-    ("bytes for a text", lambda r: cv.privatize([UNKNOWN.encode()], r, ["a"]), "a text is bytes"),
-    ("a surrogate", lambda r: cv.privatize([SURROGATE], r, ["a"]), "surrogate"),
+    ("a number for a text", lambda r: cv.privatize(["x", None, 5], r, [*"abc"]), r"row 2 .*of type int"),
+    ("bytes for a text", lambda r: cv.privatize(["x", UNKNOWN.encode()], r, ["a", "b"]), "row 1 .*bytes"),
+    ("a surrogate", lambda r: cv.privatize(["x", SURROGATE], r, ["a", "b"]), "row 1 .*surrogate"),
     ("no such column", lambda r: cv.privatize_table(pa.table({"a": [UNKNOWN]}), r), "no such column"),
     ("a column of numbers", lambda r: cv.privatize_table(pa.table({"text": [1]}), r), "int64"),
     ("a null id", lambda r: cv.privatize_table(pa.table({"text": ["a"], "i": [None]}), r, id="i"), "every document"),

@@ -28,7 +28,7 @@ from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, header_of
-from corpusveil.pipelines.schedule_state import Finished, Planned, prometheus
+from corpusveil.pipelines.schedule_state import Finished, Planned, metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
@@ -127,7 +127,7 @@ PICKLES = (
     b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",  # bytes of 1 TB
     b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",  # a tuple a million deep
     b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",  # a set of deep tuples
-    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # pointers
+    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # type: ignore[attr-defined] # pointers
     b"\x80\x02\x82\x01.",  # an extension of this process
     b"cos\x0bx\n" + SECRET + b"\nq.",  # a name with line ends
     SECRET,
@@ -281,7 +281,7 @@ class TestStates:
             ("_artifact.json", lambda: read_artifact(url, "counts")),
             ("_artifact.json", lambda: load_space(url)),
             ("state.json", Checkpoint(url, "m").remove),
-            ("metrics.jsonl", lambda: prometheus(records)),
+            ("metrics.jsonl", lambda: metrics_of(records)),
         ]
         for name, read in readers:
             path = tmp_path / name

@@ -32,10 +32,6 @@ ALLOWED = {
     ("mechanisms/registry.py", "load of point"): "the mechanism of an installed package, likewise",
     ("evaluate/statistics/statistic.py", "load of point"): "the statistics of an installed package, likewise",
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
-    (
-        "transforms/ray.py",
-        "loads of cloudpickle",
-    ): "what the driver sealed under a key of its own (AES-GCM), as Ray loads",
     ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
     ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",

@@ -13,10 +13,8 @@ import pytest
 from corpusveil.cli.derived import settings_of
 from corpusveil.jobs import registry
 from corpusveil.jobs.beam import Beam
-from corpusveil.jobs.connect import Connect
 from corpusveil.jobs.dataflow import Dataflow
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.ray import Ray
 from corpusveil.jobs.spark import Spark
 from corpusveil.pipelines.settings import reference, toml
 from tests.calls import refused, succeeds
@@ -92,7 +90,7 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
     file.write_text(f'{start}prefix = "x"\npatient = false\n')
     document = toml.read(str(file))
     made = document.settings.engine.make()
-    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)
+    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)  # type: ignore[attr-defined]
     assert 'prefix = "x"' in toml.written(document)
     assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
     given = {"input": ["in"], "output": "counts", "engine": "threads"}
@@ -108,12 +106,12 @@ def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Pa
 
 @pytest.mark.usefixtures("installed")
 def test_settings_are_the_engines_own_fields() -> None:
-    classes = {"local": Local, "ray": Ray, "spark": Spark, "connect": Connect, "beam": Beam, "dataflow": Dataflow}
+    classes = {"local": Local, "spark": Spark, "beam": Beam, "dataflow": Dataflow}
     found = {name: registry.find(name) for name in registry.names()}
     assert found.pop("threads").__name__ == "Threads"
     assert found == classes
     assert registry.make_engine("spark", master="local[2]", workers=2) == Spark("local[2]", 2)
-    assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)
+    assert registry.make_engine("beam", runner="FnApiRunner", options=["--job_name=one"]).options == ("--job_name=one",)  # type: ignore[attr-defined]
     assert registry.make_engine("threads", workers=4).slots() == 4
 
 
@@ -126,12 +124,12 @@ def test_a_wrong_setting_is_refused_by_a_sentence() -> None:
         ("local", {"workers": "2"}, "wrong-value", ["workers = '2'"]),
         ("local", {"workers": 0}, "wrong-value", ["workers = 0"]),
         ("beam", {"options": "--a=b"}, "wrong-value", ["options = '--a=b'"]),
-        ("connect", {}, "missing-setting", ["master"]),
-        ("connect", {"master": "spark://x:7077"}, "wrong-value", ["master = spark://x:7077", "sc://"]),
     )
     for name, settings, code, named in wrong:
         with refused(code, *named):
             registry.make_engine(name, **settings)
+    with refused("conflicting-settings", "an engine on Spark Connect", "privatize_frame"):
+        Spark("sc://host").slots()
 
 
 def test_a_broken_engine_is_told_and_so_are_two_of_one_name(installed: Path) -> None:

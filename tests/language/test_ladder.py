@@ -58,7 +58,7 @@ def posteriors(mechanism: Mechanism, model: LanguageModel, count: int) -> npt.ND
             before = np.where(last == model.unknown, model.unknown, before)
             at_start = last == model.unknown
             padded = [np.where(some == model.unknown, -1, some).astype(np.int32) for some in (before, last)]
-            said = model.score(*padded, run[:, t])
+            said = model.score(*padded, run[:, t])  # type: ignore[call-arg]
             logs += np.where(at_start, model.arrays.start[run[:, t]], said) / ONE
         shares = np.exp(logs - logs.max()) * (ids[:-1] >= 0)
         out[row, ids[:-1][ids[:-1] >= 0]] = shares[ids[:-1] >= 0] / shares.sum()
@@ -105,6 +105,13 @@ def test_informed_readers_are_those_of_enumeration(
     law, weights = mechanism.distributions(np.arange(len(space)), epsilon), cv.content_weights(space)
     kept = np.isin(space.vocabulary.words, ["the", "of"]) & (policy.stop_words == "keep")
     assert f"({entropy(m):.1f} bits of doubt)" in ladder.rungs[3].reader
+    (top,) = (each for each in ladder.rungs if each.bound)
+    assert top == ladder.rungs[3]
+    ends = [
+        f"at most {100 * (share + 2 * error):.1f} %"
+        for share, error in zip((top.every, top.content), top.errors, strict=True)
+    ]
+    assert list(top.cells[1:3]) == ends, "a mean is not called a bound"
     for reader, left in (
         ("knows all other original words", None),
         ("knows all other words, and text so well that 2 bits", 2.0),
@@ -129,7 +136,7 @@ def test_each_reader_guesses_more_than_the_one_before(space: Space, model: Langu
         assert unchanged.every <= by_word.every <= by_model.every <= others.every + 3 * others.errors[0]
         assert by_word.content <= by_model.content <= others.content + 3 * others.errors[1]
         assert others.every < dial.every
-        assert [each.every for each in pairs] == sorted(each.every for each in pairs)
+        assert [each.every for each in pairs] == sorted(each.every for each in pairs)  # type: ignore[type-var]
 
 
 def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: LanguageModel) -> None:

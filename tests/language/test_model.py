@@ -19,6 +19,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.language import model, modelling
 from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
+from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.storage.engine import Engine
@@ -133,6 +134,7 @@ def test_a_damaged_model_and_other_artefacts_are_refused(counts: str, tmp_path: 
 
 
 Tables = dict[str, np.ndarray]
+LOW = np.uint64(2**32 - 1)
 HARMS: dict[str, Callable[[Tables], None]] = {
     "leaves the slots": lambda of: of["regions"].__setitem__(1, of["regions"][-1] + 2),
     "descends": lambda of: of["regions"].__setitem__(2, 0),
@@ -143,6 +145,23 @@ HARMS: dict[str, Callable[[Tables], None]] = {
     "words after it, and no table": lambda of: of["bigrams"].__setitem__(slice(2, None, 3), 2**64 - 1),
     "nothing is empty, of three": lambda of: of["slots3"].__setitem__(of["slots3"] == 0, of["slots3"].max()),
     "no such entry, of three": lambda of: of["slots3"].__setitem__(of["slots3"] > 0, 99999 << 32),
+    **{
+        f"{name} is {log}": lambda of, name=name, log=log: of[name].__setitem__(3, log)
+        for name in ("first", "start", "left2")
+        for log in (-(2**31), LEAST - 1, 1)
+    },
+    **{
+        f"{kind} is -{units}": lambda of, name=name, step=step, shift=shift, units=units: of[name].__setitem__(
+            slice(0, None, step), of[name][::step] & ~(LOW << shift) | (units << shift) * (of[name][::step] > 0)
+        )
+        for kind, name, step, shift in (
+            ("a bigram", "bigrams", 3, np.uint64(0)),
+            ("the factor after it", "bigrams", 3, np.uint64(32)),
+            ("a trigram", "slots3", 1, np.uint64(0)),
+        )
+        for units in (np.uint64(1 - LEAST), np.uint64(256 * ONE), LOW)
+    },
+    "a rough logarithm": lambda of: of["slots"].__ior__((of["slots"] > 0) * np.uint64(ROUGH - 1)),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import math
 import threading
 import uuid
@@ -11,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -126,6 +129,13 @@ class TestOneSum:
         release_files(release_of(space, duplicates="same-noise"), tmp_path, copies, ledger, total=1.0)
         release_files(release_of(space, number=1, duplicates="drop"), tmp_path, copies, ledger, total=2.0)
         assert most(ledger) == 2.0
+
+    def test_a_value_is_one_unit_whatever_else_its_batch_has(self, space: Space, tmp_path: Path, ledger: str) -> None:
+        """A separator that a column of ASCII kept, and a column with another letter lost."""
+        release_files(release_of(space), tmp_path, [{"customer": "7\x1f", "text": TEXT}], ledger, total=1.0)
+        rows = [{"customer": customer, "text": WORDS[4]} for customer in ("7\x1f", "\u00e9")]
+        with refused("cap-exceeded", "cap 1.25"):
+            release_files(release_of(space, number=1), tmp_path, rows, ledger, total=1.25)
 
     def test_a_units_documents_add_up_and_strangers_do_not(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """Seven tickets of a customer are seven times one; who wrote the same sentence is not joined."""
@@ -253,6 +263,13 @@ class TestUnits:
         for unit in ("customer", {"customer": frame["customer"]}):
             with refused("bad-row", "row 3"):
                 cv.privatize(frame, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
+        single, double = np.array([2**24, 0, 1], np.float32), [2.0**53, None, 1]
+        for values, why in (([[1], None, [2]], "list"), (double, "stands for"), (single, "stands for")):
+            table = frame.assign(customer=values)
+            by_name = ((table, "customer"), (pl.from_pandas(table), "customer"), (pa.table(table), "customer"))
+            for given, unit in (*by_name, (frame, {"customer": values}), (frame, {"customer": table["customer"]})):
+                with refused("bad-row", "row 1", why):
+                    cv.privatize(given, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
         cv.privatize(frame[:2], release_of(space), ids=list("ab"), ledger=cv.Ledger(ledger), unit="customer")
         assert len(cv.Ledger(ledger).spent().releases) == 1
 
@@ -356,7 +373,7 @@ class TestAtOnce:
         call = (release_of(space), [str(tmp_path / "in")], str(tmp_path / "out"), Local())
         with monkeypatch.context() as patched:
             patched.setattr(Store, "enter", change)
-            with refused("bad-shards"):
+            with refused("input-changed"):
                 privatize_corpus(*call, spending=Spending(ledger))
         assert not (tmp_path / "out" / "manifest.json").exists()
         privatize_corpus(*call, spending=Spending(ledger))
@@ -364,23 +381,34 @@ class TestAtOnce:
             privatize_corpus(*call)
 
 
-class TestRowsThatOnlyLackAUnit:
-    """Quarantine leaves out rows that can't be read; a row that is bad in its unit alone would be drawn."""
+class TestRowsWithoutAUnit:
+    """They are set aside under quarantine, as rows without an id are, by accounting and drawing alike."""
 
-    @pytest.mark.parametrize("form", ["jsonl", "csv"])
-    def test_they_stop_a_run_under_quarantine(self, space: Space, tmp_path: Path, ledger: str, form: str) -> None:
-        rows = {
-            "jsonl": f'{{"text": "{TEXT}", "customer": "a"}}\n{{"text": "{TEXT}"}}\n'.encode(),
-            "csv": f"text,customer\n{TEXT},a\n{TEXT},".encode() + b"\xff\n",
-        }[form]
-        (tmp_path / f"a.{form}").write_bytes(rows)
-        spending = cv.Ledger(ledger, cap=5).spending("customer", None)
-        with refused("bad-shards", "row 2"):
-            privatize_corpus(
-                release_of(space), [str(tmp_path / f"a.{form}")], str(tmp_path / "out"), Local(),
-                spending=spending, on_bad_rows="quarantine",
-            )  # fmt: skip
-        assert most(ledger) == 0
+    @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "nested.jsonl"])
+    def test_are_set_aside(self, space: Space, tmp_path: Path, ledger: str, form: str) -> None:
+        """The first row has no unit, so under ``drop`` the second is not a copy of one that is released."""
+        rows = [(TEXT, None), (TEXT, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
+        path, nested = tmp_path / f"a.{form}", form == "nested.jsonl"
+        if form == "csv":
+            lines = [f"{text},{customer or ''}\n" for text, customer in rows if text]
+            path.write_bytes("".join(["text,customer\n", *lines, f"{TEXT},"]).encode() + b"\xff\n")
+        elif form == "parquet":
+            pq.write_table(pa.table(dict(zip(("text", "customer"), zip(*rows, strict=True), strict=True))), path)
+        else:
+            lines = [json.dumps({"text": [text] if nested else text, "customer": of}) for text, of in rows]
+            path.write_text("\n".join(lines))
+        release = release_of(space, duplicates="independent" if nested else "drop")
+        call = (release, [str(path)], str(tmp_path / "out"), Local())
+        columns = Columns.of("text[]" if nested else "text", None, ())
+        options = {"columns": columns, "spending": cv.Ledger(ledger, cap=5).spending("customer", None)}
+        with refused("bad-shards", "row"):
+            privatize_corpus(*call, **options)
+        done = privatize_corpus(*call, **options, on_bad_rows="quarantine")
+        assert (done.counts.quarantined, done.counts.documents) == (3 if form == "csv" else 2, 2)
+        assert (cv.Ledger(ledger).spent().releases[0]["documents"], most(ledger)) == (2, 1)
+        (shard,) = (tmp_path / "out" / "data").iterdir()
+        texts = pq.read_table(shard)["text"].to_pylist() if form == "parquet" else shard.read_text().splitlines()
+        assert len(texts) == 3, "with the header of CSV, and the row without a text elsewhere"
 
     def test_rows_that_nobody_can_read_are_set_aside(self, space: Space, tmp_path: Path, ledger: str) -> None:
         (tmp_path / "a.jsonl").write_text(f'{{"text": "{TEXT}", "customer": "a"}}\n{{"text": 7, "customer": 1}}\n{{\n')

@@ -167,6 +167,14 @@ class TestPlaces:
             Store.open(str(tmp_path), CUSTOMER)
         with pytest.raises(NotMadeError):
             Store.existing(str(tmp_path / "none"))
+        (tmp_path / "linked").mkdir()
+        (tmp_path / "linked" / ENTRIES).symlink_to(tmp_path)
+        for enter_at in (
+            lambda: Store.open(str(tmp_path / "linked"), CUSTOMER),
+            Ledger(str(tmp_path / "linked")).spent,
+        ):
+            with refused("unusable-address", ENTRIES, "symbolic link"):
+                enter_at()
 
     @pytest.mark.parametrize(
         ("name", "error"), [("secret.key", NotMadeError), ("ledger.json", BadRecordError), ("cut", SecretError)]

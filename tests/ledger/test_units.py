@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
+import sys
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,17 +23,35 @@ from tests.calls import refused
 CUSTOMER = Unit("customer", "customer")
 NOON = dt.datetime(2026, 5, 17, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
 ONE_VALUE: dict[str, list[Any]] = {
-    "1": [1, "1", " 1", 1.0, "1.0", np.int64(1), np.float32(1), decimal.Decimal("1.00"), b"1"],
-    "-3": [-3, "-3.0", -3.0],
-    "0": [0, "0", -0.0, "-0.0"],
-    "0.5": [0.5, "0.50", decimal.Decimal("0.500")],
+    "1": [1, "1", " 1", "1\x1f", 1.0, "1.0", "1.", "+1", np.int64(1), np.float32(1), decimal.Decimal("1.00"), b"1"],
+    "-3": [-3, "-3.0", "-3.", -3.0],
+    "0": [0, "0", -0.0, "-0.0", "-0", "+0", ".0"],
+    "0.5": [0.5, "0.50", ".5", np.float16(0.5), decimal.Decimal("0.500")],
+    "0.1": [0.1, np.float32(0.1), "0.1"],
+    "100000": [100_000, 1e5, "1e+05", "1E+05", "1.0e+5"],
     "100000000000000000000": [10**20, "100000000000000000000"],
-    "2026-05-17T10:30:00Z": [NOON, NOON.astimezone(dt.UTC), "2026-05-17T12:30:00+02:00", "2026-05-17 10:30:00Z"],
-    "2026-05-17": [dt.date(2026, 5, 17), "2026-05-17", dt.datetime(2026, 5, 17), pd.Timestamp("2026-05-17")],  # noqa: DTZ001
+    "2026-05-17T10:30:00Z": [
+        *(NOON, NOON.astimezone(dt.UTC), "2026-05-17T12:30:00+02:00", "2026-05-17 10:30:00Z", "20260517T1030Z"),
+        *("2026-05-17 12:30:00 +02:00", "20260517T123000+0200", "2026-05-17 10:30:00 UTC"),
+    ],
+    "2026-05-17": [
+        *(dt.date(2026, 5, 17), "2026-05-17", dt.datetime(2026, 5, 17), pd.Timestamp("2026-05-17")),  # noqa: DTZ001
+        *(np.datetime64("2026-05-17", "ns"), "20260517T0000"),
+    ],
     "caf\u00e9": ["caf\u00e9", "cafe\u0301", "cafe\u0301".encode()],
     "12345678-1234-5678-1234-567812345678": [uuid.UUID("12345678123456781234567812345678")],
 }
-NO_VALUE = [None, "", " ", 2.0**53, float("nan"), float("inf"), True, b"\xff", pd.NaT, (1, 2), decimal.Decimal("NaN")]
+NO_VALUE = {
+    "missing": [None, "", " ", b"", float("nan"), pd.NaT, pd.NA, np.float32("nan")],
+    "stands for several": [2.0**53, float("inf"), np.float32(2.0**24), np.float16(2048)],
+    "UTF-8": [b"\xff", "\ud800"],
+    "bool": [True],
+    "tuple": [(1, 2)],
+    "list": [[1]],
+    "dict": [{"id": 1}],
+    "ndarray": [np.array([1, 2])],
+    "Decimal": [decimal.Decimal("NaN")],
+}
 
 
 def test_values_of_any_type_are_one() -> None:
@@ -41,6 +62,7 @@ def test_values_of_any_type_are_one() -> None:
 def test_what_could_be_another_value_stays_one() -> None:
     """No guess beyond types: leading zeros, case, blanks and versions of three parts are text."""
     texts = ["007", "7", "A", "a", "1.0.0", "1e3", "1000", "-", "2026-05-17T99:99"]
+    texts += ["20260517", "3e-12", "+1 415", "1,5"]
     assert [canonical(text) for text in texts] == texts
 
 
@@ -68,11 +90,47 @@ def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
 
 
 def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
-    for value in NO_VALUE:
-        assert canonical(value) is None, value
+    for why, values in NO_VALUE.items():
+        for value in values:  # type: ignore[attr-defined]
+            assert canonical(value) is None, value
+            with refused("bad-row", "row 12", why):
+                texts_of(["a", value], CUSTOMER, [10, 11], "in.csv")
     for missing in (None, ""):
         with refused("bad-row", "in.csv", "row 12"):
             texts_of(pa.array(["a", missing, "b"], pa.large_string()), CUSTOMER, [10, 11, 12], "in.csv")
+
+
+def test_a_column_gives_each_value_its_own_text_whatever_else_the_column_has() -> None:
+    """The cap of a customer would be two caps if a value had one text in this batch and another in the next."""
+
+    def agree(values: pa.Array, given: Sequence[Any]) -> None:
+        texts = texts_of(values, CUSTOMER, range(len(values)), "x")
+        expected = list(map(canonical, given))
+        assert texts.to_pylist() == expected
+        assert texts_of(texts, CUSTOMER, range(len(values)), "x") == texts
+
+    points = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, sys.maxunicode + 1, 64)]
+    for form in ("{}7", "7{}", "7{}7"):
+        written = [form.format(chr(point)) for point in points]
+        agree(pa.array(written), written)
+    for length in range(1, 5):
+        written = [f"{''.join(parts)}7" for parts in itertools.product("01.+-eE ", repeat=length)]
+        agree(pa.array(written), written)
+        written = [f"7{text[:-1]}" for text in written if text[-2] != " "]
+        agree(pa.array(written).dictionary_encode(), written)
+    for kind in (pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(22, 2), pa.string()):
+        agree(pa.array([0, 1, 100]).cast(kind), [0, 1, 100])
+    agree(pa.array([0.5, 0.1], pa.float32()), [0.5, 0.1])
+
+
+def test_a_float_of_a_column_is_refused_from_where_its_type_skips_whole_numbers() -> None:
+    for kind, last in ((pa.float16(), 2**11), (pa.float32(), 2**24), (pa.float64(), 2**53)):
+        texts = texts_of(pa.array([last - 1], pa.int64()).cast(kind), CUSTOMER, [0], "x")
+        assert texts.to_pylist() == [str(last - 1)]
+        in_dictionary = pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([last]).cast(kind))
+        for values in (in_dictionary.dictionary, in_dictionary):
+            with refused("bad-row", "row 1", "stands for several"):
+                texts_of(values, CUSTOMER, [0], "x")
 
 
 def test_units_are_named_as_columns() -> None:

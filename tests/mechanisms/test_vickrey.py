@@ -130,7 +130,7 @@ def test_estimated_share_of_unchanged_words(name: str, epsilon: float) -> None:
     """Within 6 standard errors, its own and the samples'; that of 1.6 epsilon is not."""
     mechanism = make(name, PLANE)
     seen = np.mean([(draw(mechanism, word, epsilon, 20_000) == word).mean() for word in range(8)])
-    error = math.hypot(mechanism.retention_error(epsilon), 0.5 / math.sqrt(160_000))
+    error = math.hypot(mechanism.retention_error(epsilon), 0.5 / math.sqrt(160_000))  # type: ignore[attr-defined]
     assert 0 < error < 0.017
     assert abs(mechanism.retention(epsilon) - seen) < 6 * error
     assert abs(mechanism.retention(1.6 * epsilon) - seen) > 6 * error

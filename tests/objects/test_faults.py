@@ -72,8 +72,13 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     succeeds(*place.arguments("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6"))
     assert {where: rule.hits for where, rule in rules.items()} == dict.fromkeys(CREATED, 1)
     assert place.store.objects(place.output) == reference.files
+    short = proxy.rule("GET", r"ledger\.json", "shorten", times=1)
     (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
-    assert line["documents"] == reference.outcome.counts.documents
+    assert (line["documents"], short.hits) == (reference.outcome.counts.documents, 1)
+    proxy.rule("GET", r"ledger\.json", "shorten")
+    with refused("damaged-record", "ledger.json", "lacks the entries"):
+        cv.Ledger(f"{place.root}/ledger").spent()
+    proxy.clear()
     assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
 
 
@@ -130,19 +135,19 @@ def test_what_stays_broken_is_named_and_nothing_is_half_there(
 
 @pytest.mark.usefixtures("hasty")
 def test_a_refused_right_and_a_shard_that_vanishes_are_named(place: Place, reference: Reference, proxy: Proxy) -> None:
-    for method, where, code, named in (
-        ("GET", SHARD, "bad-shards", "c4-train.0000"),
-        ("HEAD", SHARD, "bad-shards", "c4-train.0000"),
-        ("GET", LIST, "no-permission", "/c4"),
-        ("PUT", DATA, "bad-shards", "data/part-0000"),
-        ("PUT", DONE, "bad-shards", "shards/part-0000"),
+    for method, where, named in (
+        ("GET", SHARD, "c4-train.0000"),
+        ("HEAD", SHARD, "c4-train.0000"),
+        ("GET", LIST, "/c4"),
+        ("PUT", DATA, "data/part-0000"),
+        ("PUT", DONE, "shards/part-0000"),
     ):
         proxy.clear()
         proxy.rule(method, where, "refuse", status=403, code="AccessDenied")
-        fails(place.arguments(), code, named, "permission")
+        fails(place.arguments(), "no-permission", named, "permission")
     proxy.clear()
     proxy.rule("HEAD GET", SHARD, "refuse", status=404, code="NoSuchKey")
-    fails(place.arguments(), "bad-shards", "c4-train.0000")
+    fails(place.arguments(), "missing-file", "c4-train.0000")
     proxy.clear()
     finishes(place, reference)
 

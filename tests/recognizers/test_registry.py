@@ -41,7 +41,7 @@ def terms(tmp_path: Path) -> str:
 def test_names_make_recognizers(space: Space) -> None:
     assert make("rules", space) is rules
     assert isinstance(make("names", space), Names)
-    assert identity("rules").startswith("rules/1, phonenumbers ")
+    assert identity("rules").startswith("rules/2, phonenumbers ")
     assert identity("names") == "names/1"
 
 

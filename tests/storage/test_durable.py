@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import UnfinishedError, UserError
+from corpusveil.errors import AccessError, BadRowError, UnfinishedError
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, run
@@ -100,12 +100,18 @@ def test_a_crash_between_data_and_record_costs_that_task(source: Path) -> None:
 
 
 def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
-    """All others are done; the sentence goes when the input is mended."""
-    wrong = stage(source, fault=raising(1, UserError("in/1: this part is wrong.")))
+    """All others are done; the sentence goes when the input is mended. A fault of anything else is raised as itself."""
+    with refused("no-permission", "out"):
+        run(
+            stage(source, fault=raising(1, AccessError("out: there is no permission to write here."))),
+            TASKS[:2],
+            Local(),
+        )
+    wrong = stage(source, fault=raising(1, BadRowError("in/1: this part is wrong.")))
     with refused("bad-shards", "in/1") as told:
         run(wrong, TASKS, Local())
-    assert told.value.sentences == {1: "in/1: this part is wrong."}
-    assert wrong.worked == [0, 1, 2, 3]
+    assert told.value.sentences == {1: "in/1: this part is wrong."}  # type: ignore[attr-defined]
+    assert wrong.worked == [1, 2, 3]
     mended = stage(source)
     run(mended, TASKS, Local())
     assert mended.worked == [1]
@@ -191,5 +197,5 @@ class TestAPass:
         job = CopiesPass(Columns(), Records(str(tmp_path / "records")), b"k" * 32, secret=b"s" * 32)
         with refused("damaged-record", "part-00000-of-00003.json"):
             job.read(tasks[0])
-        with refused("bad-shards"):
+        with refused("damaged-record"):
             find_drops(job, tasks, Local())

@@ -459,29 +459,6 @@ class TestCsv:
         first = got[0]["text"]
         assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
 
-    def test_formulas_behind_an_apostrophe(self, ground: Ground, tmp_path: Path) -> None:
-        """On request no cell begins with what a spreadsheet runs; nothing else changes, and the draws are the same."""
-        odd = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "a=1", "", "'=1"]
-        rows = [{"text": f"{mark} {WORDS[0]}", "id": id} for mark, id in zip("=+-@.....", odd, strict=True)]
-        source = write(tmp_path / "x.jsonl", rows, ("text", "id"))
-        more = ("--format", "csv", "--keep", "id", "--id", "id", "--other", "keep")
-        shards, releases = {}, {}
-        for how in ("keep", "escape"):
-            output = tmp_path / how
-            succeeds(*ground.arguments(source, output, *more, "--csv-formulas", how))
-            with only(output).open(newline="", encoding="utf-8") as file:
-                shards[how] = list(csv.reader(file))
-            assert manifest(output)["configuration"]["columns"].get("csv_formulas", "keep") == how
-            releases[how] = manifest(output)["release"]
-        assert releases["keep"] == releases["escape"]
-        assert sum(cell.startswith(tuple("=+-@\t\r")) for row in shards["keep"] for cell in row) > 6
-        assert shards["escape"] == [
-            [f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in row] for row in shards["keep"]
-        ]
-        fails(ground.arguments(source, tmp_path / "keep", *more, "--csv-formulas", "escape"), "output-in-use")
-        fails(ground.arguments(source, tmp_path / "no", "--csv-formulas", "escape"), "conflicting-settings")
-        assert not (tmp_path / "no").exists()
-
     def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path) -> None:
         """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
         documents = [
@@ -538,12 +515,14 @@ class TestAWrongColumn:
         assert "Bababa" not in said
 
 
-PARAGRAPHS = '''"""``.par[.gz|.zst]``: paragraphs, a document each."""
+PARAGRAPHS = '''"""Paragraphs, one document each."""
 
-from corpusveil.storage.forms.plain import PlainText, split
+from corpusveil.storage.forms import ByteForm
+
+SUFFIXES = (".par",)
 
 
-class Paragraphs(PlainText):
+class Paragraphs(ByteForm):
     __slots__ = ()
 
     def documents(self, pieces, name, columns):
@@ -572,15 +551,23 @@ for suffix in (".par", ".par.gz", ".par.zst"):
     file.seek(0)
     texts = [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()]
     assert texts == ["one two", "three"]
+(batch,) = formats.find(".par").batches(io.BytesIO(b"A\\n\\n\\xff\\n\\nc"), "a.par", columns)
+assert (batch.numbers, batch.texts.to_pylist(), [row.number for row in batch.bad]) == ([0, 2], ["A", "c"], [1])
 """
 
 
 def test_a_form_is_one_file_with_two_ideas(tmp_path: Path) -> None:
-    """Nothing else is edited: its first line says its suffixes, and what a form can do is derived."""
+    """Nothing else is edited: it declares its endings, and the rest is derived. One that does not is named."""
     shutil.copytree(ROOT / "corpusveil", tmp_path / "corpusveil", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(PARAGRAPHS, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    for text, said in (
+        (PARAGRAPHS, ""),
+        (PARAGRAPHS.replace("SUFFIXES", "ENDINGS"), "paragraphs.py: this file declares no SUFFIXES"),
+        (PARAGRAPHS.replace('(".par",)', 'tuple([".par"])'), "paragraphs.py: SUFFIXES has to be a literal"),
+    ):
+        (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode == 0) == (not said), done.stderr
+        assert said in done.stderr

@@ -9,11 +9,12 @@ import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
+import corpusveil as cv
 from corpusveil.errors import AccessError, NoFileError, UnsetError, UserError
 from corpusveil.storage import files
-from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
+from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from tests.calls import fails, refused, succeeds
-from tests.engines.corpora import Ground, rows, write_shard
+from tests.engines.corpora import Ground, make_release, rows, write_shard
 
 
 def touch(folder: Path, *names: str) -> Path:
@@ -175,6 +176,20 @@ class TestOutput:
                 refuse_overlap([source], [shard], output, records)
         for output in ("s3://b/in-private", "s3://b/i", "s3://c/in", "memory://b/in", "b/in"):
             refuse_overlap(["s3://b/in"], [shard], output, f"{output}.records")
+
+    def test_holds_no_ledger_and_lies_in_none(self, ground: Ground, source: Path, tmp_path: Path) -> None:
+        """Also for callers in Python, under any name of a store, and through links."""
+        (tmp_path / "link").symlink_to(tmp_path / "out")
+        for ledger, output in (("out/L", "out"), ("link/L", "out"), ("L", "L/out"), ("L", "L")):
+            with refused("overlapping-paths", "the ledger"):
+                cv.privatize_corpus(
+                    source, tmp_path / output, make_release(ground.space), ledger=cv.Ledger(tmp_path / ledger),
+                    unit="content",
+                )  # fmt: skip
+        for private, public in (("s3a://b/out//L", "s3://b/out"), ("s3://b/L/", "s3://b//L/out")):
+            with refused("overlapping-paths", private):
+                refuse_nested(private, "the ledger", public)
+        refuse_nested("s3://b/out.ledger", "the ledger", "s3://b/out")
 
     def test_beside_the_input_is_fine(self, ground: Ground, source: Path, tmp_path: Path) -> None:
         succeeds(*ground.arguments(source, tmp_path / "in-private"))

@@ -84,7 +84,7 @@ def package(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         told = folder / f"{module}-1.0.0.dist-info"
         told.mkdir()
         (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0.0\n")
-        ((group, names),) = project["project"]["entry-points"].items()
+        ((group, names),) = project["project"]["entry-points"].items()  # type: ignore[attr-defined]
         lines = [f"{name} = {value}".replace("corpusveil_space_de", module) for name, value in names.items()]
         (told / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
         monkeypatch.syspath_prepend(str(folder))

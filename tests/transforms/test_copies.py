@@ -156,7 +156,7 @@ class TestDrop:
             return drops
 
         monkeypatch.setattr(corpus, "find_drops", found)
-        with refused("bad-shards", "3.jsonl"):
+        with refused("input-changed", "3.jsonl"):
             go(release_of(space), source, tmp_path / "out")
 
 

@@ -162,7 +162,7 @@ class TestOthers:
             assert out["id"].to_pylist() == list(range(COUNT))
             assert out["text"].to_pylist() == expected
         column = Whole(self.TABLE["text"].combine_chunks())
-        assert cv.privatize(column, RELEASE, ids=range(COUNT)).to_pylist() == expected
+        assert cv.privatize(column, RELEASE, ids=range(COUNT)).to_pylist() == expected  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize(
         ("data", "refusal"),

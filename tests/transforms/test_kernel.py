@@ -109,6 +109,16 @@ def test_nulls_stay_null_and_empty_stays_empty() -> None:
     assert run(kernel, []) == []
 
 
+def test_the_sign_of_an_international_number_goes_with_it() -> None:
+    texts = ["+1 415 555 0199", "(+49) 30", "2+2 C++ +a"]
+    expected = {"mask": "[number]", "drop": "", "keep": "+1"}
+    for numbers, first in expected.items():
+        written = run(release(policy=TextPolicy(numbers=numbers, unknown_words="keep")).kernel(), texts)  # type: ignore[arg-type]
+        assert (written[0] or "").split(" ")[0] == first, numbers
+        assert ("+" in (written[1] or "")) == (numbers == "keep"), numbers
+        assert (written[2] or "").count("+") == 4, numbers
+
+
 def test_counts_say_what_was_done() -> None:
     """Documents, tokens by role, changed and unchanged words."""
     texts = [f"{WORDS[0]} zzz 12, me@x.org 😀", None, ""]

@@ -78,6 +78,24 @@ class TestPublic:
         assert page != render_public(manifest(ground / "out"))
         assert SECRET not in page
 
+    @pytest.mark.parametrize("per", ["token", "document"])
+    def test_has_four_digits_of_an_epsilon_that_has_sixteen(self, ground: Path, tmp_path: Path, per: str) -> None:
+        """Rounded up, so that "at most" stays true; so have the sentences, but not the manifest."""
+        release = cv.Release(
+            cv.mechanism("ring-geometric", cv.load_space(ground / "space")),
+            cv.Budget(8 + 1 / 3, per),
+            key=cv.Key(TEST_KEY),
+        )
+        privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), Local())
+        public = manifest(tmp_path / "out")
+        said = read((tmp_path / "out.report.html").read_text()), str(release), str(release.guarantee())
+        for text in (*said, *public["guarantee_in_words"]):
+            figures = [figure for figure in re.findall(r"[\d.,]*\d", text) if "." in figure]
+            assert max((len(figure.replace(".", "").lstrip("0")) for figure in figures), default=0) <= 4, figures
+            assert not re.search(r"(at most|e\^\()[^.]*8\.333", text), "which is too small"
+        assert "8.334" in said[0]
+        assert public["configuration"]["budget"]["epsilon"] == 8 + 1 / 3
+
     def test_says_that_nothing_holds(self, ground: Path) -> None:
         """For a mechanism without a guarantee, and for the test key, above all else."""
         public = manifest(ground / "out")

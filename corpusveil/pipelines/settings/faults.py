@@ -16,20 +16,22 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
 SHOWN_LENGTH = 120
-_NEEDED = {
+NEEDED = {
     "string_type": "give a text in quotes",
     "string_unicode": "this name is not valid UTF-8; rename the file or folder",
     "string_too_short": "give a text in quotes",
     "list_type": "give a list",
     "too_short": "this list is empty",
     "float_type": "give a number",
+    "float_parsing": "give a number",
     "finite_number": "give a number",
     "int_type": "give a whole number",
+    "int_parsing": "give a whole number",
     "int_from_float": "give a whole number",
     "bool_type": "give true or false",
     "missing": "this key is missing",
 }
-
+"""What to do about a fault of a type, by its name in pydantic."""
 _BOUNDS = {
     "greater_than": "above",
     "greater_than_equal": "of at least",
@@ -139,7 +141,7 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
         ((_, bound),) = about.items()
         words = _BOUNDS[kind]
         return caller.fault(place, f"give a number {words} {bound:g}", value)
-    sentence = _NEEDED.get(kind, "this value is not valid")
+    sentence = NEEDED.get(kind, "this value is not valid")
     if len(first["loc"]) > 2:
         sentence = sentence.replace("a text in quotes", "a list of texts in quotes")
         sentence = sentence.replace("a whole number", "a list of whole numbers")

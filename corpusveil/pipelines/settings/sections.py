@@ -14,7 +14,6 @@ from corpusveil.audits import LEVEL, PAIRS, WORDS
 from corpusveil.choices import (
     SPOOL_BYTES,
     Allocation,
-    CsvFormulas,
     Duplicates,
     Hyphens,
     Markup,
@@ -197,19 +196,11 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
-        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
+        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
+        metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
-    aim: Literal["words", "sentence", "table"] = key(
-        "Aim: the likeliest word in each place, the likeliest sentence, or the likeliest word regardless of context "
-        "(fast).", "words")
-    candidates: int | None = key(
-        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
-        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
-    chooser: str | None = key(
-        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
     width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -217,11 +208,6 @@ class DenoiseSettings(Section):
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
-
-    @property
-    def searches(self) -> bool:
-        """Whether a text is searched, rather than chosen or candidates listed."""
-        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
@@ -308,24 +294,13 @@ class BudgetSettings(Section):
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
-    allocation: Literal[Allocation, "dataset"] = key(
-        "How a document's budget is shared among its words. dataset: uniform, with epsilon times "
-        "{budget.average_words}.", "uniform")
+    allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
         "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS",
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
-        "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:STRATEGIES")
-    profile: str | None = key(
-        "The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:PROFILES")
-    average_words: float | None = key(
-        "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
-    field_weights: str | None = key(
-        "For a budget per document, if a document has several text columns, each in a separate release: "
-        "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
-        form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
+        "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
+        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
 
 
 class TextSettings(Section):
@@ -341,7 +316,7 @@ class TextSettings(Section):
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
-        "Numbers. surrogate draws public numbers of the same shape, and so discloses the shape.", "resample")
+        "Numbers. surrogate writes random digits in the shape of the number, and so discloses the shape.", "resample")
     contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
     punctuation: Policy = key("Punctuation.", "keep")
     other: Policy = key("Symbols, emoji, control characters.", "drop")
@@ -521,9 +496,6 @@ class OutputSettings(Section):
         "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
     page: bool = key(
         "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
-    csv_formulas: CsvFormulas = key(
-        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
-        "apostrophe.", "keep")
     on_bad_rows: OnBadRows = key(
         "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(

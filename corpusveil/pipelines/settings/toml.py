@@ -124,7 +124,7 @@ def located(settings: Settings, folder: str) -> Settings:
 
 
 def written(document: Document) -> str:
-    """Return a complete file, with defaults and presets written out.
+    """Return a complete file, with defaults and a strategy written out.
 
     Paths are as given, so it means the same in the same folder.
     """

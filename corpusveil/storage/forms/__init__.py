@@ -11,6 +11,7 @@ import codecs
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import IO, Any, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from corpusveil.choices import Codec, Separator
 from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks, chunks
-from corpusveil.storage.rows import Batch, Columns, cut
+from corpusveil.storage.rows import BadRow, Batch, Columns, cut
 
 MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
@@ -155,8 +156,8 @@ D = TypeVar("D")
 class ByteForm(Form, abc.ABC):
     """A form whose files are bytes, perhaps compressed, and whose documents follow one another.
 
-    A subclass says which documents bytes hold (``documents``, ``parsed``), and which bytes documents become
-    (``render``, and ``header`` where a file begins with one).
+    A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
+    texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
     """
 
     __slots__ = ()
@@ -165,9 +166,25 @@ class ByteForm(Form, abc.ABC):
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[Any]]:
         """Yield the documents of a file's uncompressed bytes, in groups, as ``parsed`` takes them."""
 
-    @abc.abstractmethod
+    def texts(self, documents: Sequence[Any]) -> Sequence[bytes]:
+        """Return the text of each document in UTF-8. Here: the document itself."""
+        return documents
+
     def parsed(self, documents: Sequence[Any], first: int, columns: Columns) -> Batch:
-        """Return documents as a batch; ``first`` is the number of the first one, from 0."""
+        """Return documents as a batch; ``first`` is the number of the first one, from 0. Here: of texts alone.
+
+        A text that is not UTF-8 is a bad row.
+        """
+        batch, texts = Batch(first + len(documents)), self.texts(documents)
+        numbers: Sequence[int] = range(first, first + len(documents))
+        if not is_utf8(b"\n".join(texts)):
+            sound = [is_utf8(text) for text in texts]
+            wrong = [at for at, valid in enumerate(sound) if not valid]
+            batch.bad.extend(BadRow(first + at, NOT_UTF8, documents[at]) for at in wrong)
+            numbers, texts = [*compress(numbers, sound)], [*compress(texts, sound)]
+        batch.numbers.extend(numbers)
+        batch.texts = pa.array(texts, type=pa.large_binary()).view(pa.large_string())
+        return batch
 
     @abc.abstractmethod
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:

@@ -1,4 +1,4 @@
-"""``.json[.gz|.zst]``, ``.jsonl[.gz|.zst]``: JSON lines, C4's own form."""
+"""JSON lines, C4's own form."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from corpusveil.storage.json_text import quoted
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
 from corpusveil.storage.values import as_json
+
+SUFFIXES = (".json", ".jsonl")
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100

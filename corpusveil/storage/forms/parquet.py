@@ -1,4 +1,4 @@
-"""``.parquet``: Parquet, a row group a block; columns of any type are kept as they are, nested ones too."""
+"""Parquet, a row group per block; columns of any type are kept as they are, nested ones too."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings
+
+SUFFIXES = (".parquet",)
+CODECS = ("",)
+"""Parquet compresses its own pages."""
 
 _NOT_UTF8 = "not valid UTF-8; repair or remove the row."
 _READ_ROWS = 1024

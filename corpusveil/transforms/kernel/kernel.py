@@ -52,6 +52,8 @@ from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
+SURROGATES_VERSION = 3
+"""The same for releases with surrogates of numbers: 0.4 draws each digit, where 0.3 drew public numbers."""
 
 
 _scratch = Scratch()
@@ -146,8 +148,6 @@ class Kernel:
     collocations: Collocations | None = None
     same_noise: bool = False
     """Equal texts get equal noise, whatever their identities."""
-    numbers: str | None = None
-    """The digest of the public numbers that surrogates are drawn from, where the policy asks for these."""
     length: Length | None = None
     """How many words documents are released with; None: as many as they have."""
     spans: SpanPolicy | None = None
@@ -176,11 +176,6 @@ class Kernel:
                 "version of corpusveil and of its extras everywhere."
             )
         space = self.mechanism.space
-        if self.numbers is not None and (space.numbers is None or space.numbers.digest != self.numbers):
-            raise ChangedError(
-                f"{space.url}: the public numbers of the space are not those that this work was started with; "
-                "restore them or start again."
-            )
         prepared = prepare(space, self.policy, self.collocations)
         given, places = string_buffers(texts)
         read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
@@ -384,14 +379,11 @@ class Kernel:
         before: int,
     ) -> Surrogates:
         """Return the surrogates of numbers, and enter in ``drawn`` which of them a token gets."""
-        public = self.mechanism.space.numbers
-        if self.numbers is None or public is None:
+        if self.policy.numbers != "surrogate":
             return NO_SURROGATES
         numbers = picked(texts.whole(runs), roles, prepared.actions, SURROGATE, before)
         drawn[numbers.index] = np.arange(numbers.index.size)
-        return surrogates(
-            runs, numbers.index, numbers.draws(self.draw_key, tags), public, join=self.policy.joins_numbers()
-        )
+        return surrogates(runs, numbers.index, numbers.draws(self.draw_key, tags))
 
     def _spans(
         self,

@@ -25,10 +25,11 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
+from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.storage import events, files, formats, lease
 from corpusveil.storage.durable import forget_failed, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
-from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_overlap
+from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
@@ -110,7 +111,7 @@ class Finish:
     def finish(self) -> tuple[Counts, str]:
         """Join pieces, write the manifest and the pages; return totals and content digest.
 
-        Raises BadShardsError if the input of a task was faulty.
+        Raises BadShardsError if the data of a task were faulty, and any other error of a task as itself.
         """
         job = self.job
         refuse_failed(job.records)
@@ -181,6 +182,8 @@ class Run:
         suffix = formats.suffix_of(self.format)
         shards = find_shards(self.inputs, self.root)
         columns = settled(self.columns or Columns(), shards, suffix)
+        if self.on_bad_rows == "quarantine":
+            columns = dataclasses.replace(columns, needs=self._needs(columns.unit))
         if columns.path is not None and self.release.duplicates == "drop":
             raise ConflictError(
                 f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
@@ -188,6 +191,12 @@ class Run:
         if self.spending is not None:
             refuse_denoised(shards)
         return RunInput(shards, columns, name_of_corpus(self.corpus, shards), suffix)
+
+    def _needs(self, scope: str | None) -> UnitsNeeded | None:
+        """Return the units that each row needs: those of the ledger, and the one of pseudonyms."""
+        units = () if self.spending is None else self.spending.units
+        units = tuple(unit for unit in (*units, *units_of(scope)) if unit.column is not None)
+        return UnitsNeeded(units) if units else None
 
     def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
@@ -241,13 +250,9 @@ class Run:
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
         form = formats.find(formats.form_of(source.shards[0].url))
-        written = formats.find(source.suffix) if source.suffix else form
-        if source.columns.formulas != "keep" and not written.has_separator:
-            raise ConflictError(
-                "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
-            )
         refuse_overlap(self.inputs, source.shards, output, records.url)
         if self.spending is not None:
+            refuse_nested(self.spending.ledger, "the ledger", output)
             form.check(self.spending.reading(source.columns))
         for url in (output, records.url):
             files.refuse_hub(url)
@@ -256,8 +261,8 @@ class Run:
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
         if self.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
             raise InUseError(
-                f"{public_page(output)}: a file already exists where the page of this release would be; choose another "
-                "output."
+                f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
+                "remove the file, or choose another output."
             )
 
     def picture(self) -> Callable[[], Illustration | None] | None:
@@ -337,7 +342,7 @@ class _Start:
                 accounting = AccountPass(
                     spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                     account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
-                    corpus=job.corpus, drawn=job.columns, drops=job.drops,
+                    corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
                 entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))

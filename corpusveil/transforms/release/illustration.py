@@ -270,7 +270,7 @@ def _ladder(
     ladder: Ladder = module.reader_ladder(mechanism, epsilon, model, policy=policy, dial=False)
     if model is None and risk is not None and risk.risk_of in OF_CONTEXT and risk.weights is None:
         shares = (risk.measured, risk.beside) if risk.risk_of == "context" else (risk.beside, risk.measured)
-        known = module.Rung(module.BY_MODEL, "measured", *shares)
+        known = module.Rung(module.BY_MODEL, module.MEASURED, *shares)
         ladder = replace(ladder, rungs=(*ladder.rungs[:2], known, *ladder.rungs[3:]))
     return ladder
 

@@ -140,11 +140,13 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
 
 
 def write_manifest(
-    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], noted: Mapping[str, Any]
-) -> tuple[Counts, str]:
+    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], noted: Mapping[str, Any],
+    tokens: Sequence[int] = (),
+) -> tuple[Counts, str]:  # fmt: skip
     """Write ``totals.json`` to the records, with other values ``noted``, and then ``manifest.json`` to the release.
 
-    Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
+    ``tokens`` are those of each shard, if they are not those that the work counted. Returns the totals and the SHA-256
+    over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
     Raises WorkError when a shard has no record.
     """
     totals = Counts()
@@ -159,6 +161,8 @@ def write_manifest(
                 f"{records.url}: shard {task.shard} was not done by this release; run the same command again."
             )
         counts = Counts.of(record.counts, records.url)
+        if tokens:
+            counts.tokens_written = tokens[task.shard]
         totals += counts
         seconds += record.seconds
         overall.update(record.output.sha256.encode() + b"\n")

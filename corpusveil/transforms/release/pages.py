@@ -90,7 +90,7 @@ def _rendered(where: str, render: Callable[[], str]) -> bytes:
 def render_public(manifest: dict[str, Any], picture: Illustration | None = None) -> str:
     """Return the public page: a picture of the release's effect on a public sentence, and its manifest in words."""
     given = manifest["configuration"]["budget"]
-    words = f"epsilon {given['epsilon']:.4g} a {given['per']}"
+    words = f"epsilon {written(given['epsilon'])} a {given['per']}"
     if given["per"] == "document":
         words += f", shared {given['allocation']}"
     guarantee = manifest["guarantee"]
@@ -101,7 +101,7 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure,
-        picture=picture, exact=written(given["epsilon"]), counted=which[:1].upper() + which[1:],
+        picture=picture, counted=which[:1].upper() + which[1:],
     )  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def forecast(run: Run) -> Forecast:
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
         noting = AccountPass(
             asked.reading(columns), records, job.record_key, run.on_bad_rows == "quarantine", account=account,
-            corpus=source.corpus, drawn=columns,
+            corpus=source.corpus,
         )  # fmt: skip
         _warm(job)
         for number in chosen:

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import written
+from corpusveil.budget.budget import in_full, written
 from corpusveil.budget.composition import check_delta
 from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
@@ -21,7 +21,6 @@ from corpusveil.errors import (
     ConflictError,
     MismatchError,
     NoGuaranteeError,
-    NotMadeError,
     UnsetError,
     not_a_choice,
     of_other_type,
@@ -36,7 +35,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, Kernel, span_marks, words_of
+from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks, words_of
 from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.release.risk import EpsilonAtRisk, basis_of
@@ -129,17 +128,10 @@ class Release(Shown):
                     f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
-        if self.policy.numbers == "surrogate" and self.mechanism.space.numbers is None:
-            where = self.mechanism.space.url or "this space"
-            raise NotMadeError(
-                f"numbers = 'surrogate': {where} has no public numbers to draw from; count public text again with "
-                "this version of 'corpusveil count', and build the space again with these counts (space.counts) "
-                "into another folder."
-            )
         if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
             raise MismatchError(
-                f"risk: it chose epsilon {written(self.risk.epsilon)} a token, but the budget is epsilon "
-                f"{written(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
+                f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
+                f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
         if self.risk is not None and self.risk.basis not in (None, basis_of(self.mechanism, self.policy)):
@@ -224,16 +216,10 @@ class Release(Shown):
             return 1
         return min(self.collocations.max_n, int(words_of(self.mechanism.space).max()))
 
-    @property
-    def numbers(self) -> str | None:
-        """The digest of the public numbers from which surrogates are drawn, if the policy uses surrogates."""
-        public = self.mechanism.space.numbers
-        return None if self.policy.numbers != "surrogate" or public is None else public.digest
-
     def configuration(self) -> dict[str, Any]:
         """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
-            "kernel": KERNEL_VERSION,
+            "kernel": SURROGATES_VERSION if self.policy.numbers == "surrogate" else KERNEL_VERSION,
             "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters()},
             "budget": self.budget.as_dict(),
@@ -241,7 +227,6 @@ class Release(Shown):
             "space": self.mechanism.space.digest,
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
-            **({} if self.numbers is None else {"numbers": self.numbers}),
             **({} if self.length is None else {"length": self.length.as_dict()}),
             **({} if self.spans is None else {"spans": self._spans(self.spans)}),
         }
@@ -363,7 +348,6 @@ class Release(Shown):
             f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",
-            self.numbers,
             self.length,
             self.spans,
             self.span_marks,
@@ -375,7 +359,6 @@ _NAMES = {
     "duplicates": "output.duplicates",
     "space": "the digest of space.path",
     "collocations": "the digest of text.collocations",
-    "numbers": "the digest of the space's public numbers",
     "spans.key": "the key of pseudonyms",
     "spans.lists": "the public lists of pseudonyms",
     "kernel": "the kernel version of corpusveil",

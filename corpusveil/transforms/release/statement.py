@@ -10,7 +10,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.choices import Duplicates
-from corpusveil.display import round_up, rounded_up
+from corpusveil.display import rounded_up
 from corpusveil.language.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.keys import Key
@@ -65,9 +65,7 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
     if per == "document":
         share = f"its share of epsilon {rounded_up(epsilon)} times their distance"
         return f"{apart} {share}, {at_most}. A document's words share this epsilon."
-    return (
-        f"{apart} {times(round_up(epsilon, 4), 'their distance')}, {at_most}. The bounds of a document's words add up."
-    )
+    return f"{apart} {times(epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
 
 
 def documents_in_words(release: Stated) -> list[str]:
@@ -155,16 +153,11 @@ def _of_surrogates(policy: TextPolicy) -> list[str]:
     """Say what holds for numbers that become numbers of the same shape."""
     if policy.numbers != "surrogate":
         return []
-    whole = (
-        "A date or time in digits is one number (2024-05-17, 12:30)"
-        if policy.joins_numbers()
-        else "In a date or time, each number counts separately"
-    )
     sentence = (
-        "Numbers under 'surrogate' become numbers of the same shape, drawn from public numbers, independently of "
-        "the number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
+        "Numbers under 'surrogate' become random digits and letters of the same shape, independently of the "
+        "number and anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any "
         "epsilon). No bound holds between different shapes: the places and the shapes of numbers are disclosed. "
-        f"{whole}. A month in words is a word like any other."
+        "A month in words is a word like any other."
     )
     return [sentence]
 

@@ -173,7 +173,7 @@ class ContextAttacker:
             rows = candidates.rows(self.epsilon, seen[at])
             search_runs(
                 out[at], rows, np.append(runs, at.size), documents, candidates.words, candidates.emissions,
-                reader.unknown, 0.0, LEAST, self.search.aim == "sentence", ALL, reader.shares, MEMORY, reader.said,
+                reader.unknown, 0.0, LEAST, ALL, reader.shares, MEMORY, reader.said,
                 self.model.arrays, reader.room, guesses, self._weights, content,
             )  # fmt: skip
         out[at] = guesses

@@ -30,6 +30,7 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, lies_in_input
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
+from corpusveil.transforms.identities import values_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.matching import Matched, match, spread
@@ -179,7 +180,7 @@ def _ids(data: Any, text: str, id: str) -> list[Any]:
         raise ColumnError(
             f"id = {id!r} names a column, and these texts have no columns; give a frame, or leave id out."
         )
-    return column(id)
+    return values_of(column(id))
 
 
 def _values(data: Any, name: str) -> list[Any]:

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from corpusveil.budget import Budget
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
+from corpusveil_evaluate.studies.profiles import find as profile
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import (
     READ,

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import Check, compare
+from corpusveil_evaluate.studies.profiles import find as profile
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
     Variants,

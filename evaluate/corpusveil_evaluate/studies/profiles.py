@@ -1,19 +1,19 @@
-"""Presets of ``privatize``, from ``presets.toml``: the settings of published studies, and strategies for collocations.
+"""The settings of published studies, from ``profiles.toml``, and the budgets of the collocation study.
 
 A profile sets only what its study, or the study's public package, is known to have done. All other settings keep this
-package's default or the user's value, and the profile names them as ours. A preset is a shorthand for settings, not a
-setting: the same settings without it give the same release digest and bytes, and no manifest contains its name.
+package's default, and the profile names them as ours.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from corpusveil.errors import ConflictError, UnknownError, nearest, not_a_choice
+from corpusveil.choices import STRATEGIES
+from corpusveil.errors import ConflictError, UnknownError, nearest
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 
 _AS_IT_WAS = ", as in the input"
@@ -82,11 +82,10 @@ class Profile:
         yield f"Not stated in the study; our choice unless you set it: {', '.join(ours) or 'no text policy'}."
 
 
-_PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
-STRATEGIES: Mapping[str, Mapping[str, str]] = _PRESETS["strategies"]
+_PROFILES = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8"))
 PROFILES: Mapping[str, Profile] = {
     name: Profile(**{**own, "name": name, "epsilons": tuple(own["epsilons"]), "open": tuple(own["open"])})
-    for name, own in _PRESETS["profiles"].items()
+    for name, own in _PROFILES["profiles"].items()
 }
 
 
@@ -98,21 +97,9 @@ def find(name: str) -> Profile:
     return PROFILES[name]
 
 
-def follow(
-    name: str, options: Mapping[str, Any], explicit: Collection[str], epsilon: float, average_words: float | None
-) -> tuple[dict[str, Any], float]:
+def follow(name: str, epsilon: float, average_words: float) -> tuple[dict[str, Any], float]:
     """Return the options of a strategy, and the budget of a document: epsilon times the words of an average text.
 
-    The average has to come from public knowledge: computed from the private corpus, it would disclose something about
-    it, outside every guarantee. Raises UserError for an unknown name, for an explicit option that contradicts the
-    strategy, and without the average.
+    The average comes from public knowledge: that of a private corpus would disclose something about it.
     """
-    from corpusveil.budget.budget import dataset_budget  # the names of strategies, which help shows, need no NumPy
-
-    if name not in STRATEGIES:
-        raise not_a_choice("strategy", name, STRATEGIES)
-    own = STRATEGIES[name]
-    for option, value in own.items():
-        if option in explicit and options[option] != value:
-            raise ConflictError(f"{option} = {options[option]} contradicts the strategy {name}, which has {value}.")
-    return {**options, **own}, dataset_budget(epsilon, average_words)
+    return dict(STRATEGIES[name]), epsilon * average_words
