@@ -56,6 +56,7 @@ GONE = (
          ("space --spacing",)),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
+    Gone("a pickle of gensim", "in gensim, save the vectors by kv.save_word2vec_format('vectors.bin', binary=True)"),
     Gone("a space with arcs", "build the space again, without spacing, sensitive and harmless"),
     Gone("length.noise", "it is called {length.epsilon} now"),
 )

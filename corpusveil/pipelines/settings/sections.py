@@ -142,7 +142,7 @@ class SpaceSettings(Section):
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
-        "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
+        "Word vectors (repeatable): word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
