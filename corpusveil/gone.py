@@ -46,6 +46,8 @@ GONE = (
          ("privatize --field-weights",)),
     Gone("output.csv_formulas", "let the spreadsheet import cells as text; leave it out",
          ("privatize --csv-formulas",)),
+    Gone("text.markup = keep", "strip releases the text of HTML without its tags",
+         ("privatize --markup keep", "preview --markup keep")),
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),

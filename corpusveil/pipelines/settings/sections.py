@@ -328,8 +328,7 @@ class TextSettings(Section):
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
         "from.", "split")
     markup: Markup = key(
-        "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
-        "without attributes, and so discloses them.", "words")
+        "HTML. words reads tags like any text. strip reads and writes only the text.", "words")
     language: str | None = key(
         "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
         "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
