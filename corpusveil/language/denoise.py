@@ -87,16 +87,12 @@ THOROUGH = Search(breadth=64, width=40)
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
     """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced.
 
-    Also for a release whose tags would be read as words, and for one whose words cannot be told apart.
+    Also for a release whose words cannot be told apart.
     """
     if rule(policy.language, "unspaced"):
         raise ConflictError(
             f"language = {policy.language!r}: words of this release have no blanks between them, so a reader cannot "
             "tell which were drawn; denoise releases in other languages only."
-        )
-    if policy.markup == "keep":
-        raise ConflictError(
-            "markup = 'keep': the tags in this release would be read as words; denoise a release with markup strip."
         )
     if budget.per == "token":
         return

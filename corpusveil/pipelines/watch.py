@@ -97,5 +97,5 @@ def tell_markup(texts: pa.Array, markup: Markup, watch: Watch) -> None:
     if markup == "words" and len(texts) and with_tags(texts) >= MANY_TAGS * len(texts):
         watch.warn(
             "warning: many of the first texts contain HTML, and markup words replaces the names of tags and attributes "
-            "like words. Choose markup strip to release only the text, or keep to leave the tags in the clear."
+            "like words. Choose markup strip to release only the text."
         )

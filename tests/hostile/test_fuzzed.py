@@ -9,11 +9,8 @@ import gzip
 import hashlib
 import io
 import json
-import pickle
 import re
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +39,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.shard_notes import Seen
 from corpusveil.transforms.release.manifest import read_manifest
 from fuzz.invariant import need_sentence
-from tests.engines.corpora import HANG_SECONDS, UNKNOWN
+from tests.engines.corpora import UNKNOWN
 
 SECRET = UNKNOWN.encode()
 
@@ -109,53 +106,7 @@ class TestDocuments:
         assert hit
 
 
-class _Note:
-    """Pickled as the call of a name with arguments, and perhaps a state."""
-
-    def __init__(self, *reduced: Any) -> None:
-        self.reduced = reduced
-
-    def __reduce__(self) -> Any:
-        return self.reduced
-
-
-OBJECTS = _Note(np.dtype, ("V8", False, True), (3, "|", None, ("f",), {"f": (np.dtype("O"), 0)}, 8, 1, 0))
-"""A type of eight bytes that NumPy takes for a pointer, and says it does not."""
-PICKLES = (
-    b"\x80\x02]r" + (0x31020214).to_bytes(4, "little") + b".",  # a memo of 13 GB
-    b"\x80\x05\x96" + (1 << 40).to_bytes(8, "little") + b".",  # a bytearray of 1 TB
-    b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",  # bytes of 1 TB
-    b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns.",  # a tuple a million deep
-    b"\x80\x04(" + b")" + b"\x85" * 1_000_000 + b"\x91.",  # a set of deep tuples
-    pickle.dumps({_Note(np._core.multiarray.scalar, (OBJECTS, b"ABCDEFGH")): 1}, 4),  # type: ignore[attr-defined] # pointers
-    b"\x80\x02\x82\x01.",  # an extension of this process
-    b"cos\x0bx\n" + SECRET + b"\nq.",  # a name with line ends
-    SECRET,
-)
-
-
 class TestVectors:
-    def test_pickles_neither_crash_nor_fill_the_memory(self, tmp_path: Path) -> None:
-        """In a process of their own, which any of them ended before."""
-        paths = [tmp_path / f"{number}.kv" for number in range(len(PICKLES))]
-        for path, data in zip(paths, PICKLES, strict=True):
-            path.write_bytes(data)
-        code = (
-            "import sys\nfrom corpusveil.errors import UserError\nfrom corpusveil.spaces.vectors import read_vectors\n"
-            "for path in sys.argv[1:]:\n    try:\n        read_vectors(path)\n"
-            "    except UserError as error:\n        print(error, flush=True)\n"
-        )
-        limit = 6 << 30
-        done = subprocess.run(
-            [sys.executable, "-c", code, *map(str, paths)],
-            capture_output=True, text=True, timeout=HANG_SECONDS, check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        )  # fmt: skip
-        lines = done.stdout.splitlines()
-        assert done.returncode == 0, (len(lines), done.stderr[-500:])
-        assert [line.partition(": ")[0] for line in lines] == [str(path) for path in paths]
-        assert UNKNOWN not in done.stdout
-
     def test_parquet_of_other_types(self, tmp_path: Path) -> None:
         """Also with a column twice, which Arrow said in three lines, with every column's name."""
         path, matrix = tmp_path / "x.parquet", [[1.0], [2.0]]

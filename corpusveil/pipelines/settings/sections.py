@@ -141,7 +141,7 @@ class SpaceSettings(Section):
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
-        "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
+        "Word vectors (repeatable): word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
@@ -327,8 +327,7 @@ class TextSettings(Section):
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
         "from.", "split")
     markup: Markup = key(
-        "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
-        "without attributes, and so discloses them.", "words")
+        "HTML. words reads tags like any text. strip reads and writes only the text.", "words")
     language: str | None = key(
         "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
         "detected by its words if none is recorded. Default: that of the space, if recorded.", None,

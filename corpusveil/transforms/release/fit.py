@@ -39,7 +39,7 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     if first.nbytes < WORDS:
         return None
     read = Texts.read(first, policy)
-    tokens = read.whole(prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans))
+    tokens = prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.documents)
     is_word = tokens.classes == WORD
     before = np.cumsum(np.pad([is_word, is_word & (tokens.ids < 0)], ((0, 0), (1, 0))), axis=1)
     words, unknown = np.diff(before[:, tokens.offsets])
