@@ -12,7 +12,7 @@ from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
-RUN_VERSION = 3
+RUN_VERSION = 2
 """The format of a run's records; those without a version are older than the identification by corpus."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
