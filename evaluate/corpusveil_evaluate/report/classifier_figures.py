@@ -90,20 +90,14 @@ def classifier_figures(
             yield _baseline("utility", f"{name}, original to original", summary, by)
     if question.asked.attribute is not None:
         some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
-        texts = some.version(privates)
-        versions = {"": texts} | ({} if readable is None else {", denoised first": readable(texts)})
+        versions = {"": some.version(privates)}
+        if readable is not None:
+            versions[", denoised first"] = readable(versions[""])
+        seeds, known_scores = question.asked.seeds, {"shares": SHARES, "originals": originals, "fewest": 2}
         attacks = {
-            f"{attacker}{how}": infer_attribute(
-                some.task,
-                [version] * question.asked.seeds,
-                attacker,
-                model,
-                shares=SHARES,
-                originals=originals,
-                fewest=2,
-            )
+            f"{who}{how}": infer_attribute(some.task, [version] * seeds, who, model, **known_scores)  # type: ignore[arg-type]
             for how, version in versions.items()
-            for attacker in ATTACKERS
+            for who in ATTACKERS
         }
         for attack, summary in attacks.items():
             for by, name in ATTRIBUTE_NAMES.items():
