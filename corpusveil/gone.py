@@ -37,9 +37,6 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
-    Gone("denoise.candidates", "how many originals the search tries is {denoise.breadth}; in Python, "
-         "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
-    Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
     Gone("budget.profile", "docs/studies.md has the settings of each study", ("privatize --profile",)),
     Gone("cv.profile", "docs/studies.md has the settings of each study"),

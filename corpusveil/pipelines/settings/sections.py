@@ -196,11 +196,16 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        metavar="URL", named=True)
+        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
+        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
+    candidates: int | None = key(
+        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
+        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
+    chooser: str | None = key(
+        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
     width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -208,6 +213,11 @@ class DenoiseSettings(Section):
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a text is searched, rather than chosen or candidates listed."""
+        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
