@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.durable import Work, stem
@@ -21,7 +22,6 @@ from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.copies import TAGS, Drops, Noting
 
 HEARTBEAT_SECONDS = 1.0
