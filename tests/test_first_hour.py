@@ -21,7 +21,7 @@ import corpusveil as cv
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.settings import toml
 from corpusveil.pipelines.watch import Watch
-from corpusveil.storage.installed import is_name, located
+from corpusveil.spaces.installed import is_name, located
 from scripts import demo_data
 from tests.calls import succeeds
 

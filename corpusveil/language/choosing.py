@@ -23,9 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.errors import BadValueError, ChooserError
+from corpusveil.kernel.prepared import chunks, prepare
 from corpusveil.language.channel import Candidates, public_shares
 from corpusveil.language.denoise import MOST, Channel, Denoiser
-from corpusveil.language.prepared import chunks, prepare
 from corpusveil.recognizers.registry import imported
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.counts import Counts

@@ -22,11 +22,11 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError
+from corpusveil.kernel.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles

@@ -56,7 +56,7 @@ class TextPolicy:
     * ``drop``: nothing;
     * ``keep``: the token itself, in the clear;
     * ``surrogate`` (``numbers`` only): random digits and letters in the shape of the number, which is
-      disclosed (``transforms/kernel/surrogates.py``).
+      disclosed (``kernel/surrogates.py``).
 
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is

@@ -140,3 +140,9 @@ def test_a_killed_run_goes_on(
     assert release_files(output) == reference
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert not (tmp_path / "output.work").exists()
+    page = tmp_path / "output.report.html"
+    page.unlink()  # as by a crash between the manifest and the page
+    (tmp_path / "output.work").mkdir()
+    assert not denoise(release, str(output), **options).words
+    assert page.exists()
+    assert not (tmp_path / "output.work").exists()

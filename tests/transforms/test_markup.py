@@ -14,7 +14,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.choices import Markup
 from corpusveil.jobs.local import Local
-from corpusveil.language import prepared as prepared_module
+from corpusveil.kernel import prepared as prepared_module
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import read_manifest
@@ -23,7 +23,7 @@ from corpusveil_evaluate.report.manifest_release import without_markup
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, release_files
-from tests.transforms.test_kernel import WORDS, release, run
+from tests.kernel.test_kernel import WORDS, release, run
 
 SURE = cv.Budget(400.0)
 """An epsilon at which words do not change, so that texts can be read."""

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpusveil as cv
+from corpusveil.kernel import kernel
+from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.span_texts import normalized
 from corpusveil.language.denoise import _of_spans
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.classes import SPAN
 from corpusveil.text.spans import OfFunction, covered
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.kernel import kernel
-from corpusveil.transforms.kernel.kernel import Kernel
-from corpusveil.transforms.kernel.span_texts import normalized
 from tests.calls import refused
 from tests.contracts.statistics import LEVEL, fit_p_value
 

@@ -208,7 +208,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
     if length.chosen() is None or (settings.audit is not None and settings.output is None):
         return  # an audit checks lengths on texts of its own, of which nothing but words is left
-    from corpusveil.transforms.kernel.lengths import refuse_unsound
+    from corpusveil.kernel.lengths import refuse_unsound
 
     filled = settings.settled()
     try:

@@ -6,7 +6,6 @@ contain nothing private, and are removed after the manifest is written.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import time
@@ -25,9 +24,9 @@ from corpusveil.language.denoise import MARGIN, NO_FACTS, VERSION, Denoiser, Sea
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.spaces import Space
-from corpusveil.storage import files, lease
-from corpusveil.storage.durable import forget_failed, refuse_failed
-from corpusveil.storage.engine import Engine
+from corpusveil.storage import files
+from corpusveil.storage.durable import claimed, do_all, forget_failed, once
+from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
@@ -36,13 +35,13 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import CountingFile, ShardTask, plain_digest, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.corpus import wholes
+from corpusveil.transforms.release.corpus import finish_shards
 from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.manifest import read_manifest, write_manifest
+from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import public_page, render_public
-from corpusveil.transforms.release.risk import risk_of
-from corpusveil.waiting import reached, waiting
+from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
+from corpusveil.waiting import waiting
 
 WORK = ".work"
 _OF_FILES = "SHA-256 of each file"
@@ -52,19 +51,6 @@ SPENDS = (
     "nothing, if the language model is public: then it was computed from a release and public data alone. It is in no "
     "ledger"
 )
-
-
-class _Here:
-    """Does one task after the other."""
-
-    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> None:
-        with waiting("denoising"):
-            for number, task in enumerate(tasks):
-                reached(f"shard {number + 1} of {len(tasks)}", number / len(tasks))
-                function(task)
-
-    def slots(self) -> int:
-        return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +124,6 @@ def denoise(
     denoiser = denoiser_of(source, release, space, model, collocations, search, candidates, function)
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
-    digest = digest_of(source, denoiser)
-    records = Records(output.rstrip("/") + WORK)
-    if files.exists(files.join(output, "manifest.json")):
-        return _already(output, digest, began)
     read = source["configuration"]["columns"]
     refuse_nested(read["text"], "denoising reads")
     every = read["keep"] == ["*"]
@@ -149,29 +131,39 @@ def denoise(
         read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",
         separator=read.get("separator", "comma"),
     )  # fmt: skip
-    shards = find_shards(
-        [files.join(release, shard["name"]) for shard in source["shards"]], files.join(release, "data")
-    )
-    engine = engine or _Here()
-    listed = isinstance(denoiser, Lister) and denoiser.chooser is None
-    if listed:
+    if _is_listed(denoiser):
         columns = Columns(columns.text, separator=columns.separator)
-    tasks = plan(shards, ".parquet", None) if listed else plan(shards, None, None, engine.slots)
-    job = (ListJob if listed else ShardJob)(
+    job = (ListJob if _is_listed(denoiser) else ShardJob)(
         denoiser,  # type: ignore[arg-type]
-        columns, output, records, digest, source["key_fingerprint"], _RECORD_KEY, thin=63, corpus="",
+        columns, output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser), source["key_fingerprint"],
+        _RECORD_KEY, thin=63, corpus="",
     )  # fmt: skip
-    with lease.hold(records.url):
-        _claim(job, digest)
-        left = [task for task in tasks if not job.is_done(task)]
-        with watch(records, left, "") if watch is not None else contextlib.nullcontext():
-            engine.run(job, left)
-        tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
-        counts, content = _finish(job, tasks, drafted(source, denoiser, digest), tokens)
-        picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source), model)
-        page = render_public(read_manifest(output), picture)
-        files.write_bytes(public_page(output), page.encode())
-    files.remove_folder(records.url)
+    denoised = once(
+        job.records.url,
+        lambda: _claim(job, began),
+        lambda _: _do(job, denoiser, source, release, engine or Here(), watch, began),
+        lambda _: _write_page(output, denoiser, risk_of(source)),
+    )
+    files.remove_folder(job.records.url)
+    return denoised
+
+
+def _is_listed(denoiser: Any) -> bool:
+    """Say whether candidates are listed, and no text is written."""
+    return isinstance(denoiser, Lister) and denoiser.chooser is None
+
+
+def _do(
+    job: ShardJob, denoiser: Denoiser, source: Mapping[str, Any], release: str, engine: Engine,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None, began: float,
+) -> Denoised:  # fmt: skip
+    names = [files.join(release, shard["name"]) for shard in source["shards"]]
+    shards = find_shards(names, files.join(release, "data"))
+    tasks = plan(shards, ".parquet", None) if _is_listed(denoiser) else plan(shards, None, None, engine.slots)
+    left = job.left(tasks)
+    do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, ""))
+    tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
+    counts, content = finish_shards(job, tasks, drafted(source, denoiser, job.release), tokens)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
 
@@ -287,31 +279,25 @@ def _source(release: str) -> dict[str, Any]:
     return source
 
 
-def _claim(job: ShardJob, digest: str) -> None:
-    """Refuse files of other calls; remove records of earlier failures."""
-    there = files.listing(files.join(job.output, "data")) if files.exists(job.output) else []
-    mine = DenoiseClaim(denoise=digest)
-    theirs = job.records.read("call.json", DenoiseClaim)
-    if theirs is None:
-        if there:
-            raise InUseError(f"{job.output}: this folder already has other contents; choose another output.")
-        job.records.write("call.json", mine)
-    elif theirs != mine:
+def _claim(job: ShardJob, began: float) -> Denoised | None:
+    """Claim the output, or return the result if it is finished; remove records of earlier failures."""
+    if files.exists(files.join(job.output, "manifest.json")):
+        return _already(job.output, job.release, began)
+    foreign = f"{job.output}: this folder already has other contents; choose another output."
+    mine, there = DenoiseClaim(denoise=job.release), files.listing(files.join(job.output, "data"))
+    if claimed(job.records, "call.json", mine, foreign if there else None) != mine:
         raise InUseError(
             f"{job.records.url}: these records are of an unfinished run with another release, model, chooser or "
             "setting; finish that run, or choose another output."
         )
     forget_failed(job.records)
+    return None
 
 
-def _finish(
-    job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any], tokens: Sequence[int]
-) -> tuple[Counts, str]:
-    refuse_failed(job.records)
-    job.assemble_all(tasks)
-    for part in ("", "data"):
-        files.sweep(files.join(job.output, part))
-    return write_manifest(manifest, job.output, job.records, wholes(tasks), {}, tokens)
+def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> None:
+    if not files.exists(public_page(output)):
+        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk, denoiser.model
+        files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())
 
 
 def _already(output: str, digest: str, began: float) -> Denoised:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import DataError, PackageError
-from corpusveil.language.prepared import prepare
+from corpusveil.kernel.prepared import prepare
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import Texts

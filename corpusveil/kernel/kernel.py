@@ -18,7 +18,10 @@ from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, UnsetError, VersionError
-from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
+from corpusveil.kernel.lengths import at_released_length, fillers_of, length_epsilon
+from corpusveil.kernel.prepared import Prepared, chunks, parts_of, prepare, public_weights
+from corpusveil.kernel.span_texts import digest_of_list, public_list, span_texts
+from corpusveil.kernel.surrogates import surrogates
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.recognizers.registry import mark as mark_of
@@ -46,9 +49,6 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.kernel.lengths import at_released_length, fillers_of, length_epsilon
-from corpusveil.transforms.kernel.span_texts import digest_of_list, public_list, span_texts
-from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
