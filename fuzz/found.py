@@ -138,17 +138,21 @@ def states() -> Iterator[tuple[str, bytes, str]]:
         yield "space", bytes([RAW]) + data, ": "
     for holder, beat in ((b"{}", b"{}"), (b"\xff", b"\xff"), (b"[]", b'{"time": "x"}')):
         yield "lease", one(holder, beat), ""
-    names = dict.fromkeys(("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY)
+    names: dict[str, Any] = dict.fromkeys(
+        ("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY
+    )
     about = About(**names, version=VERSION, ranged=False, budget={}, documents=1, tokens=1)
     told = about.model_dump(mode="json")
     tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"c" * 16], pa.binary(16)))
-    headers = [json.dumps({**told, "version": version}) for version in (CANARY, None, 1.5, [], True)]
+    versions: tuple[Any, ...] = (CANARY, None, 1.5, [], True)
+    headers = [json.dumps({**told, "version": version}) for version in versions]
     for number, header in ((None, header_of(about)), (-1, header_of(about)), *((1, header) for header in headers)):
         columns = [tags, tags, *[pa.array([number], pa.int64())] * (len(ROWS) - 2)]
         entry = pa.table(columns, schema=ROWS.with_metadata({ABOUT: header}))
         yield "ledger", bytes([RAW]) + parquet(entry), ": "
     yield from (("ledger", b"\0" + at.to_bytes(2, "little") + b"\x55", "") for at in range(0, 4000, 61))
     table: dict[str, Any] = {"ngram": ["a b"], "n": [2], "score": [1.0]}
+    wrong: dict[str, Any]
     for wrong in (
         {"ngram": ["a b", None], "n": [2, 2], "score": [1.0, 1.0]}, {"n": [None]}, {"score": [float("nan")]},
         {"ngram": [CANARY]}, {"n": ["2x"]}, {"ngram": [], "n": [], "score": []},
