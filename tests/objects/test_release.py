@@ -53,7 +53,7 @@ class TestTheBytesOfADisk:
         same(place, reference, Beam())
 
     @pytest.mark.spark
-    @pytest.mark.xdist_group("spark")
+    @pytest.mark.xdist_group("spark-rooms")
     def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
         same(place, reference, Spark())
 
