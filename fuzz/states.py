@@ -181,7 +181,7 @@ def check_lease(data: bytes, folder: Path) -> None:
     holder, beat = pieces(data, 2)
     (folder / "lease/lease-00000001.json").write_bytes(holder)
     Path(lease._beat_address(str(folder / "lease"), 1, holder)).write_bytes(beat)
-    refused(lambda: lease.take(str(folder / "lease"), 0.02), folder)
+    need(refused(lambda: lease.take(str(folder / "lease"), 0.02), folder), "a lease that nobody can take")
 
 
 @functools.cache
