@@ -43,7 +43,7 @@ def _copied(source: Any, out: Any, at: int) -> Any:
 
 @called
 def _quote(data: Any, i: int, end: int, out: Any, at: int) -> int:
-    """Write ``data[i:end]`` as a JSON string; return the position behind it."""
+    """Write ``data[i:end]`` as a JSON string; return the position after it."""
     out[at] = 0x22
     at += 1
     while i < end:

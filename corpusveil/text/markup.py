@@ -8,7 +8,7 @@ The rules are those of the tokenizer of the HTML standard (13.2.5), less what on
 * **script** and **style**: left out with their content.
 * **character references** in text are decoded.
 
-Tags of text-level elements (``<b>``) join the text on both sides, all others separate it. Without a ``>`` behind it,
+Tags of text-level elements (``<b>``) join the text on both sides, all others separate it. Without a ``>`` after it,
 ``<`` is text; of a comment, script or style that does not end, nothing is left.
 
 Python's own parser changes its reading of malformed input with patch releases, and a release has to keep its bytes.
@@ -127,7 +127,7 @@ def with_tags(texts: pa.Array) -> int:
 class Texts:
     """D documents as they are read: S runs of text, ``data[spans[s]:spans[s + 1]]``, int64 [S + 1].
 
-    ``first`` int64 [D + 1] says which runs are a document's, and ``tags`` [S] what is written behind each run; both are
+    ``first`` int64 [D + 1] says which runs are a document's, and ``tags`` [S] the text written after each run; both are
     None where a document is one run.
     """
 
