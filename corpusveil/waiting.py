@@ -85,7 +85,7 @@ def muted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[None]:
-    """Call a function in a thread while the block lasts: after ``first`` seconds, and then ``every`` so many."""
+    """Call a function in a thread while the block lasts: after ``first`` seconds, and then each ``every`` seconds."""
     stop = threading.Event()
 
     def tick() -> None:

@@ -1,6 +1,6 @@
 """Sixteen and 64 bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
-None of them looks at the size of the array: the caller knows that so many bytes are there. Only under
+None of them looks at the size of the array: the caller knows that the bytes are there. Only under
 ``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
 """
 
@@ -39,7 +39,7 @@ def _filled(byte: int, width: Any = _VECTOR) -> Any:
 
 
 def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
-    """Say of each byte whether it is one of so many from ``first`` on."""
+    """Say of each byte whether it is one of the ``many`` values from ``first`` on."""
     width = vector.type
     return builder.icmp_unsigned("<", builder.sub(vector, _filled(first, width)), _filled(many, width))
 
@@ -48,7 +48,7 @@ def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
 def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
     """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
 
-    Capitals of ASCII are made small, and zeros stand behind. All sixteen bytes are read.
+    Capitals of ASCII are made small, and zeros follow. All sixteen bytes are read.
     """
     made = nt.UniTuple(nt.uint64, 2)
 

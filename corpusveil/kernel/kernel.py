@@ -307,7 +307,7 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
         """Return what documents become, how many bytes each has, and how many tokens all had.
 
-        Or part of a document, which has so many tokens ``before``.
+        Or part of a document, which has ``before`` tokens in earlier parts.
         """
         tokens, roles, by_role, words, marked = self._parsed(prepared, texts)
         counts.roles += by_role

@@ -102,7 +102,7 @@ class Candidates:
     Words whose share is below ``cut`` of the largest share are left out, except the released word. Of ``kept`` words,
     bool [V], which a release does not replace, only the released word itself is a candidate, with law 1.
 
-    ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
+    ``words`` int32 [R, count], -1 after the last, and ``emissions`` float64 [R, count], the law; a row a released word
     and epsilon. ``exact`` becomes False when public samples estimate the law.
     """
 

@@ -8,7 +8,7 @@ The rules are those of the tokenizer of the HTML standard (13.2.5), less what on
 * **script** and **style**: left out with their content.
 * **character references** in text are decoded.
 
-Tags of text-level elements (``<b>``) join the text on both sides, all others separate it. Without a ``>`` behind it,
+Tags of text-level elements (``<b>``) join the text on both sides, all others separate it. Without a ``>`` after it,
 ``<`` is text; of a comment, script or style that does not end, nothing is left.
 
 Python's own parser changes its reading of malformed input with patch releases, and a release has to keep its bytes.

@@ -294,7 +294,7 @@ class BudgetSettings(Section):
         "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
         "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     function_words: str | None = key(
-        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
+        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
@@ -372,7 +372,7 @@ class SpansSettings(Section):
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
     def policy(self) -> SpanPolicy | None:
-        """Return the policy, None if nothing finds spans. Raises UserError for a kind or treatment that is none."""
+        """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
         if not self.find:
             return None
         from corpusveil.text.spans import SpanPolicy

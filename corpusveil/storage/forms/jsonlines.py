@@ -29,7 +29,7 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
 _LONG_LINE = 16 << 20
 _CELLS = 1 << 12
-"""So many kept values are objects of Python at a time, which take 4 KB each."""
+"""The number of kept values that are Python objects at a time; each takes 4 KB."""
 _HOLE = b"\0"
 """What stands in the place of a text, and nowhere else in JSON, which escapes it."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
@@ -186,7 +186,7 @@ class Renderer:
         return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
 
     def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
-        """Yield the rows, so many at a time that memory holds their values."""
+        """Yield the rows in batches whose values fit in memory."""
         if not kept and not self._nested:
             yield quoted(texts, self._begin.decode(), "}\n")
             return
