@@ -28,7 +28,7 @@ Manner = Literal["auto", "bar", "lines", "none"]
 
 @dataclass(slots=True)
 class _Wait:
-    """One piece of work; ``share`` is that of its ``step``, None if it is unknown."""
+    """A piece of work; ``share`` is how much of its ``step`` is done, None if it is unknown."""
 
     what: str
     step: str = ""
