@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Any
 
 __version__ = "0.2.0.dev0"
@@ -46,7 +47,6 @@ _PUBLIC = {
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
-    "corpusveil.transforms.release.presets": ("find as profile",),
     "corpusveil.transforms.release.release": ("Release",),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),
@@ -87,4 +87,5 @@ def _unknown(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_places(), *importlib.import_module("corpusveil.mechanisms.registry").classes()])
+    there = [name for name, (module, _) in _places().items() if find_spec(module.partition(".")[0])]
+    return sorted([*there, *importlib.import_module("corpusveil.mechanisms.registry").classes()])

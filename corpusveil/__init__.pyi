@@ -69,7 +69,6 @@ from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.planning import Forecast as Forecast
-from corpusveil.transforms.release.presets import find as profile
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
@@ -156,7 +155,6 @@ __all__ = [
     "privatize",
     "privatize_corpus",
     "privatize_table",
-    "profile",
     "read_vectors",
     "reader_ladder",
     "register_sql",

@@ -6,18 +6,24 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 Allocation = Literal["uniform", "word-share", "per-word", "position"]
 """How a document's budget is shared among its tokens."""
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
 
+STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share", "stop_words": "keep"},
+    "s2": {"per": "document", "tokenizer": "gst", "allocation": "word-share"},
+    "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
+    "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
+}
+"""The strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024), as the settings that they stand for."""
+
 Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""
 CODECS: tuple[Codec, ...] = get_args(Codec)
-
-CsvFormulas = Literal["keep", "escape"]
-"""The treatment of CSV cells that a spreadsheet would run as a formula: unchanged, or behind an apostrophe."""
 
 Duplicates = Literal["independent", "same-noise", "drop"]
 """The treatment of equal texts with different identities."""
@@ -27,8 +33,8 @@ Hyphens = Literal["split", "join"]
 """The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""
 HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
 
-Markup = Literal["words", "strip", "keep"]
-"""The treatment of HTML: read like any text, only its text is read, or its tags are kept."""
+Markup = Literal["words", "strip"]
+"""The treatment of HTML: read like any text, or only its text is read."""
 MARKUPS: tuple[Markup, ...] = get_args(Markup)
 
 Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]

@@ -48,7 +48,7 @@ class BadTypeError(UserError, code="wrong-type"):
 class ShapeError(UserError, code="wrong-shape"):
     """Arrays or lists do not have the lengths or dimensions that are required."""
 class UnknownError(UserError, code="unknown-name"):
-    """No mechanism, engine, profile, key, word or other object has this name or number."""
+    """No mechanism, engine, key, word or other object has this name or number."""
 class UnsetError(UserError, code="missing-setting"):
     """A setting, argument or environment variable that this call needs is missing."""
 class ConflictError(UserError, code="conflicting-settings"):
@@ -99,6 +99,8 @@ class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
+class ChooserError(UserError, code="chooser-failed"):
+    """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""

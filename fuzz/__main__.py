@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ import time
 import traceback
 from pathlib import Path
 
+from fuzz.found import found
+from fuzz.invariant import SAID, need
 from fuzz.readers import READERS
 
 HOME = Path(".fuzz")
@@ -20,6 +23,8 @@ SECONDS_TO_END = 180
 """For imports, and for the end: libFuzzer may end the process while Arrow waits for Python: neither goes on."""
 MEGABYTES = 1024
 LONGEST = 8192
+MOST_MEMORY = 8 << 30
+"""Of address space, on seeds: an input that asks for a terabyte is refused, and fills no memory."""
 _DONE = re.compile(rb"#(\d+)\s")
 
 
@@ -55,12 +60,16 @@ def fuzz(name: str, seconds: int) -> int:
 
 
 def on_seeds(name: str) -> int:
-    """Check a reader on its own seeds; return the number of findings."""
+    """Check a reader on its own seeds, and on what was found before; return the number of findings."""
     findings = 0
-    for number, seed in enumerate(READERS[name].seeds()):
+    before = [(data, said) for reader, data, said in found() if reader == name]
+    seeds = [*((seed, "") for seed in READERS[name].seeds()), *before]
+    for number, (seed, said) in enumerate(seeds):
         with tempfile.TemporaryDirectory() as folder:
             try:
+                SAID.clear()
                 READERS[name].check(seed, Path(folder))
+                need(said in " ".join(SAID), f"no sentence with {said!r}")
             except Exception:  # noqa: BLE001 - whatever it is, it is a finding
                 print(f"{name}, seed {number}:\n{traceback.format_exc()}", file=sys.stderr)
                 findings += 1
@@ -81,6 +90,7 @@ def main() -> int:
         return 0
     names = list(READERS) if "all" in given.reader else given.reader
     if given.seeds:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         return min(1, sum(map(on_seeds, names)))
     return min(1, sum(fuzz(name, given.seconds) for name in names))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from corpusveil.errors import UserError, WorkError
 CANARY = "qzvxkwj"
 """Replaces private text in every seed; no message may contain it."""
 LONGEST_MESSAGE = 600
+SAID: deque[str] = deque(maxlen=20)
+"""The last messages that were judged."""
 
 R = TypeVar("R")
 
@@ -40,6 +43,7 @@ def need(holds: object, promise: str) -> None:
 
 def need_sentence(text: str, named: str, *, quotes: bool = False) -> None:
     """Raise Finding unless a message is one line that names the file and, but for ``quotes``, shows nothing of it."""
+    SAID.append(text)
     need(len(text.splitlines()) == 1, f"a message of {len(text.splitlines())} lines")
     need(named in text, "a message that does not name the file")
     need(len(text) <= LONGEST_MESSAGE, f"a message of {len(text)} characters")

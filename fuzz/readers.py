@@ -8,7 +8,7 @@ import pkgutil
 import fuzz
 from fuzz.invariant import Reader
 
-_PROGRAMS = ("__main__", "worker", "readers")
+_PROGRAMS = ("__main__", "found", "worker", "readers")
 
 READERS: dict[str, Reader] = {
     reader.name: reader

@@ -71,7 +71,7 @@ def no_other_session_left() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process (--dist loadgroup), and so all that share a Spark session; long first."""
+    """Keep the tests of a file in one process (--dist loadgroup), and those that share a Spark session; long first."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (mark,) = item.iter_markers("xdist_group")
         groups.setdefault(mark.args[0], []).append(item)
     is_long = {
-        name: name == "spark" or any(item.get_closest_marker("slow") for item in group)
+        name: name.startswith("spark") or any(item.get_closest_marker("slow") for item in group)
         for name, group in groups.items()
     }
     items[:] = [item for name in sorted(groups, key=lambda name: not is_long[name]) for item in groups[name]]

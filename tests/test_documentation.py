@@ -19,7 +19,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release.presets import PROFILES
 
 ROOT = Path(__file__).parents[1]
 LINE = "the river lake is cold warm bread and cheese good bad wine water fine one another document"
@@ -160,9 +159,3 @@ def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
     key = cv.Key.load("release.key").secret
     assert left
     assert not any(secret in left for secret in (SENTENCE.encode(), key, key.hex().encode(), base64.b64encode(key)))
-
-
-def test_the_profile_that_frames_names_is_one() -> None:
-    named = re.findall(r'cv\.profile\("([\w-]+)"\)', (ROOT / "docs" / "frames.md").read_text())
-    assert named
-    assert set(named) <= set(PROFILES)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64
 from corpusveil.choices import ALLOCATIONS, Allocation
 from corpusveil.display import round_up
-from corpusveil.errors import BadValueError, ConflictError, SizeError, UnsetError, not_a_choice
+from corpusveil.errors import BadValueError, ConflictError, SizeError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
@@ -39,45 +37,6 @@ def parse_weights(text: str) -> tuple[int, ...]:
             )
         weights += [int(weight)] * count
     return tuple(weights)
-
-
-def dataset_budget(base: float, average_words: float | None) -> float:
-    """Return the document budget ``base * average_words`` of the collocation study, by a text of average length.
-
-    The average has to come from public knowledge: that of the private corpus would disclose something about it.
-    """
-    if average_words is None:
-        raise UnsetError(
-            "average_words is missing: the budget of a document is epsilon times the average words of a text. Take "
-            "this number from public knowledge, not from this corpus."
-        )
-    if not (math.isfinite(average_words) and average_words > 0):
-        raise BadValueError(f"average_words = {average_words}: give a number above 0.")
-    return base * average_words
-
-
-def field_budget(epsilon: float, weights: str, field: str) -> float:
-    """Return the part of a document's budget for one of its text fields, by weights such as ``title:1,body:3``.
-
-    Rounded down, so that all parts together never exceed epsilon. The parts depend on nothing but the weights, and the
-    fields' releases add up (``mechanisms.md`` §12). Raises UserError for other forms and a field without weight.
-    """
-    shares: dict[str, int] = {}
-    for item in weights.split(","):
-        name, _, weight = item.rpartition(":")
-        if not name.strip() or not weight.strip().isdecimal() or not 1 <= int(weight) <= MOST_WEIGHT:
-            raise BadValueError(
-                f"field_weights = {weights}: write them as title:1,body:3, whole numbers from 1 to {MOST_WEIGHT:,}."
-            )
-        if name.strip() in shares:
-            raise ConflictError(f"field_weights = {weights}: {name.strip()} is named twice; name each column once.")
-        shares[name.strip()] = int(weight)
-    if field not in shares:
-        raise UnsetError(f"field_weights = {weights}: the text column {field} has no weight; add it.")
-    # Fractions, since a quotient of floats may be rounded up.
-    exact = Fraction(check_epsilon(epsilon)) * shares[field] / sum(shares.values())
-    part = float(exact)
-    return part if Fraction(part) <= exact else math.nextafter(part, 0.0)
 
 
 def written(epsilon: float) -> str:

@@ -25,7 +25,7 @@ _PAIRS: Mapping[str, tuple[str, str, Group]] = {
     "engine.name": (
         "engine_option", "A field of an engine of another package, by its name there. Repeatable.", "Engine"),
 }  # fmt: skip
-"""The settings behind which commands have an option for pairs ``NAME=VALUE``."""
+"""The settings after which commands have an option for pairs ``NAME=VALUE``."""
 MOST_USED, OTHERS = "Most used", "Options"
 
 

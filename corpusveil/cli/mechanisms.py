@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusveil.errors import ConflictError, NoClosedForm, UserError
-from corpusveil.text.policy import ROLE_NAMES
-from corpusveil.transforms.release.presets import PROFILES
 
 COMMAND = ("mechanisms", "List the mechanisms, or explain one.")
 
@@ -24,11 +22,10 @@ Which to take:
   ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
   santext, tem     if the distances of an embedding matter; their tables take a minute
   syntf            if any two words need the same epsilon (plain LDP)
-  --profile NAME   to repeat a published study
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'plan'.
 """
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
-"""Those of the studies; profiles have each study's own."""
+"""Those of the studies."""
 
 
 def mechanisms(
@@ -69,11 +66,6 @@ def mechanisms(
             cls = find(known)
             table.add_row(known, "epsilon" if cls.private else "none", cls.summary, cls.paper)
         Console().print(table)
-        print("\nprofiles, the settings of a study for 'corpusveil privatize --profile NAME':")
-        for profile in PROFILES.values():
-            roles = [role for role in ROLE_NAMES if getattr(profile.policy(), role, None) == "keep"]
-            kept = ", ".join(roles).replace("_", " ") or "nothing"
-            print(f"  {profile.name}: {profile.study}; epsilon per {profile.unit}; in the clear: {kept}")
         return
     cls = find(name)
     print(f"{cls.name}: {cls.summary}\npaper: {cls.paper}\n")
@@ -82,9 +74,6 @@ def mechanisms(
     for field in dataclasses.fields(cls):
         if field.name != "space":
             print(f"  {field.name} = {field.default}")
-    for profile in PROFILES.values():
-        for field_name, value in profile.parameters.get(name, {}).items():
-            print(f"  {field_name} = {value} with --profile {profile.name}")
     if space is not None:
         made = make(name, load_space(space), **pairs("parameter", parameter or []))
         _table(made, epsilon or PAPER_EPSILONS)

@@ -1,6 +1,6 @@
 """Caps on units, and a run's reservation: account, decide, enter, and only then draw.
 
-Everything is entered before anything is drawn, so whatever a crash leaves behind counts as spent.
+Everything is entered before anything is drawn, so whatever a crash leaves counts as spent.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.column)
-        return dataclasses.replace(columns, keep=self.columns, formulas="keep", others="drop")
+        return dataclasses.replace(columns, keep=self.columns, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:

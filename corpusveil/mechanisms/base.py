@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -276,26 +277,39 @@ def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | 
     """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
     if np.ndim(epsilon) == 0:
         return [check_epsilon(float(epsilon))], None
+    distinct, which, starts = _runs(epsilon, tokens)
+    return distinct, np.repeat(which, np.diff(starts, append=tokens))
+
+
+def _runs(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32, Int64]:
+    """Return the distinct epsilons for tables, the index of each run of equal ones, and where runs start.
+
+    The tokens of a document mostly share one epsilon, so runs are sorted, not tokens.
+    """
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
         raise ShapeError(
             f"epsilon has shape {values.shape} for {tokens} tokens; give a single number, or a number for each token."
         )
-    # The tokens of a document mostly share one epsilon: sort the runs of equal epsilons, not the tokens.
     starts = np.flatnonzero(np.append(np.ones(min(tokens, 1), np.bool_), values[1:] != values[:-1]))
     runs = values[starts]
     if not (np.isfinite(runs).all() and (runs > 0).all()):
         raise BadValueError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(runs), return_inverse=True)
-    return distinct.tolist(), np.repeat(which.astype(np.int32), np.diff(starts, append=tokens))
+    return distinct.tolist(), which.astype(np.int32), starts
 
 
 def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
     """Yield each different epsilon for tables, and an index of the tokens that have it."""
-    distinct, which = levels(epsilon, tokens)
-    if which is None:
-        yield distinct[0], slice(None)
+    if np.ndim(epsilon) == 0:
+        yield check_epsilon(float(epsilon)), slice(None)
         return
-    order = np.argsort(which.astype(np.uint16), kind="stable")  # by radix: linear in the tokens, however many epsilons
-    ends = np.cumsum(np.bincount(which, minlength=len(distinct)))
-    yield from zip(distinct, np.split(order, ends[:-1]), strict=True)
+    distinct, which, starts = _runs(epsilon, tokens)
+    order = np.argsort(which.astype(np.uint16), kind="stable")  # by radix: linear in the runs, however many epsilons
+    sizes = np.diff(starts, append=tokens)[order]
+    ends = np.cumsum(sizes)
+    index = np.arange(tokens) + np.repeat(starts[order] - (ends - sizes), sizes)
+    last = np.cumsum(np.bincount(which, minlength=len(distinct))) - 1
+    bounds = [0, *ends[last].tolist()]
+    for value, (first, stop) in zip(distinct, itertools.pairwise(bounds), strict=True):
+        yield value, index[first:stop]

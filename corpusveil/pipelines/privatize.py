@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import dataset_budget, field_budget
 from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.display import several
@@ -31,7 +30,6 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -74,7 +72,7 @@ def prepare(
     if kept != key:  # another start has made it in the meantime
         release = dataclasses.replace(release, key=kept)
     unit = pseudonym_unit(settings)
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, output.csv_formulas, corpus.separator, unit)
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, unit)
     return PreparedRelease(release, columns, _spending(settings))
 
 
@@ -111,11 +109,13 @@ def state_of(settings: Settings) -> str:
 def refuse_published(settings: Settings) -> None:
     """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
     (output,) = settings.needed("output")
+    folders = ("the ledger", "the private records", "the state of the schedule")
     private: dict[str, Iterable[Any]] = {
         "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": filter(is_terms, settings.spans.find),
-        "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
+        "the ledger": [settings.value("ledger.path")],
+        "what the ledger spills": [settings.value("ledger.spill")],
         "the private records": [records_of(settings)],
         "the state of the schedule": [state_of(settings)],
         "the log": [log for log in (output.log or events.given(),) if log != "-"],
@@ -123,7 +123,7 @@ def refuse_published(settings: Settings) -> None:
     for public in filter(None, (output.path, settings.value("denoise.path"))):
         for what, addresses in private.items():
             for address in filter(None, addresses):
-                refuse_nested(address, what, public)
+                refuse_nested(address, what, public, whole=what in folders)
 
 
 def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:
@@ -154,9 +154,6 @@ def release_of(settings: Settings, key: Key, watch: Watch, risk: EpsilonAtRisk |
     settled = settings.settled()
     text = settled.text
     policy = text.policy()
-    profile = settled.value("budget.profile")
-    for line in () if profile is None else PROFILES[profile].lines(policy):
-        watch.warn(line)
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
     asked = settings.value("budget.risk") is not None
@@ -200,16 +197,9 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
 
 
 def budget_of(settled: Settings) -> Budget:
-    """Return the budget of a document's column, from settings with resolved presets."""
+    """Return the budget of settings whose strategy is written out."""
     (chosen,) = settled.needed("budget")
-    epsilon, allocation = chosen.epsilon, chosen.allocation
-    if chosen.strategy is not None or allocation == "dataset":
-        epsilon = dataset_budget(epsilon, chosen.average_words)
-    if allocation == "dataset":
-        allocation = "uniform"
-    if chosen.field_weights is not None:
-        epsilon = field_budget(epsilon, chosen.field_weights, settled.value("corpus.text"))
-    return Budget(epsilon, chosen.per, allocation, tuple(chosen.weights))
+    return Budget(chosen.epsilon, chosen.per, chosen.allocation, tuple(chosen.weights))
 
 
 def refuse_other(settings: Settings, release: Release) -> None:

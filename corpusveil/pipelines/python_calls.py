@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from corpusveil.choices import CsvFormulas, OnBadRows, Separator
+from corpusveil.choices import OnBadRows, Separator
 from corpusveil.errors import BadTypeError, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
@@ -43,7 +43,6 @@ def privatize_corpus(
     ledger: Ledger | None = None,
     unit: Units = None,
     format: str = "same",
-    csv_formulas: CsvFormulas = "keep",
     on_bad_rows: OnBadRows = "fail",
     page: bool = True,
     rows_per_task: int | None = None,
@@ -64,7 +63,7 @@ def privatize_corpus(
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
     the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. Pseudonyms that are
     equal within a unit need ``unit`` also without a ledger. ``format``,
-    ``csv_formulas``, ``separator``, ``on_bad_rows``, ``page`` and ``rows_per_task`` are those of the command line.
+    ``separator``, ``on_bad_rows``, ``page`` and ``rows_per_task`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
@@ -72,7 +71,7 @@ def privatize_corpus(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
         release, addresses(inputs), files.as_text(output),
-        columns=Columns.of(text, id, keep, csv_formulas, separator, None if scope is None else scope.column),
+        columns=Columns.of(text, id, keep, separator, None if scope is None else scope.column),
         root=None if root is None else files.as_text(root), corpus=corpus,
         records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page,
@@ -95,7 +94,6 @@ def plan(
     ledger: Ledger | None = None,
     unit: Units = None,
     format: str = "same",
-    csv_formulas: CsvFormulas = "keep",
     on_bad_rows: OnBadRows = "fail",
     duplicates: bool = False,
 ) -> Forecast:
@@ -105,7 +103,7 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = Columns.of(text, id, keep, csv_formulas, separator, None if scope is None else scope.column)
+    columns = Columns.of(text, id, keep, separator, None if scope is None else scope.column)
     named = addresses(inputs)
     run = Run(
         release, named, "", columns=columns, root=None if root is None else files.as_text(root),

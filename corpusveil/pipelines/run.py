@@ -14,6 +14,7 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import declared
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
+from corpusveil.sister import EVALUATE, imported
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.inputs import find_shards
@@ -86,6 +87,8 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
     planned = list(steps(document))
     if only is not None and only not in (names := [step.flow.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
+    if any(step.flow.function.startswith(EVALUATE) for step in planned):
+        imported(EVALUATE)  # refused now, not after the steps before
     for step in planned:
         if only in (None, step.flow.name):
             _do(step, document.settings, watch)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from corpusveil.choices import CsvFormulas, Separator
+from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
@@ -117,11 +117,7 @@ class Shard(Record):
     """``shards/*``: a finished task. ``task`` is key, first row, last row and columns; ``ledger`` covers it."""
 
     release: str
-    task: (
-        _Columns
-        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas | Separator]
-        | tuple[str, int, int | None, str, str | None, list[str], CsvFormulas, Separator]
-    )
+    task: _Columns | tuple[str, int, int | None, str, str | None, list[str], Separator]
     dropped: str | None = None
     input: Source
     output: Made

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import SEPARATORS, CsvFormulas, Others, Separator
+from corpusveil.choices import SEPARATORS, Others, Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
 from corpusveil.storage.nested import Path, Places, column_of, path_of
 
@@ -43,8 +43,7 @@ class Columns:
 
     ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
     read, and written only if it is kept, pseudonyms are equal. Rows that lack what the run ``needs`` are set aside.
-    ``formulas`` says how cells are written
-    to CSV, ``separator`` what separates them, in and out, and ``others`` what becomes of further columns
+    ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.
     """
@@ -52,7 +51,6 @@ class Columns:
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
-    formulas: CsvFormulas = "keep"
     others: Others = "drop"
     separator: Separator = "comma"
     unit: str | None = None
@@ -60,8 +58,8 @@ class Columns:
 
     @classmethod
     def of(
-        cls, text: str, id: str | None, keep: str | Sequence[str], formulas: CsvFormulas = "keep",
-        separator: Separator = "comma", unit: str | None = None,
+        cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma",
+        unit: str | None = None,
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         keep = [keep] if isinstance(keep, str) else keep
@@ -77,7 +75,7 @@ class Columns:
                     f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, formulas, "keep" if every else "drop", separator, unit)
+        return cls(text, id, names, "keep" if every else "drop", separator, unit)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
@@ -90,9 +88,8 @@ class Columns:
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; how cells are written, and what separates them, only if it is not the default."""
+        """Return the columns by name; what separates cells only if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
-        fields |= {} if self.formulas == "keep" else {"csv_formulas": self.formulas}
         fields |= {} if self.unit is None else {"unit": self.unit}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
@@ -163,7 +160,7 @@ class Batch:
     """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
 
     ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
-    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
+    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row after the
     batch. If texts lie within a column, D are at ``places``, and ``whole`` returns that column [N] with other texts.
     """
 

@@ -8,7 +8,10 @@ import pytest
 
 from corpusveil.spaces import Space
 from evaluate.tests.releases import DOCUMENTS, privatize, texts
+from tests.conftest import machine, no_other_session_left, pytest_collection_modifyitems
 from tests.engines.corpora import make_space, write_shard
+
+__all__ = ["machine", "no_other_session_left", "pytest_collection_modifyitems"]  # as in the package's own tests
 
 
 @pytest.fixture(scope="session")

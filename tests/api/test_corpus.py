@@ -11,7 +11,7 @@ import corpusveil as cv
 from corpusveil.errors import NotMadeError
 from tests.calls import refused
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 
 def texts(output: Path) -> list[str]:

@@ -19,6 +19,33 @@ from tests.calls import refused
 
 ROOT = Path(__file__).parents[2]
 
+EVALUATED = """
+[collocations]
+input = ["public.txt"]
+counts = "counts"
+[evaluate]
+original = "in"
+private = "out"
+path = "report"
+"""
+WITHOUT = """
+import sys
+from importlib import metadata
+sys.path = [folder for folder in sys.path if not folder.endswith("/evaluate")]
+of_all = metadata.entry_points
+metadata.entry_points = lambda **of: [p for p in of_all(**of) if "evaluate" not in p.value] if of else of_all()
+import corpusveil as cv
+from corpusveil.cli.main import run
+assert "evaluate_release" not in dir(cv) and "TruncatedGumbel" not in dir(cv) and "SanText" in dir(cv)
+for call in (lambda: cv.evaluate_release, lambda: cv.mechanism("truncated-gumbel", cv.demo_space())):
+    try:
+        call()
+    except cv.UserError as error:
+        assert error.code == "missing-package" and "pip install 'corpusveil[evaluate]'" in str(error), error
+    else:
+        raise AssertionError
+"""
+
 
 def writer() -> Any:
     """Return the module that writes the stub."""
@@ -77,6 +104,16 @@ class TestNames:
         names: dict[str, Any] = {}
         exec("from corpusveil import *", names)
         assert {"privatize", "RingGeometric", "Local", "__version__"} <= set(names)
+
+    def test_without_the_evaluation_its_names_are_refused_by_how_to_install_it(self, tmp_path: Path) -> None:
+        """Functions, mechanisms and the step of a file, which is refused before the steps that come first."""
+        (tmp_path / "run.toml").write_text(EVALUATED)
+        (tmp_path / "public.txt").write_text("the river was cold\n")
+        code = WITHOUT + f"assert run(['run', {str(tmp_path / 'run.toml')!r}]) == 2\n"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.endswith("pip install 'corpusveil[evaluate]'. [missing-package]\n")
+        assert not (tmp_path / "counts").exists()
 
     def test_the_stub_is_what_there_is(self) -> None:
         """``make lint`` writes it; type checkers and editors read nothing else."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import field_budget, parse_weights
+from corpusveil.budget.budget import parse_weights
 from corpusveil.errors import UserError
 from corpusveil.sampling import grid
 from tests.calls import refused
@@ -79,20 +79,3 @@ def test_weights_as_they_are_written() -> None:
     for text in ("", "a", "1:", ":1", "1:2:3", "-1", "1.5", "99999:1,1"):
         with refused("wrong-value", "weights"):
             parse_weights(text)
-
-
-class TestFields:
-    """A document's budget, shared among text columns that are released one by one."""
-
-    @given(st.floats(1e-3, 1e6), st.lists(st.integers(1, 1 << 20), min_size=1, max_size=9))
-    def test_parts_are_in_proportion_and_never_more_than_the_whole(self, epsilon: float, weights: list[int]) -> None:
-        text = ",".join(f"c{number}:{weight}" for number, weight in enumerate(weights))
-        parts = [field_budget(epsilon, text, f"c{number}") for number in range(len(weights))]
-        assert sum(map(Fraction, parts)) <= Fraction(epsilon)
-        for part, weight in zip(parts, weights, strict=True):
-            assert part == pytest.approx(epsilon * weight / sum(weights), rel=1e-15)
-
-    def test_others_are_refused(self) -> None:
-        for text in ("", "a", "a:0", "a:1.5", "a:-1", ":3", "a:1,a:2", "b:1", "a:1,,b:1", "a:9999999"):
-            with pytest.raises(UserError, match="field_weights"):
-                field_budget(1.0, text, "a")

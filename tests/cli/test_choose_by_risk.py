@@ -150,7 +150,7 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
         (["--risk", "0.5", "--epsilon", "1"], "conflicting-settings", "--epsilon"),
         ([], "missing-setting", "--risk"),
         (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
-        (["--risk", "0.5", "--allocation", "dataset", "--average-words", "52"], "conflicting-settings", "--risk"),
+        (["--risk", "0.5", "--strategy", "s3", "--collocations", "c"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),
         (["--epsilon", "1", "--function-words", "w"], "conflicting-settings", "--risk"),
         (["--epsilon", "1", "--model", "m"], "conflicting-settings", "--risk"),

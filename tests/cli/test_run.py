@@ -40,8 +40,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
-        "budget": {"epsilon": 8.0, "per": "document", "allocation": "position", "weights": [3, 1],
-                   "field_weights": "title:1,text:3"},
+        "budget": {"epsilon": 6.0, "per": "document", "allocation": "position", "weights": [3, 1]},
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
@@ -52,7 +51,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
                    "memory": "500MB", "spill": f"{folder}"},
         "engine": {"name": "local", "workers": 1},
         "output": {
-            "path": f"{folder}/out", "format": "same", "csv_formulas": "keep", "records": f"{folder}/records",
+            "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
             "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
@@ -205,8 +204,8 @@ class TestWrongFiles:
         text = Path(save(file, whole(tmp_path))).read_text()
         for right, wrong, *names in (
             ("[ledger]", "[ledgerx]", "[ledgerx]", "did you mean ledger?"),
-            ("epsilon = 8.0", "epsilonx = 8.0", "budget.epsilonx", "did you mean epsilon?"),
-            ("epsilon = 8.0", 'epsilon = "seven"', "budget.epsilon"),
+            ("epsilon = 6.0", "epsilonx = 8.0", "budget.epsilonx", "did you mean epsilon?"),
+            ("epsilon = 6.0", 'epsilon = "seven"', "budget.epsilon"),
             ('per = "document"', "per = {a = 1}", "budget.per"),
         ):  # fmt: skip
             assert text.count(f"{right}\n") == 1
@@ -220,9 +219,8 @@ class TestWrongFiles:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
             ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
-            ("budget", {"average_words": 5.0}, "conflicting-settings", "budget.average_words"),
-            ("budget", {"strategy": "s2", "allocation": "word-share", "weights": []}, "conflicting-settings",
-             "budget.average_words"),
+            ("budget", {"strategy": "s4", "allocation": "word-share", "weights": []}, "conflicting-settings",
+             "budget.allocation"),
             ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
             ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-value", "engine.name"),

@@ -33,7 +33,7 @@ from tests.calls import refused
 from tests.collocations.corpora import WORDS, Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:

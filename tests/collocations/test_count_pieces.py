@@ -17,7 +17,7 @@ from tests.collocations.corpora import make, write
 from tests.collocations.test_count import Halting
 from tests.engines.corpora import UNKNOWN, release_files
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 REPEATED = 34
 ROWS = 600 * REPEATED

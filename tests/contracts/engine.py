@@ -24,8 +24,8 @@ import corpusveil as cv
 from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
-from tests.engines.corpora import CANARIES, ROOT, data_files, make_ground, rows, write_corpus
-from tests.engines.processes import Cluster, end_session
+from tests.engines.corpora import CANARIES, ROOT, Ground, data_files, make_ground, make_release, rows, write_corpus
+from tests.engines.processes import Cluster, end_session, worker_pool
 from tests.engines.table import ENGINES, PROMISES, Cell
 from tests.faults.harm import OPTIONS, PATIENCE, Bench, held_environment, spent
 
@@ -41,7 +41,7 @@ def installed(name: str) -> Path:
     return path
 
 
-def equal_stream(release: cv.Release, folder: Path, runner: str, *options: str) -> None:
+def equal_stream(release: cv.Release, folder: Path, runner: str, *options: object) -> None:
     """Privatize an unbounded collection, a window a file, and check that its texts are those of a list."""
 
     def document(moment: float) -> dict[str, str]:
@@ -50,7 +50,7 @@ def equal_stream(release: cv.Release, folder: Path, runner: str, *options: str) 
     def write(keyed: Any, window: Any = beam.DoFn.WindowParam) -> None:
         (folder / str(window.start.seconds())).write_text(json.dumps(list(keyed[1])))
 
-    with beam.Pipeline(runner, options=PipelineOptions(list(options), streaming=True)) as pipeline:
+    with beam.Pipeline(runner, options=PipelineOptions(list(map(str, options)), streaming=True)) as pipeline:
         _ = (
             pipeline
             | PeriodicImpulse(1000, 1020, 1.0)
@@ -93,8 +93,8 @@ class EngineContract:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def with_workers(cls, options: tuple[object, ...]) -> tuple[object, ...]:
-        """The same with workers that are processes of their own, where by default they are threads of the command."""
+    def with_workers(cls, options: tuple[object, ...]) -> Any:
+        """The same with workers that are processes of their own."""
         return options
 
     def harm(self, worker: int) -> None:
@@ -208,3 +208,24 @@ class EngineContract:
         assert "c4-train.00001-of-00002.json.gz" in sentence
         assert not [word for word in CANARIES.values() if word in said]
         keeps("error sentence", "one, status 2")
+
+
+LOOPBACK = "--environment_type=LOOPBACK"
+
+
+class BeamContract(EngineContract):
+    """What it is on a runner of Beam, whose workers are threads of the command, or processes of a pool."""
+
+    runner: ClassVar[str]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def with_workers(
+        cls, plan: Path, options: tuple[object, ...], tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[tuple[object, ...]]:
+        with worker_pool(tmp_path_factory.mktemp("pool")) as where:
+            yield (*(option for option in options if option != LOOPBACK), *where)
+
+    def test_a_stream(self, ground: Ground, options: tuple[object, ...], tmp_path: Path, keeps: Any) -> None:
+        equal_stream(make_release(ground.space), tmp_path, self.runner, *options[options.index("--") + 1 :])
+        keeps("stream", "equal")

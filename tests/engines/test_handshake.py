@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +16,6 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python, versions
 from tests.calls import refused
-from tests.engines.corpora import COMMAND, make_space
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -92,16 +89,3 @@ class TestAnotherPython:
                 assert part in sentence
             assert "\n" not in sentence
         assert python_fault("An error of another kind") is None
-
-    @pytest.mark.spark
-    @pytest.mark.nightly
-    def test_a_release_says_so_in_one_sentence(self, other: Path, tmp_path: Path) -> None:
-        make_space(tmp_path / "space")
-        (tmp_path / "in.jsonl").write_text('{"text": "word"}\n')
-        call = ["privatize", f"{tmp_path}/in.jsonl", "--space", f"{tmp_path}/space", "--mechanism", "ring-geometric"]
-        call += ["--epsilon", "1", "--test-key", "--engine", "spark", "--output", f"{tmp_path}/out"]
-        environment = {**os.environ, "PYSPARK_PYTHON": str(other)}
-        done = subprocess.run([*COMMAND, *call], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert done.stderr.splitlines()[-1].startswith(f"corpusveil: PYSPARK_PYTHON = {other}: ")
-        assert "Traceback" not in done.stderr

@@ -75,13 +75,11 @@ def running(large: Ground, folder: Path, engine: str) -> Iterator[tuple[subproce
 MOMENTS = (0.0, 0.05, 0.3, 1.0, 3.0, "mid-run")
 BY_DAY = {
     ("local", 0.0, signal.SIGINT),
-    ("local-2", 0.05, signal.SIGTERM),
     ("local-2", "mid-run", signal.SIGINT),
     ("spark", 0.3, signal.SIGINT),
     ("beam", 1.0, signal.SIGTERM),
-    ("beam-2", 3.0, signal.SIGINT),
 }
-"""One of starting each engine, and amid the work of processes; the others are nightly."""
+"""One while each engine starts, and one amid the work of processes; the others are nightly."""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -26,7 +27,8 @@ import zstandard
 from gensim.test.utils import datapath
 
 import corpusveil as cv
-from corpusveil.cli.main import run
+from corpusveil.mechanisms import registry
+from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, rows, write_corpus, write_shard
 
 VOLATILE = {"seconds", "tokens_a_day", "corpusveil", "versions", "made_with", "created", "_", "peak", "cpu"}
@@ -106,14 +108,6 @@ def _json(file: Path) -> Any:
     return told(json.loads(file.read_bytes()), str(Path.cwd()))
 
 
-def call(*arguments: object) -> None:
-    """Run a command line in this process; it has to succeed."""
-    status = run([str(argument) for argument in arguments])
-    if status:
-        message = f"corpusveil {' '.join(map(str, arguments))}: status {status}"
-        raise AssertionError(message)
-
-
 # What is privatized in memory.
 
 
@@ -122,30 +116,16 @@ def texts() -> list[str]:
     return [row["text"] for row in rows(ROWS, 7)]
 
 
-def drawn(release: cv.Release) -> dict[str, str]:
-    """Return the name of a release, and the private texts."""
+def released(space: cv.Space, name: str = "ring-geometric", budget: Any = None, policy: Any = None) -> dict[str, str]:
+    """Return the name of a release of these settings, and what it draws."""
+    budget, policy = budget or cv.Budget(1.0), policy or cv.TextPolicy()
+    release = cv.Release(cv.mechanism(name, space), budget, policy, key=cv.Key(TEST_KEY), accept_no_guarantee=True)
     ids = [f"golden/{number}" for number in range(ROWS)]
     return {"release": release.digest, "texts": digest(json.dumps(cv.privatize(texts(), release, ids=ids)).encode())}
 
 
-def released(space: cv.Space, name: str = "ring-geometric", budget: Any = None, policy: Any = None, **more: Any) -> Any:
-    """Return what a release of these settings draws."""
-    mechanism = cv.mechanism(name, space, **more)
-    return drawn(
-        cv.Release(
-            mechanism,
-            budget or cv.Budget(1.0),
-            policy or cv.TextPolicy(),
-            key=cv.Key(TEST_KEY),
-            accept_no_guarantee=True,
-        )
-    )  # fmt: skip
-
-
 def mechanisms() -> dict[str, Any]:
     """Every mechanism on one small space."""
-    from corpusveil.mechanisms import registry
-
     space = cv.load_space("space")
     above = {"truncated-gumbel": cv.Budget(40.0)}  # which is not defined at 1
     return {name: released(space, name, above.get(name)) for name in registry.names()}
@@ -154,18 +134,21 @@ def mechanisms() -> dict[str, Any]:
 def policies() -> dict[str, Any]:
     """Each policy of a class of tokens, layouts, capitals and hyphens."""
     space = cv.load_space("space")
-    found = {}
-    for name in ("unknown_words", "stop_words", "numbers", "contacts", "punctuation", "other"):
-        for policy in ("privatize", "resample", "mask", "drop", "keep"):
-            try:
-                chosen = cv.TextPolicy(**{name: policy})
-            except cv.UserError:
-                found[f"{name}={policy}"] = "refused"
-            else:
-                found[f"{name}={policy}"] = released(space, policy=chosen)
-    for more in ({"layout": "keep"}, {"case": "restore"}, {"hyphens": "join"}):
-        found[str(more)] = released(space, policy=cv.TextPolicy(**more))
-    return found
+
+    def of(**policy: Any) -> Any:
+        try:
+            return released(space, policy=cv.TextPolicy(**policy))
+        except cv.UserError:
+            return "refused"
+
+    classes = itertools.product(
+        ("unknown_words", "stop_words", "numbers", "contacts", "punctuation", "other"),
+        ("privatize", "resample", "mask", "drop", "keep"),
+    )
+    more = ({"layout": "keep"}, {"case": "restore"}, {"hyphens": "join"})
+    return {f"{name}={policy}": of(**{name: policy}) for name, policy in classes} | {
+        str(one): of(**one) for one in more
+    }
 
 
 def budgets() -> dict[str, Any]:
@@ -242,14 +225,18 @@ RELEASES: dict[str, list[str]] = {
     "json lines": ["plain"],
     "zst": ["zst"],
     "parquet": ["parquet", "--keep", "id"],
-    "csv": ["csv", "--csv-formulas", "escape", "--keep", "id"],
+    "csv": ["csv", "--keep", "id"],
     "text": ["txt"],
     "to parquet": ["plain", "--format", "parquet"],
     "quarantine": ["bad", "--on-bad-rows", "quarantine"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
     "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
-    "a strategy": ["c4", "--strategy", "s1", "--average-words", "6"],
-    "a profile": ["c4", "--profile", "1-diffractor", "--mechanism", "diffractor-geometric"],
+    "a strategy": ["c4", "--strategy", "s1", "--epsilon", "6"],
+    "a study's settings": [
+        "c4", "--mechanism", "diffractor-geometric", "--per", "token", "--case", "lower",
+        *(word for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other")
+          for word in (f"--{name}", "keep")),
+    ],
     "another mechanism": ["c4", "--mechanism", "santext", "--epsilon", "3"],
 }  # fmt: skip
 
@@ -262,7 +249,7 @@ def corpora() -> dict[str, Any]:
         settings = ["--space", "space", "--output", output, "--key", "release.key", "--progress", "none"]
         for option, value in (("--mechanism", "ring-geometric"), ("--epsilon", "1"), ("--corpus", "golden")):
             settings += [] if option in arguments else [option, value]
-        call("privatize", *arguments, *settings)
+        succeeds("privatize", *arguments, *settings)
         records = output.with_name(output.name + ".records")
         found[name] = {
             "manifest": {key: short(value) for key, value in _json(output / "manifest.json").items()},
@@ -290,20 +277,22 @@ def _shard(file: Path) -> Any:
 
 def artefacts() -> dict[str, Any]:
     """Everything from public text to a space: counts, tables by each measure, tokens, vectors, lists."""
-    call("count", "public", "--output", "counts", "--min-count", "2", "--engine", "local", "--progress", "none")
+    succeeds("count", "public", "--output", "counts", "--min-count", "2", "--engine", "local", "--progress", "none")
     measures = ("pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice")
     for measure in measures:
-        call("score", "--counts", "counts", "--output", f"table-{measure}", "--measure", measure, "--threshold", "0.1")
+        succeeds(
+            "score", "--counts", "counts", "--output", f"table-{measure}", "--measure", measure, "--threshold", "0.1"
+        )
     for tokenizer in ("word", "gst", "mst"):
         table = [] if tokenizer == "word" else ["--collocations", "table-pmi"]
-        call("tokenize", "public", *table, "--tokenizer", tokenizer, "--output", f"tokens-{tokenizer}", "--engine",
-             "local", "--progress", "none")  # fmt: skip
-    call("train", "--tokens", "tokens-gst", "--output", "vectors", "--dimensions", "4", "--epochs", "1", "--min-count",
-         "2", "--progress", "none")  # fmt: skip
+        made = ("--tokenizer", tokenizer, "--output", f"tokens-{tokenizer}")
+        succeeds("tokenize", "public", *table, *made, "--engine", "local", *QUIET)
+    sizes = ("--dimensions", "4", "--epochs", "1", "--min-count", "2")
+    succeeds("train", "--tokens", "tokens-gst", "--output", "vectors", *sizes, *QUIET)
     np.savez("given.npz", vocab=np.array(WORDS), vectors=np.random.default_rng(3).standard_normal((len(WORDS), 6)))
     lists = ("space", "--vectors", "given.npz", "--counts", "counts", "--lists", "2", "--seed", "4")
-    call(*lists, "--order", "improved", "--balance", "0", "--output", "space-2")
-    call(*lists, "--output", "space-3")
+    succeeds(*lists, "--order", "improved", "--balance", "0", "--output", "space-2")
+    succeeds(*lists, "--output", "space-3")
     names = ["counts", *(f"table-{measure}" for measure in measures), "tokens-word", "tokens-gst", "tokens-mst"]
     found = {name: folder(Path(name)) for name in (*names, "space-2", "space-3")}
     surrogate = cv.TextPolicy(numbers="surrogate", case="restore")
@@ -319,8 +308,8 @@ def study() -> dict[str, Any]:
     words = sorted({word for word in text.lower().split()[:4000] if word.isalpha()})[:600]
     vectors = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
     np.savez("study.npz", vocab=np.array(words), vectors=vectors)
-    call("evaluate", "study", "1-diffractor", "--quick", "--config", "grid.toml", "--vectors", "study.npz", "--output",
-         "study", "--progress", "none")  # fmt: skip
+    given = ("--config", "grid.toml", "--vectors", "study.npz", "--output", "study")
+    succeeds("evaluate", "study", "1-diffractor", "--quick", *given, *QUIET)
     cells = [_json(file) for file in Path("study/cells/done").glob("*.json")]
     found = {json.dumps([cell["kind"], cell["options"]]): _rounded(cell["result"]) for cell in cells}
     return {name: result for name, result in sorted(found.items()) if not name.startswith('["speed"')}

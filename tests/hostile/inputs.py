@@ -177,4 +177,15 @@ def columns() -> Iterator[Hostile]:
         yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{more[0][2:]} a: plain text has no other columns", more)
 
 
-KINDS = (compressed, parquet, rows, columns)
+def whole_files() -> Iterator[Hostile]:
+    """Files in another encoding, with what mends them, and uploads that failed."""
+    for form, line in SOUND.items():
+        text = (HEADER[form] + line).decode().replace("kikiki", "k\xf6")
+        for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
+            yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
+            yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
+    for name, codec in (("x.json.gz", "gzip"), ("x.csv.gz", "gzip"), ("x.txt.zst", "zstd")):
+        yield Hostile("empty", name, b"", f"has 0 bytes, and a {codec} file never has; its upload has probably failed")
+
+
+KINDS = (compressed, parquet, rows, columns, whole_files)

@@ -226,14 +226,15 @@ class TestFullDisk:
         assert not (output / "manifest.json").exists()
 
     def test_files_that_may_not_grow(self, ground: Ground, tmp_path: Path) -> None:
-        source, limits = write_shard(tmp_path / "in" / "x.jsonl", rows(4000, 1, words=30)), (64 << 10, 64 << 10)
+        source, limits = write_shard(tmp_path / "in" / "x.jsonl", rows(1500, 1, words=30)), (64 << 10, 64 << 10)
         limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
         self.check(ground, source, tmp_path / "out", tmp_path, preexec_fn=limit)
         succeeds(*ground.arguments(source, tmp_path / "out"), "--records", tmp_path / "records")
         assert len(data_files(tmp_path / "out")) == 1
 
+    @pytest.mark.nightly
     def test_a_disk_without_room(self, ground: Ground, tmp_path: Path) -> None:
-        source = write_shard(tmp_path / "in" / "x.jsonl", rows(4000, 1, words=30))
+        source = write_shard(tmp_path / "in" / "x.jsonl", rows(1500, 1, words=30))
         disk = tmp_path / "disk"
         disk.mkdir()
         mounted = subprocess.run(

@@ -62,18 +62,19 @@ def test_what_was_finished_stays(ground: Ground, tmp_path: Path) -> None:
     assert release_files(tmp_path / "out") == release_files(tmp_path / "fresh")
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("x.jsonl", "words"), ("x.jsonl", "open"), ("x.csv", "open"), ("x.csv", "zeros")]
-)
-def test_a_line_of_40_megabytes(ground: Ground, tmp_path: Path, name: str, kind: str) -> None:
+@pytest.mark.parametrize("megabytes", [4, pytest.param(40, marks=pytest.mark.nightly)])
+def test_a_line_of_megabytes(ground: Ground, tmp_path: Path, megabytes: int) -> None:
     """A huge line is a document like any other where it is one, and one sentence where it is not."""
-    before = {"x.jsonl": b'{"text": "', "x.csv": b"text\n"}[name]
-    body = {"words": b"bababa dede " * 3_400_000, "zeros": bytes(40 << 20), "open": b'"' + b"a" * (40 << 20)}[kind]
-    (tmp_path / name).write_bytes(before + body + (b'"}\n' if kind == "words" else b"\n"))
-    ended = command(*ground.arguments(tmp_path / name, tmp_path / "out"))
-    sound = kind != "open"
-    assert ended.status == (0 if sound else 2)
-    errors = [line for line in ended.err.splitlines() if not line.startswith("warning: many words")]
-    assert len(errors) == (0 if sound else 1)
-    assert len(ended.err) < 1000
-    assert bool(data_files(tmp_path / "out")) == sound
+    size = megabytes << 20
+    for number, (name, kind) in enumerate((("jsonl", "words"), ("jsonl", "open"), ("csv", "open"), ("csv", "zeros"))):
+        source, output, case = tmp_path / f"{number}.{name}", tmp_path / f"out{number}", (name, kind)
+        before = {"jsonl": b'{"text": "', "csv": b"text\n"}[name]
+        body = {"words": b"bababa dede " * (size // 12), "zeros": bytes(size), "open": b'"' + b"a" * size}[kind]
+        source.write_bytes(before + body + (b'"}\n' if kind == "words" else b"\n"))
+        ended = command(*ground.arguments(source, output))
+        sound = kind != "open"
+        assert ended.status == (0 if sound else 2), case
+        errors = [line for line in ended.err.splitlines() if not line.startswith("warning: many words")]
+        assert len(errors) == (0 if sound else 1), case
+        assert len(ended.err) < 1000, case
+        assert bool(data_files(output)) == sound, case

@@ -21,7 +21,6 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
-    ("evaluate/studies/recurrent.py", "import of torch"): "computes; it reads no file",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("spaces/byte_products.py", "load of builder"): "the same",
     ("storage/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
@@ -35,8 +34,6 @@ ALLOWED = {
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
     ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
-    ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
-    ("spaces/keyedvectors.py", "load of unpickler"): "that unpickler",
 }
 """What is found and right, and why."""
 

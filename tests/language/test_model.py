@@ -26,7 +26,7 @@ from corpusveil.storage.engine import Engine
 from tests.calls import refused
 from tests.language.random_texts import corpus
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 
 @pytest.fixture

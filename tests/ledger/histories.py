@@ -111,16 +111,6 @@ def beyond_what_is_owed(space: Space, base: str, history: list[Any]) -> float:
     return min(held[number] - COST * len(visible[number]) for number in held)
 
 
-def by_two_sums(visible: dict[int, set[Noise]]) -> float:
-    """Return the most that a document has spent as it was counted before: the larger of sums by text and by id."""
-    noises = set().union(*visible.values())
-    sums: dict[str, int] = defaultdict(int)
-    for _, identity, text in noises:
-        sums[f"id {identity}"] += 1
-        sums[f"text {text}"] += 1
-    return COST * max(sums.values(), default=0)
-
-
 def _stopped(stop_at: int, call: Any) -> bool:
     """Call, and end the process at its ``stop_at``-th write, before or after it in turn; 0 lets it finish."""
     writes = itertools.count(1)

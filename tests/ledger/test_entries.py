@@ -191,17 +191,6 @@ class TestPlaces:
         with pytest.raises(error):
             assert Store.open(store.url, CUSTOMER).secret
 
-    def test_a_ledger_of_an_earlier_version_is_refused_by_a_sentence(self, tmp_path: Path) -> None:
-        """It summed by text and by id: neither is a unit that somebody named."""
-        before = Path(__file__).parents[1] / "golden" / "before" / "ledger"
-        shutil.copytree(before, tmp_path / "ledger")
-        (tmp_path / "ledger" / "secret.key").write_bytes(bytes(32))
-        url = str(tmp_path / "ledger")
-        for call in (lambda: Store.open(url, CUSTOMER), lambda: Ledger(url).spent(), lambda: Ledger(url).spent_on("a")):
-            with refused("other-version", "version 2"):
-                call()
-        assert len(Ledger(url).verify().differences) == len(list((before / ENTRIES).glob("*.parquet")))
-
 
 def test_fingerprints_say_nothing_without_the_secret(store: Store, tmp_path: Path) -> None:
     """Each purpose has a key of its own, and no key is the secret."""

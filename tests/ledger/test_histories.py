@@ -15,7 +15,7 @@ from corpusveil.ledger.entries import Store
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS
-from tests.ledger.histories import COST, STEPS, beyond_what_is_owed, by_two_sums, play
+from tests.ledger.histories import COST, STEPS, beyond_what_is_owed, play
 
 HISTORIES = st.lists(STEPS, min_size=3, max_size=9)
 CHAIN = [
@@ -47,7 +47,7 @@ def never_too_low(small: Space, history: list[Any]) -> None:
         assert stopped or spent == pytest.approx(owed, abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(history=HISTORIES)
 def test_a_day_of_histories(small: Space, history: list[Any]) -> None:
     never_too_low(small, history)
@@ -68,18 +68,10 @@ def test_a_ledger_that_forgets_would_be_noticed(small: Space, monkeypatch: pytes
         never_too_low(small, CHAIN)
 
 
-def test_the_two_sums_of_before_would_be_noticed(small: Space) -> None:
-    """Control: the larger of a sum by text and a sum by id, which a chain of edits and renames kept low."""
-    _, visible = played(small, CHAIN)
-    mine = visible[0]
-    with pytest.raises(AssertionError):
-        assert by_two_sums({0: mine}) >= COST * len(mine) - 1e-9
-
-
-@pytest.mark.parametrize("first", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2, 3))])
+@pytest.mark.parametrize("first", [1, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(2, 7))])
 def test_the_worst_author_is_at_least_what_is_owed_with_crashes_at_every_write(small: Space, first: int) -> None:
-    """A run is stopped before or after each of its writes, and repeated; every day at each third moment."""
-    for stop in range(first, 24, 3):
+    """A run is stopped before or after each of its writes, and repeated; every day at each sixth moment."""
+    for stop in range(first, 24, 6):
         with tempfile.TemporaryDirectory() as folder:
             assert (
                 beyond_what_is_owed(small, f"{folder}/h", [("run", 0, stop), ("run", 0, 0), ("run", 1, stop)]) >= -1e-9

@@ -157,7 +157,8 @@ def test_many_epsilons_take_about_the_time_of_a_few() -> None:
         groups = dict(by_epsilon(values, values.size))
         seconds = time.process_time() - start
         assert all((values[at] == value).all() for value, at in groups.items())
-        assert sorted(itertools.chain.from_iterable(groups.values())) == list(range(values.size))
+        assert np.array_equal(np.sort(np.concatenate([*groups.values()])), np.arange(values.size))
         return seconds
 
-    assert seconds(4000) < 5 * seconds(5)
+    assert min(seconds(4000) for _ in range(3)) < 5 * min(seconds(5) for _ in range(3))
+    assert list(by_epsilon(np.empty(0), 0)) == []

@@ -10,11 +10,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from http import client
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,11 +31,8 @@ AZURITE = Path(os.environ.get("CORPUSVEIL_AZURITE", ROOT / ".tools/azurite/node_
 GOOGLE = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
 
 
-@dataclass
 class GoogleDialect(Dialect):
-    """Google's, and what its store does and the emulator does not: decide conditions, and list in pages."""
-
-    page: int = 1000
+    """Google's, and what its store does and the emulator does not: decide conditions."""
 
     def named(self, path: str, body: bytes) -> str:
         found = re.search(rb'\n\r?\n(\{"name".*?\})\r?\n--', body) if "uploadType=multipart" in path else None
@@ -59,24 +53,7 @@ class GoogleDialect(Dialect):
                 if ask(there).status == 200:
                     return Answer(412, [], b'{"error": {"code": 412, "message": "conditionNotMet"}}')
                 return ask(asked)
-        answer = ask(asked)
-        if asked.method == "GET" and answer.status == 200 and re.fullmatch(r"/storage/v1/b/[^/]+/o", url.path):
-            return self._cut(
-                answer, min(self.page, int(query.get("maxResults", self.page))), int(query.get("pageToken", 0))
-            )
-        return answer
-
-    @staticmethod
-    def _cut(answer: Answer, length: int, start: int) -> Answer:
-        listed = json.loads(answer.data)
-        items = [(item["name"], "items", item) for item in listed["items"]]
-        whole = sorted(items + [(prefix, "prefixes", prefix) for prefix in listed["prefixes"]])
-        page: dict[str, Any] = {"kind": listed["kind"]}
-        for _, kind, entry in whole[start : start + length]:
-            page.setdefault(kind, []).append(entry)
-        if len(whole) > start + length:
-            page["nextPageToken"] = str(start + length)
-        return Answer(answer.status, answer.headers, json.dumps(page).encode())
+        return ask(asked)
 
 
 class AzureDialect(Dialect):
@@ -102,24 +79,6 @@ class Other(Store):
 
     def unfinished(self, bucket: str) -> list[str]:
         return []
-
-    def fill(self, bucket: str, names: Iterable[str], data: bytes) -> None:
-        """Put many objects into a bucket, on few connections."""
-        with ThreadPoolExecutor(4) as pool:
-            whole = list(names)
-            list(pool.map(lambda first: self._fill(bucket, whole[first::4], data), range(4)))
-
-    def _fill(self, bucket: str, names: list[str], data: bytes) -> None:
-        address, headers = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={{}}", {}
-        if self.scheme == "abfs":
-            address = f"/{ACCOUNT}/{bucket}/{{}}?{token(bucket)}"
-            headers = {"x-ms-blob-type": "BlockBlob", "x-ms-version": "2024-11-04"}
-        with contextlib.closing(client.HTTPConnection(self.endpoint.removeprefix("http://"), timeout=30)) as connection:
-            for name in names:
-                connection.request("PUT" if headers else "POST", address.format(quote(name)), data, headers)
-                answer = connection.getresponse()
-                answer.read()
-                assert answer.status in {200, 201}
 
 
 def connection_string(endpoint: str, key: str = ACCOUNT_KEY) -> str:

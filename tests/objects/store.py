@@ -79,9 +79,11 @@ class Store:
 
     def fill(self, bucket: str, names: Iterable[str], data: bytes) -> None:
         """Put many objects into a bucket behind the back of the server, which takes seconds for a thousand."""
-        backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
         for name in names:
-            backend.put_object(bucket, name, data)
+            if self.scheme == "s3":
+                s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, name, data)
+            else:
+                self.client.pipe_file(f"{bucket}/{name}", data)
 
     def objects(self, url: str) -> dict[str, str]:
         """Return every object below an address with the SHA-256 of its bytes."""

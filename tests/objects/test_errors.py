@@ -94,17 +94,6 @@ def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, 
         assert caught.value.exit_status == exits
 
 
-def test_a_store_that_is_busy_several_times_is_asked_until_it_serves(
-    store: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 5)
-    url = f"s3://{store.bucket()}/busy"
-    rules = [proxy.rule(method, "/busy$", "refuse", times=4) for method in ("GET", "PUT")]
-    files.write_bytes(url, b"served")
-    assert files.read_bytes(url) == b"served"
-    assert [rule.hits for rule in rules] == [4, 4]
-
-
 def test_an_endpoint_that_nobody_listens_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     use(f"http://127.0.0.1:{free_port()}", monkeypatch)
     fails(place.arguments(), "store-failed", "could not be read (Could not connect to the endpoint")

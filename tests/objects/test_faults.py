@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.jobs.beam import Beam
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import QUIET, command, fails, refused, succeeds
-from tests.cli.test_run import save
+from tests.calls import command, fails, refused, succeeds
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 
@@ -82,21 +79,6 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
 
 
-def test_a_schedule_whose_lease_was_answered_twice_does_its_work(place: Place, proxy: Proxy, tmp_path: Path) -> None:
-    values = {
-        "corpus": {"input": [place.corpus], "name": "c4"},
-        "space": {"path": f"{place.root}/space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": str(place.ground.key)},
-        "output": {"path": place.output},
-    }
-    rule = proxy.rule("PUT", r"out\.schedule/lease/lease-\d+\.json", "lose", times=1)
-    succeeds("schedule", save(tmp_path / "s.toml", values), *QUIET)
-    assert rule.hits == 1
-    assert "run-00001/manifest.json" in place.store.objects(place.output)
-
-
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("method", "where", "how", "options", "named"), [
     ("GET", SHARD, "refuse", {}, "c4-train.0000"),
@@ -150,14 +132,3 @@ def test_a_refused_right_and_a_shard_that_vanishes_are_named(place: Place, refer
     fails(place.arguments(), "missing-file", "c4-train.0000")
     proxy.clear()
     finishes(place, reference)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_pipeline_says_the_same(place: Place, reference: Reference, proxy: Proxy) -> None:
-    rule = proxy.rule("PUT", DATA, "refuse")
-    with refused("engine-failed", "data/part-0000"):
-        privatize_corpus(reference.release, [place.corpus], place.output, Beam(), corpus="c4")
-    assert rule.hits > 0
-    proxy.clear()
-    privatize_corpus(reference.release, [place.corpus], place.output, Beam(), corpus="c4")
-    assert place.store.objects(place.output) == reference.files

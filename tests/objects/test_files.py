@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import random
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,10 @@ from tests.objects.conftest import Place, everywhere, others
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
 
-LARGE = 2 * remote.PART_BYTES + (3 << 20)
-pytestmark = pytest.mark.usefixtures("hasty")
+PART_BYTES, READ_BYTES = 5 << 20, 2 << 20
+"""The least that S3 takes as a part, so that a small file has several parts."""
+LARGE = 2 * PART_BYTES + (3 << 20)
+pytestmark = pytest.mark.usefixtures("hasty", "small_parts")
 
 
 class Stop(Exception):
@@ -34,6 +37,12 @@ def read_into(got: list[bytes], url: str) -> None:
     with files.open_read(url) as file:
         while data := file.read(1 << 20):
             got.append(data)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "PART_BYTES", PART_BYTES)
+    monkeypatch.setattr(remote, "READ_BYTES", READ_BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -91,32 +100,13 @@ class TestCreated:
         with refused("store-failed", f"{url}/b"):
             files.create_bytes(f"{url}/b", b"1")
 
-    def test_in_parts_too(self, proxy: Proxy, store: Store, bucket: str, large: bytes) -> None:
-        fs = files.resolve("s3://")[0]
-
-        def create(number: int) -> bool:
-            try:
-                fs.pipe_file(f"{bucket}/a", bytes([number]) + large, mode="create", chunksize=16 << 20)
-            except FileExistsError:
-                return False
-            return True
-
-        with ThreadPoolExecutor(3) as pool:
-            made = list(pool.map(create, range(3)))
-        assert made.count(True) == 1
-        assert store.client.cat_file(f"{bucket}/a")[0] == made.index(True)
-        assert store.unfinished(bucket) == []
-        ends = [headers for method, target, headers in proxy.log if method == "POST" and "uploadId=" in target]
-        assert len(ends) == 3
-        assert all(headers.get("If-None-Match") == "*" for headers in ends)
-
 
 class TestWritten:
     """An object appears whole, or not at all, and nothing is left of it at the store."""
 
     @everywhere
     def test_there_and_back(self, proxy: Proxy, store: Store, bucket: str, url: str, large: bytes) -> None:
-        for size in (0, 1, 5 << 20, remote.PART_BYTES, remote.PART_BYTES + 1, LARGE):
+        for size in (0, 1, 3 << 20, PART_BYTES, PART_BYTES + 1, LARGE):
             with files.open_write(f"{url}/a/{size}") as file:
                 file.write(large[:size])
                 assert not files.exists(f"{url}/a/{size}")
@@ -124,7 +114,7 @@ class TestWritten:
             assert files.read_bytes(f"{url}/a/{size}") == files.read_if_there(f"{url}/a/{size}") == large[:size]
             assert store.client.cat_file(f"{bucket}/a/{size}") == large[:size]
             if store.scheme == "s3":
-                assert (proxy.seen("POST", rf"/{size}\?uploads") == 1) == (size > remote.PART_BYTES)
+                assert (proxy.seen("POST", rf"/{size}\?uploads") == 1) == (size > PART_BYTES)
         assert len(files.listing(f"{url}/a")) == 6
         assert files.exists(f"{url}/a")
         assert files.size(f"{url}/a") is None
@@ -145,7 +135,7 @@ class TestWritten:
     ) -> None:
         if before is not None:
             store.client.pipe_file(f"{bucket}/a", before)
-        for stop_at in (1 << 20, 20 << 20, 32 << 20):
+        for stop_at in (1 << 20, 6 << 20, 12 << 20):
             with pytest.raises(Stop):
                 write(f"{url}/a", large, stop_at)
             assert store.client.find(bucket) == ([] if before is None else [f"{bucket}/a"])
@@ -157,32 +147,24 @@ class TestWritten:
         self, store: Store, bucket: str, url: str, large: bytes, proxy: Proxy
     ) -> None:
         """Also when it is the last of several requests that fails."""
-        for size in (1 << 20, 70 << 20):
+        for size in (1 << 20, 3 * LARGE):
             proxy.clear()
-            rule = proxy.rule("PUT POST", "new", "refuse", after=int(size > remote.PART_BYTES))
+            rule = proxy.rule("PUT POST", "new", "refuse", after=int(size > PART_BYTES))
             with refused("store-failed", f"{url}/new"):
                 write(f"{url}/new", (large * 3)[:size])
             assert rule.hits > 0
             assert store.client.find(bucket) == []
 
-    @pytest.mark.parametrize(
-        ("method", "where"),
-        [
-            ("POST", r"\?uploads"),
-            ("PUT", "partNumber=1"),
-            ("PUT", "partNumber=3"),
-            ("POST", "uploadId="),
-        ],
-    )
-    def test_a_failing_part_leaves_nothing(
-        self, proxy: Proxy, store: Store, bucket: str, large: bytes, method: str, where: str
-    ) -> None:
-        rule = proxy.rule(method, where, "refuse")
-        with refused("store-failed", "s3", bucket, "/a"):
-            write(f"s3://{bucket}/a", large)
-        assert rule.hits > 0
-        assert store.client.find(bucket) == []
-        assert store.unfinished(bucket) == []
+    def test_a_failing_part_leaves_nothing(self, proxy: Proxy, store: Store, bucket: str, large: bytes) -> None:
+        for method, where in (
+            ("POST", r"\?uploads"), ("PUT", "partNumber=1"), ("PUT", "partNumber=3"), ("POST", "uploadId="),
+        ):  # fmt: skip
+            proxy.clear()
+            rule = proxy.rule(method, where, "refuse")
+            with refused("store-failed", "s3", bucket, "/a"):
+                write(f"s3://{bucket}/a", large)
+            assert rule.hits > 0, where
+            assert store.client.find(bucket) == store.unfinished(bucket) == [], where
 
     def test_a_part_that_fails_once_is_not_left_out(
         self, proxy: Proxy, store: Store, bucket: str, large: bytes, monkeypatch: pytest.MonkeyPatch
@@ -224,9 +206,8 @@ class TestRead:
         return f"{url}/a"
 
     @everywhere
-    @pytest.mark.parametrize("how", ["shorten", "empty", "cut", "reset"])
-    def test_a_store_that_answers_wrongly(self, proxy: Proxy, object: str, large: bytes, how: str) -> None:
-        for after in (0, 1):
+    def test_a_store_that_answers_wrongly(self, proxy: Proxy, object: str, large: bytes) -> None:
+        for how, after in itertools.product(("shorten", "empty", "cut", "reset"), (0, 1)):
             proxy.clear()
             rule = proxy.rule("GET", r"/a(\?alt=media.*)?$", how, after=after)
             received: list[bytes] = []
@@ -238,7 +219,7 @@ class TestRead:
 
     def test_another_part_or_other_bytes(self, proxy: Proxy, object: str, large: bytes) -> None:
         """S3 sends a checksum with a whole object only."""
-        small = large[: remote.READ_BYTES]
+        small = large[:READ_BYTES]
         for how, after, data in (("whole", 1, large), ("garble", 0, small)):
             proxy.clear()
             files.write_bytes(object, data)
@@ -249,17 +230,18 @@ class TestRead:
             assert rule.hits > 0
             assert data.startswith(b"".join(received))
 
-    @pytest.mark.parametrize("how", ["shorten", "empty", "cut", "reset", "whole"])
-    def test_a_wrong_answer_is_asked_for_again(self, proxy: Proxy, object: str, large: bytes, how: str) -> None:
-        rule = proxy.rule("GET", "/a$", how, after=1, times=1)
-        assert files.read_bytes(object) == large
-        assert rule.hits == 1
+    def test_a_wrong_answer_is_asked_for_again(self, proxy: Proxy, object: str, large: bytes) -> None:
+        for how in ("shorten", "empty", "cut", "reset", "whole"):
+            proxy.clear()
+            rule = proxy.rule("GET", "/a$", how, after=1, times=1)
+            assert files.read_bytes(object) == large, how
+            assert rule.hits == 1, how
 
     @everywhere
     @pytest.mark.usefixtures("s3")
     def test_anywhere_in_any_size_but_not_while_it_is_replaced(self, object: str, large: bytes) -> None:
         with files.open_read(object) as file:
-            for start, length in ((5, 3), (LARGE - 7, 100), (remote.READ_BYTES - 1, 2), (0, 20 << 20)):
+            for start, length in ((5, 3), (LARGE - 7, 100), (READ_BYTES - 1, 2), (0, 20 << 20)):
                 file.seek(start)
                 assert file.read(length) == large[start : start + length]
             file.seek(-3, 2)

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 import corpusveil as cv
 from corpusveil.cli import main
@@ -59,19 +57,6 @@ class TestARelease:
         (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
         assert line["documents"] == reference.outcome.counts.documents, "each is counted once"
 
-    @pytest.mark.parametrize("how", ["refuse", "lose", "cut"])
-    def test_what_fails_for_a_while_changes_nothing(
-        self, place: Place, reference: Reference, proxy: Proxy, how: str
-    ) -> None:
-        data = "out/data/part-0000[13]"
-        rules = [
-            proxy.rule(place.store.write_method, data, "lose" if how == "cut" else how, times=1),
-            proxy.rule("GET", r"c4-train\.0000[013].*", how, times=1, after=1),
-        ]
-        succeeds(*place.arguments())
-        assert [rule.hits for rule in rules] == [1, 1]
-        assert place.store.objects(place.output) == reference.files
-
 
 def said(arguments: list[str], status: int, home: Path) -> str:
     """Run a command line that fails in a process of its own; return its one sentence."""
@@ -101,14 +86,6 @@ class TestOneSentence:
             proxy.clear()
             proxy.rule(methods, where, "refuse", status=status, code=code)
             assert says in said(place.arguments(), 2, tmp_path)
-
-    def test_nobody_listens(self, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The clients ask again for a minute."""
-        place.store.use(f"http://127.0.0.1:{free_port()}", monkeypatch, 2)
-        sentence = said(place.arguments(), 1, tmp_path)
-        assert f"{place.root}/" in sentence
-        assert re.search(r"could not be read \(.*[Cc]onnect .*127\.0\.0\.1", sentence), sentence
-        assert ACCOUNT_KEY not in sentence
 
 
 @pytest.mark.parametrize("store", ["abfs"], indirect=True)
@@ -183,37 +160,6 @@ class TestGoogleCredentials:
         forget(place)
         yield
         forget(place)
-
-    def account(self, folder: Path, address: str) -> Path:
-        """Write the credentials of a service account."""
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        words = {"type": "service_account", "client_email": "me@example.com", "private_key": text}
-        words |= {"private_key_id": "1", "project_id": "mine", "token_uri": address}
-        (folder / "account.json").write_text(json.dumps(words))
-        return folder / "account.json"
-
-    @pytest.mark.usefixtures("hasty")
-    def test_expired(
-        self,
-        place: Place,
-        proxy: Proxy,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        capfd: pytest.CaptureFixture[str],
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        rule = proxy.rule("POST", "/token", "refuse", status=400, code="invalid_grant")
-        account = self.account(tmp_path, f"{proxy.url}/token")
-        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
-        assert main.run(place.arguments()) == 2
-        err = capfd.readouterr().err
-        assert rule.hits > 0
-        assert err.count("\n") == 1, err
-        assert re.search(f"{place.root}/.*: there are no valid credentials for this address", err), err
-        for secret in json.loads(account.read_text())["private_key"].splitlines()[1:-1]:
-            assert secret not in err + caplog.text
 
     def test_a_raw_token_that_can_not_be_asked_about(
         self, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -45,9 +45,6 @@ def same(place: Place, reference: Reference, engine: Any, **options: Any) -> Non
 class TestTheBytesOfADisk:
     """Whatever engine runs, and wherever things lie, the release is the same."""
 
-    def test_local(self, place: Place, reference: Reference) -> None:
-        same(place, reference, Local(2))
-
     def test_split_into_pieces(self, place: Place, reference: Reference) -> None:
         same(place, reference, Local(), rows_per_task=BLOCK)
         assert place.store.objects(f"{place.output}.records/pieces") == {}
@@ -56,7 +53,7 @@ class TestTheBytesOfADisk:
         same(place, reference, Beam())
 
     @pytest.mark.spark
-    @pytest.mark.xdist_group("spark")
+    @pytest.mark.xdist_group("spark-rooms")
     def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
         same(place, reference, Spark())
 
@@ -106,15 +103,6 @@ class TestAgain:
         fails(place.arguments(), "output-in-use")
         place.store.client.rm(f"{place.bucket}/private", recursive=True)
         succeeds(*place.arguments())
-
-    def test_damaged_shards_of_an_unfinished_run_are_done_again(self, place: Place, reference: Reference) -> None:
-        same(place, reference, Local())
-        client, data = place.store.client, f"{place.bucket}/private/out/data"
-        client.rm_file(f"{place.bucket}/private/out/manifest.json")
-        client.rm_file(f"{data}/part-00000-of-00005.json.gz")
-        cut = f"{data}/part-00001-of-00005.json.gz"
-        client.pipe_file(cut, client.cat_file(cut)[:-20])
-        same(place, reference, Local())
 
 
 @everywhere

@@ -116,38 +116,6 @@ def nights(store: Store, bucket: str, proxy: Proxy, hasty: None, tmp_path: Path,
     return Nights(store, bucket, proxy, tmp_path, monkeypatch)
 
 
-def test_a_night_without_rights_loses_no_shard(nights: Nights) -> None:
-    """A store that refuses the output is no fault of a shard: it is not left out, and the next night releases it."""
-    nights.put("a", [1, 2])
-    assert nights.start().status == 0
-    nights.put("b", [3])
-    nights.proxy.rule("PUT", "out/run-00002/data/", "refuse", status=403, code="AccessDenied")
-    ended = nights.start()
-    assert (ended.status, "[no-permission]" in ended.err) == (2, True)
-    figures = samples(nights.folder)
-    assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 0, 1)
-    nights.proxy.clear()
-    assert nights.start().status == 0
-    assert nights.waiting() == set()
-
-
-def test_a_prefix_without_objects_is_an_error(nights: Nights) -> None:
-    """It is no success, and gives no unfinished run up."""
-    nights.put("a", [1, 2])
-    nights.proxy.rule("PUT", "out/run-00001/data/", "refuse", status=403, code="AccessDenied")
-    assert nights.start().status == 2
-    nights.proxy.clear()
-    for successes in (0, 1):
-        nights.move("in", "away")
-        assert "[missing-file]" in nights.start().err
-        assert samples(nights.folder)["last_status"] == nights.noted()[-1] == 2
-        assert ("last_success_timestamp_seconds" in samples(nights.folder)) == successes
-        nights.move("away", "in")
-        assert nights.start().status == 0
-        assert sum(name.endswith("manifest.json") for name in nights.store.objects(f"s3://{nights.bucket}/out")) == 1
-    assert nights.waiting() == set()
-
-
 @contextlib.contextmanager
 def refusing(nights: Nights, methods: str, where: str, **how: Any) -> Iterator[None]:
     nights.proxy.rule(methods, where, "refuse", **({"status": 403, "code": "AccessDenied"} | how))
@@ -240,7 +208,7 @@ FAULTS: dict[str, tuple[set[int], Any]] = {
 
 @pytest.mark.parametrize(
     ("seed", "length"),
-    [(0, 5), *(pytest.param(seed, 20, marks=[pytest.mark.nightly, pytest.mark.slow]) for seed in range(1, 6))],
+    [(0, 4), *(pytest.param(seed, 20, marks=[pytest.mark.nightly, pytest.mark.slow]) for seed in range(1, 6))],
 )
 def test_nights_of_faults_lose_nothing_and_hide_nothing(nights: Nights, seed: int, length: int) -> None:
     """Input, output, key, clock or store fails, and at times the data of a shard; all is mended in the end."""
@@ -248,6 +216,8 @@ def test_nights_of_faults_lose_nothing_and_hide_nothing(nights: Nights, seed: in
     nights.put("first", [next(keys)])
     assert nights.start().status == 0
     faults = draw.sample(sorted(FAULTS), len(FAULTS)) + draw.choices(sorted(FAULTS), k=length)
+    if seed == 0:  # by day: a store that refuses the output, and input that is gone
+        faults = ["output refused", "input moved", *faults]
     success = samples(nights.folder)["last_success_timestamp_seconds"]
     left_out = set[str]()
     for night, name in enumerate(faults[:length]):

@@ -459,29 +459,6 @@ class TestCsv:
         first = got[0]["text"]
         assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
 
-    def test_formulas_behind_an_apostrophe(self, ground: Ground, tmp_path: Path) -> None:
-        """On request no cell begins with what a spreadsheet runs; nothing else changes, and the draws are the same."""
-        odd = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "a=1", "", "'=1"]
-        rows = [{"text": f"{mark} {WORDS[0]}", "id": id} for mark, id in zip("=+-@.....", odd, strict=True)]
-        source = write(tmp_path / "x.jsonl", rows, ("text", "id"))
-        more = ("--format", "csv", "--keep", "id", "--id", "id", "--other", "keep")
-        shards, releases = {}, {}
-        for how in ("keep", "escape"):
-            output = tmp_path / how
-            succeeds(*ground.arguments(source, output, *more, "--csv-formulas", how))
-            with only(output).open(newline="", encoding="utf-8") as file:
-                shards[how] = list(csv.reader(file))
-            assert manifest(output)["configuration"]["columns"].get("csv_formulas", "keep") == how
-            releases[how] = manifest(output)["release"]
-        assert releases["keep"] == releases["escape"]
-        assert sum(cell.startswith(tuple("=+-@\t\r")) for row in shards["keep"] for cell in row) > 6
-        assert shards["escape"] == [
-            [f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell for cell in row] for row in shards["keep"]
-        ]
-        fails(ground.arguments(source, tmp_path / "keep", *more, "--csv-formulas", "escape"), "output-in-use")
-        fails(ground.arguments(source, tmp_path / "no", "--csv-formulas", "escape"), "conflicting-settings")
-        assert not (tmp_path / "no").exists()
-
     def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path) -> None:
         """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
         documents = [

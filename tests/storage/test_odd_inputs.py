@@ -8,15 +8,21 @@ import io
 import itertools
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
+from corpusveil.errors import UserError
+from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
@@ -65,21 +71,10 @@ class TestNames:
         )
 
 
-class TestAnEmptyFile:
-    @pytest.mark.parametrize("more", [(), ("--on-bad-rows", "quarantine")])
-    def test_that_can_not_be_empty_is_a_failed_upload(
-        self, ground: Ground, tmp_path: Path, more: tuple[str, ...]
-    ) -> None:
-        """Its documents would be missing, and nobody would know; that is no bad row to be set aside."""
-        for name, kind in (("a.json.gz", "gzip"), ("a.csv.gz", "gzip"), ("a.txt.zst", "zstd")):
-            (tmp_path / name).touch()
-            said = sentence(ground, tmp_path / name, tmp_path / "out", *more)
-            assert f"{name}: the file has 0 bytes, and a {kind} file never has; its upload has probably failed" in said
-
-    def test_that_can_be_empty_has_no_rows(self, ground: Ground, tmp_path: Path) -> None:
-        for name, data in (("a.jsonl", b""), ("a.txt", b""), ("b.json.gz", gzip.compress(b""))):
-            (tmp_path / name).write_bytes(data)
-            succeeds(*ground.arguments(tmp_path / name, tmp_path / f"{name}-out"))
+def test_an_empty_file_that_can_be_empty_has_no_rows(ground: Ground, tmp_path: Path) -> None:
+    for name, data in (("a.jsonl", b""), ("a.txt", b""), ("b.json.gz", gzip.compress(b""))):
+        (tmp_path / name).write_bytes(data)
+        succeeds(*ground.arguments(tmp_path / name, tmp_path / f"{name}-out"))
 
 
 class TestAByteOrderMark:
@@ -97,18 +92,6 @@ class TestAByteOrderMark:
         assert list(split(iter([BOM]), "a.txt")) == []
         assert list(split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
         assert list(split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
-
-
-class TestAnotherEncoding:
-    @pytest.mark.parametrize("more", [(), ("--rows-per-task", "8192")])
-    def test_is_named_with_what_to_do(self, ground: Ground, tmp_path: Path, more: tuple[str, ...]) -> None:
-        for suffix, rows in ROWS.items():
-            path = tmp_path / f"a{suffix}"
-            for encoding, command in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
-                path.write_bytes(rows.decode().replace("lo", "l\xf6").encode(encoding))
-                said = sentence(ground, path, tmp_path / "out", *more)
-                assert str(path) in said
-                assert command in said
 
 
 def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
@@ -152,6 +135,23 @@ class TestALineThatFillsTheMemory:
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS,
         )  # fmt: skip
         assert done.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), done.stderr
+
+    def test_of_compressed_bytes_takes_that_of_a_few_chunks(self, tmp_path: Path) -> None:
+        """Text in gzip, and a page of one value, many million times: both are gigabytes inside."""
+        text, table = tmp_path / "x.txt.gz", tmp_path / "x.parquet"
+        text.write_bytes(gzip.compress((b"bababa dede " * 80 + b"\n") * 1000, 9) * 200)
+        words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3_500_000, np.int32)), pa.array(["x" * 100]))
+        nulls = pa.nulls(len(words), pa.list_(pa.float32()))
+        pq.write_table(pa.table({"word": words.cast(pa.string()), "vector": nulls}), table)
+        assert table.stat().st_size < 1 << 18
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with files.open_read(str(text)) as file:
+            batches = formats.find(".txt.gz").batches(file, str(text), Columns())
+            assert sum(len(batch.numbers) for batch in batches) == 200_000
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
+        with pytest.raises(UserError):
+            read_vectors(str(table))
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 700 << 10
 
 
 class TestALossOfPower:

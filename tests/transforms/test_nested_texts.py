@@ -179,7 +179,7 @@ class TestBeam:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-rooms")
 class TestSpark:
     def test_a_frame_gives_the_same(
         self, spark: Any, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path

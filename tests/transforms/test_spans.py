@@ -119,8 +119,6 @@ def test_masks_and_contacts_under_other_policies() -> None:
     assert written(["BOB,  +1 23"], release_of(policy=policy)) == ["[name],  [phone]"]
     of_numpy = release_of(find=one_contact)
     assert written(["wa bob at wb"], of_numpy)[0].split()[1] == "[contact]"
-    html = release_of(policy={"markup": "keep"})
-    assert re.fullmatch(r"<p>\[name\] \w+</p><b>\[phone\]</b>", written(["<p>Bob wa</p><b>+49 1</b>"], html)[0])
 
 
 def tags_of_nothing(self: Kernel, key: bytes, column: str, identities: Any, data: Any, documents: Any) -> Any:

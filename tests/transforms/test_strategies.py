@@ -137,7 +137,7 @@ class TestTheCommand:
     @pytest.mark.parametrize("name", ["s1", "s2", "s3", "s4"])
     def test_a_strategy_is_the_options_it_stands_for(self, ground: Path, name: str) -> None:
         table = [] if name == "s1" else ["--collocations", str(ground / "table.parquet")]
-        succeeds(*self.arguments(ground, "a", "--strategy", name, "--average-words", "7.5", *table))
+        succeeds(*self.arguments(ground, "a", "--strategy", name, "--epsilon", "75", *table))
         plain = {
             "s1": ["--allocation", "word-share", "--stop-words", "keep"],
             "s2": ["--allocation", "word-share", "--tokenizer", "gst"],
@@ -150,13 +150,10 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            (["--strategy", "s5", "--average-words", "7"], "s1, s2, s3, s4"),
-            (["--strategy", "s1"], "--average-words"),
-            (["--strategy", "s1", "--average-words", "nan"], "--average-words"),
-            (["--average-words", "7"], "--strategy"),
-            (["--strategy", "s3", "--average-words", "7"], "--collocations"),
-            (["--strategy", "s3", "--average-words", "7", "--tokenizer", "mst"], "--tokenizer: mst contradicts"),
-            (["--strategy", "s1", "--average-words", "7", "--per", "token"], "--per: token contradicts"),
+            (["--strategy", "s5"], "s1, s2, s3, s4"),
+            (["--strategy", "s3"], "--collocations"),
+            (["--strategy", "s3", "--tokenizer", "mst"], "--tokenizer: mst contradicts"),
+            (["--strategy", "s1", "--per", "token"], "--per: token contradicts"),
             (["--tokenizer", "gst"], "--collocations"),
             (["--collocations", "{table}"], "takes no"),
             (["--allocation", "word-share"], "per document"),

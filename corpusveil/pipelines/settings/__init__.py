@@ -59,12 +59,11 @@ class Settings(BaseModel):
         return self.model_copy(update=made)
 
     def settled(self) -> Settings:
-        """Return the settings with those of their presets written out."""
+        """Return the settings with those of their strategy written out."""
         changes: dict[str, dict[str, Any]] = {}
-        for _, own in rules.presets_of(self):
-            for place, value in own.items():
-                section, _, name = place.partition(".")
-                changes.setdefault(section, {})[name] = value
+        for place, value in rules.strategy_of(self).items():
+            section, _, name = place.partition(".")
+            changes.setdefault(section, {})[name] = value
         return self.changed(**changes)
 
     def with_names(self, folder: str = "") -> Settings:

@@ -7,13 +7,12 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.choices import OF_CONTEXT
+from corpusveil.choices import OF_CONTEXT, STRATEGIES
 from corpusveil.errors import UserError
 from corpusveil.jobs import registry
-from corpusveil.transforms.release.presets import PROFILES, STRATEGIES
 
 if TYPE_CHECKING:
     from corpusveil.choices import RiskOf
@@ -48,7 +47,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _pairs,
         _risk,
         _budget,
-        _presets,
+        _strategy,
         _ledger,
         _text,
         _nested,
@@ -56,6 +55,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
+        _denoise,
         _evaluate,
         _audit,
     ):
@@ -78,7 +78,7 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
-    if denoise is not None and not (denoise.model or settings.value("model.path")):
+    if denoise is not None and denoise.searches and not (denoise.model or settings.value("model.path")):
         yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
     if budget is None:
         return
@@ -132,13 +132,6 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
     if budget.model is not None and budget.risk_of not in (None, *OF_CONTEXT):
         yield "budget.model", _needs("{budget.risk_of} content-context or context")
-    for multiplies, by in (
-        (budget.strategy is not None, "{budget.strategy}"),
-        (budget.average_words is not None, "{budget.average_words}"),
-        (budget.allocation == "dataset", "{budget.allocation} dataset"),
-    ):
-        if multiplies:
-            yield "budget.risk", f"this key is for the epsilon of a word, and {by} multiplies epsilon; leave either out"
     if settings.settled().value("budget.per") != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
 
@@ -147,44 +140,26 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
-    multiplied = budget.strategy is not None or budget.allocation == "dataset"
-    if multiplied and budget.average_words is None:
-        by = "{budget.strategy}" if budget.strategy is not None else "{budget.allocation} dataset"
-        yield "budget.average_words", f"{by} needs this key; add the words of an average text, from public knowledge"
-    if not multiplied and budget.average_words is not None:
-        yield "budget.average_words", _needs("{budget.strategy} or {budget.allocation} dataset")
     filled = settings.settled().budget or budget
     if bool(filled.weights) != (filled.allocation == "position"):
         yield "budget.weights", "weights and {budget.allocation} position belong together; give both or neither"
-    if filled.per != "document":
-        if filled.allocation not in ("uniform", "dataset"):
-            yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
-        if filled.field_weights is not None:
-            yield "budget.field_weights", "weights share a document's budget; add {budget.per} document"
+    if filled.per != "document" and filled.allocation != "uniform":
+        yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
 
 
-def presets_of(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the settings of presets, by place, with the presets' names; later presets override earlier ones."""
-    budget, mechanism = settings.budget, settings.mechanism
-    if budget is not None and budget.profile is not None and mechanism is not None:
-        profile = PROFILES[budget.profile]
-        own = {f"mechanism.{name}": value for name, value in profile.parameters.get(mechanism.name, {}).items()}
-        yield f"profile {profile.name}", own | _placed({"per": profile.per, **profile.text})
-    if budget is not None and budget.strategy is not None:
-        yield f"strategy {budget.strategy}", _placed(STRATEGIES[budget.strategy])
-
-
-def _placed(values: Mapping[str, str]) -> dict[str, Any]:
+def strategy_of(settings: Settings) -> dict[str, Any]:
+    """Return the settings that the chosen strategy stands for, by place."""
     of_budget = ("per", "allocation")
-    return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in values.items()}
+    own = STRATEGIES.get(settings.value("budget.strategy") or "", {})
+    return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in own.items()}
 
 
-def _presets(settings: Settings) -> Iterator[tuple[str, str]]:
-    for preset, own in presets_of(settings):
-        for place, value in own.items():
-            given = settings.value(place)
-            if given != value and (settings.is_given(place) or (place.startswith("mechanism.") and given is not None)):
-                yield place, f"{given} contradicts the {preset}, which sets {value}; leave either out"
+def _strategy(settings: Settings) -> Iterator[tuple[str, str]]:
+    for place, value in strategy_of(settings).items():
+        given = settings.value(place)
+        if given != value and settings.is_given(place):
+            strategy = settings.value("budget.strategy")
+            yield place, f"{given} contradicts the strategy {strategy}, which sets {value}; leave either out"
 
 
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -260,6 +235,15 @@ def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("denoise", "evaluate"):
         if nested and getattr(settings, section) is not None:
             yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
+
+
+def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.denoise
+    for name in ("breadth", "width", "unknown_share", "margin"):
+        if asked is not None and not asked.searches and settings.is_given(f"denoise.{name}"):
+            renamed = "how many originals the search tries is {denoise.breadth}"
+            why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
+            yield f"denoise.{name}", f"{why} ({renamed})"
 
 
 def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,6 @@ from corpusveil.audits import LEVEL, PAIRS, WORDS
 from corpusveil.choices import (
     SPOOL_BYTES,
     Allocation,
-    CsvFormulas,
     Duplicates,
     Hyphens,
     Markup,
@@ -142,7 +141,7 @@ class SpaceSettings(Section):
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
-        "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
+        "Word vectors (repeatable): word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
@@ -197,11 +196,16 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        metavar="URL", named=True)
+        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
+        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
+    candidates: int | None = key(
+        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
+        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
+    chooser: str | None = key(
+        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
     width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -209,6 +213,11 @@ class DenoiseSettings(Section):
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a text is searched, rather than chosen or candidates listed."""
+        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
@@ -285,7 +294,7 @@ class BudgetSettings(Section):
         "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
         "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     function_words: str | None = key(
-        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
+        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
@@ -295,24 +304,13 @@ class BudgetSettings(Section):
     distance: float = key(
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
-    allocation: Literal[Allocation, "dataset"] = key(
-        "How a document's budget is shared among its words. dataset: uniform, with epsilon times "
-        "{budget.average_words}.", "uniform")
+    allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
     weights: Annotated[list[int], BeforeValidator(_weights)] = key(
         "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS",
         form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
-        "A strategy of the collocation study, which sets other settings.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:STRATEGIES")
-    profile: str | None = key(
-        "The settings of a published study.", None, metavar="NAME",
-        choices="corpusveil.transforms.release.presets:PROFILES")
-    average_words: float | None = key(
-        "Words of an average text, from public knowledge; multiplies epsilon.", None, gt=0)
-    field_weights: str | None = key(
-        "For a budget per document, if a document has several text columns, each in a separate release: "
-        "title:1,body:3 gives the column body three quarters of epsilon.", None, metavar="WEIGHTS",
-        form=f"{WORD}:[0-9]{{1,6}}(?:,{WORD}:[0-9]{{1,6}})*")
+        "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
+        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
 
 
 class TextSettings(Section):
@@ -339,8 +337,7 @@ class TextSettings(Section):
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
         "from.", "split")
     markup: Markup = key(
-        "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
-        "without attributes, and so discloses them.", "words")
+        "HTML. words reads tags like any text. strip reads and writes only the text.", "words")
     language: str | None = key(
         "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
         "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
@@ -375,7 +372,7 @@ class SpansSettings(Section):
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
     def policy(self) -> SpanPolicy | None:
-        """Return the policy, None if nothing finds spans. Raises UserError for a kind or treatment that is none."""
+        """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
         if not self.find:
             return None
         from corpusveil.text.spans import SpanPolicy
@@ -508,9 +505,6 @@ class OutputSettings(Section):
         "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
     page: bool = key(
         "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
-    csv_formulas: CsvFormulas = key(
-        "CSV cells that a spreadsheet would run as a formula (= + - @, tab, return first): unchanged, or behind an "
-        "apostrophe.", "keep")
     on_bad_rows: OnBadRows = key(
         "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
     duplicates: Duplicates = key(

@@ -124,7 +124,7 @@ def located(settings: Settings, folder: str) -> Settings:
 
 
 def written(document: Document) -> str:
-    """Return a complete file, with defaults and presets written out.
+    """Return a complete file, with defaults and a strategy written out.
 
     Paths are as given, so it means the same in the same folder.
     """
@@ -146,7 +146,7 @@ def value_of(value: Any) -> str:
 
 
 def template() -> str:
-    """Return a file of every key with its help, its default and its allowed values, each behind a ``#``."""
+    """Return a file of every key with its help, its default and its allowed values, each after a ``#``."""
     lines = [
         f"#:schema ./{SCHEMA}",
         "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",

@@ -16,10 +16,9 @@ from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
-from corpusveil.storage.json_text import string_bytes
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
-from corpusveil.storage.values import as_strings
+from corpusveil.storage.values import as_strings, string_bytes
 
 SUFFIXES = (".csv",)
 
@@ -154,13 +153,10 @@ def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """Return texts as cells, large_string [N], nulls as nothing.
 
     A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice; and where it is empty
-    and ``alone`` in its row, since a blank line is no row. ``escape`` puts an apostrophe before what a spreadsheet
-    takes for a formula (OWASP).
+    and ``alone`` in its row, since a blank line is no row.
     """
     texts = as_strings(texts).fill_null("")
     in_quotes = pc.match_substring_regex(texts, f'["\r\n{MARKS[columns.separator]}]{"|^$" if alone else ""}')
-    if columns.formulas == "escape":
-        texts = pc.replace_substring_regex(texts, r"^[=+\-@\t\r]", r"'\0")
     return pc.if_else(in_quotes, _joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 

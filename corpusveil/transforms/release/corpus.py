@@ -240,11 +240,6 @@ class Run:
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
         form = formats.find(formats.form_of(source.shards[0].url))
-        written = formats.find(source.suffix) if source.suffix else form
-        if source.columns.formulas != "keep" and not written.has_separator:
-            raise ConflictError(
-                "csv_formulas = escape: the output is not CSV; choose the format csv, or leave csv_formulas out."
-            )
         refuse_overlap(self.inputs, source.shards, output, records.url)
         if self.spending is not None:
             refuse_nested(self.spending.ledger, "the ledger", output)

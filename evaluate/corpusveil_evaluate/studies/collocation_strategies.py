@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from corpusveil.budget import Budget
+from corpusveil.choices import STRATEGIES
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import UnsetError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces.tour_improvement import neighbors
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.presets import STRATEGIES, follow
 from corpusveil_evaluate.attacks.attribute_inference import relative_gain
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
@@ -130,7 +130,7 @@ class Collocated(Study):
         self, task: LabelledTexts, cell: Cell, grid: CollocationGrid, data: StudyData
     ) -> tuple[Mechanism, Budget, TextPolicy, Collocations | None]:
         average = _average(task.name, grid)
-        options, budget = follow(cell["strategy"], {}, (), cell["epsilon"], average)
+        options, budget = dict[str, Any](STRATEGIES[cell["strategy"]]), cell["epsilon"] * average
         how = options["tokenizer"]
         space = ONE_LIST if cell["space"] == GIVEN else f"corpus-{how}"
         mechanism = data.mechanism(cell["mechanism"], space, **cell["parameters"])

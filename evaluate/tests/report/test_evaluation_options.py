@@ -73,7 +73,11 @@ def test_the_demo_says_what_its_release_gives_away(
     asked = {"space": space, "keys": (key,), "seeds": 2}
     demonstration._evaluate(tmp_path, asked, demonstration._Report())
     told = capsys.readouterr().out
-    for name in ("words unchanged (of all words", "similarity of meaning [", f"leaked key {key.fingerprint()}: 100.0%"):
+    for name in (
+        "words unchanged (of all words",
+        "similarity of meaning [",
+        f"[leaked key {key.fingerprint()}]: 100.0%",
+    ):
         assert name in told
     page = tmp_path / "evaluation" / "report.html"
     assert stat.S_IMODE(page.stat().st_mode) == 0o600

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from corpusveil_evaluate.studies import bundled_text
-from tests.conftest import machine, no_other_session_left, pytest_collection_modifyitems
-
-__all__ = ["machine", "no_other_session_left", "pytest_collection_modifyitems"]  # as in the package's own tests
 
 
 @pytest.fixture(scope="session")

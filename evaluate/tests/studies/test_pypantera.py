@@ -12,8 +12,8 @@ import pytest
 
 from corpusveil.errors import AddressError, ConflictError, InUseError
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.presets import PROFILES
 from corpusveil_evaluate.studies.cells import Cell, Results
+from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid, best_search
 from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.search_collections import JUDGED

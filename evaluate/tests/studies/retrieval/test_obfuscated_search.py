@@ -13,10 +13,10 @@ from corpusveil.errors import BadValueError
 from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.transforms.release.presets import PROFILES
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.perplexity import KneserNey
+from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.retrieval.bm25 import Bm25
 from corpusveil_evaluate.studies.retrieval.dense import Dense
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (

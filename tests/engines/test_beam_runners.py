@@ -1,4 +1,4 @@
-"""Flink, with Beam's job server: a cluster of two task managers, of which one is killed."""
+"""Prism, which ``beam.Pipeline()`` tries first, and Flink with Beam's job server: two task managers, one killed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
-from tests.contracts.engine import EngineContract, equal_stream, installed
-from tests.engines.corpora import Ground, make_release
-from tests.engines.processes import answers, end_session, free_port, start, wait_until, worker_pool
+from corpusveil.errors import GO_ON
+from tests.contracts.engine import LOOPBACK, BeamContract, installed
+from tests.engines.corpora import HANG_SECONDS, ROOT, environment
+from tests.engines.processes import answers, end_session, free_port, start, tree, wait_until
+from tests.faults.harm import Bench
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 OPEN = ("lang", "lang.reflect", "net", "nio", "text", "time", "util", "util.concurrent", "util.concurrent.atomic")
@@ -68,10 +71,6 @@ def job_server(folder: Path, port: int, master: str, heap: str = "512m") -> subp
     )  # fmt: skip
 
 
-def through(port: int) -> tuple[object, ...]:
-    return ("--engine", "beam", "--runner", "PortableRunner", "--", f"--job_endpoint=127.0.0.1:{port}")
-
-
 def task_managers(rest: int) -> int:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{rest}/overview") as page:
@@ -80,10 +79,9 @@ def task_managers(rest: int) -> int:
         return 0
 
 
-class TestTwoTaskManagers(EngineContract):
-    """Workers are threads of the command, or processes of a pool."""
-
+class TestTwoTaskManagers(BeamContract):
     engine = "flink-cluster"
+    runner = "PortableRunner"
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -98,20 +96,8 @@ class TestTwoTaskManagers(EngineContract):
     @pytest.fixture(scope="class")
     @classmethod
     def options(cls, server: int) -> tuple[object, ...]:
-        return (*through(server), "--environment_type=LOOPBACK")
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def with_workers(
-        cls, plan: Path, server: int, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[tuple[object, ...]]:
-        with worker_pool(tmp_path_factory.mktemp("pool")) as where:
-            yield (*through(server), *where)
-
-    def test_a_stream(self, ground: Ground, server: int, tmp_path: Path, keeps: Any) -> None:
-        place = (f"--job_endpoint=127.0.0.1:{server}", "--environment_type=LOOPBACK")
-        equal_stream(make_release(ground.space), tmp_path, "PortableRunner", *place)
-        keeps("stream", "equal")
+        job_endpoint = f"--job_endpoint=127.0.0.1:{server}"
+        return ("--engine", "beam", "--runner", cls.runner, "--", job_endpoint, LOOPBACK)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -140,3 +126,57 @@ class TestTwoTaskManagers(EngineContract):
         above = {listening[address.port] for address in addresses if address.port in listening}
         (manager,) = [pid for pid in above if pid and "TaskManagerRunner" in " ".join(psutil.Process(pid).cmdline())]
         os.kill(manager, signal.SIGKILL)
+
+
+class TestPrism(BeamContract):
+    engine = "prism"
+    runner = "PrismRunner"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def version(cls) -> str:
+        return version_of("apache-beam")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def options(cls) -> tuple[object, ...]:
+        return ("--engine", "beam", "--runner", cls.runner, "--", f"--prism_location={installed('prism')}")
+
+    def test_a_killed_prism(self, bench: Bench, tmp_path: Path) -> None:
+        """The runner itself, whose worker is a thread of the command: one sentence, and the same command completes."""
+        with bench.held(tmp_path, self.engine, "writing") as (job, worker):
+            assert worker in {member.pid for member in tree(job.pid)}
+            (prism,) = [member for member in tree(job.pid) if member.name() == "prism"]
+            prism.kill()
+        assert bench.goes_on(job, tmp_path, self.engine) == "again"
+        assert "Prism" not in (tmp_path / "said.log").read_text(), "its log may hold what a worker said"
+        bench.all_is_well(tmp_path)
+
+
+SCRIPT = """
+import sys
+from corpusveil.errors import CorpusveilError
+from corpusveil.jobs.beam import Beam
+
+def wrong(task):
+    raise ValueError("canaryinanerror")
+
+if __name__ == "__main__":
+    import job
+    try:
+        Beam("PrismRunner", 1, (f"--prism_location={sys.argv[1]}",)).run(job.wrong, [1, 2])
+    except CorpusveilError as error:
+        print(error)
+        sys.exit(error.exit_status)
+"""
+
+
+def test_what_a_worker_raises_is_one_sentence(tmp_path: Path) -> None:
+    """Prism itself raises a RuntimeError, whose text is a traceback; what a document may be in is not shown."""
+    (tmp_path / "job.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "job.py", str(installed("prism"))], cwd=tmp_path, capture_output=True, text=True,
+        timeout=HANG_SECONDS, check=False, env=environment(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, f"The Beam pipeline failed: RuntimeError. {GO_ON}\n")
+    assert done.stderr == ""

@@ -1,0 +1,64 @@
+"""The settings of published studies, from ``profiles.toml``.
+
+A profile sets only what its study, or the study's public package, is known to have done. All other settings keep this
+package's default, and the profile names them as ours.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from corpusveil.text.policy import ROLE_NAMES, TextPolicy
+
+_AS_IT_WAS = ", as in the input"
+_POLICIES = (*ROLE_NAMES[1:], "layout", "case")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """The settings of one study: what it states, in ``source``, and what it leaves ``open``.
+
+    ``per`` is what its epsilon is for; ``epsilons`` are those that it ran. ``parameters`` are those of mechanisms.
+    """
+
+    name: str
+    study: str
+    per: Literal["token", "document"]
+    epsilons: tuple[float, ...]
+    text: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str
+    open: tuple[str, ...]
+
+    def policy(self) -> TextPolicy:
+        return TextPolicy(**self.text)
+
+    def in_the_clear(self) -> str:
+        """Say in one sentence which tokens the output shows unchanged."""
+        kept = [line.removesuffix(_AS_IT_WAS) for line in self.policy().disclosed() if line.endswith(_AS_IT_WAS)]
+        if not kept:
+            return f"Profile {self.name} leaves no token in the clear."
+        return (
+            f"Profile {self.name} leaves in the clear, as in the input: {'; '.join(kept)}. The guarantee compares "
+            "documents that agree in these."
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield notes: what is left in the clear, and what is not from the study."""
+        yield self.in_the_clear()
+        unit = "word" if self.per == "token" else "document"
+        yield f"It follows {self.study}: {self.source}; its epsilon is per {unit}."
+        yield from self.open
+        ours = [name for name in _POLICIES if name not in self.text]
+        yield f"Not stated in the study; our choice: {', '.join(ours) or 'no text policy'}."
+
+
+_PROFILES = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8"))
+PROFILES: Mapping[str, Profile] = {
+    name: Profile(**{**own, "name": name, "epsilons": tuple(own["epsilons"]), "open": tuple(own["open"])})
+    for name, own in _PROFILES["profiles"].items()
+}
