@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from corpusveil import errors
 from corpusveil.cli.main import run
-from corpusveil.errors import CorpusveilError
+from corpusveil.errors import CorpusveilError, WorkError
+from corpusveil.storage.engine import Here
 
 QUIET = ("--progress", "none")
 OF_CODE: dict[str, type[CorpusveilError]] = {
@@ -19,6 +21,17 @@ OF_CODE: dict[str, type[CorpusveilError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, CorpusveilError) and "code" in vars(kind)
 }
+
+
+@dataclass(frozen=True)
+class Halting(Here):
+    """An engine that does some tasks and then fails, as one that was killed between two tasks."""
+
+    tasks: int
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+        super().run(function, tasks[: self.tasks])
+        raise WorkError("halted")
 
 
 @dataclass(frozen=True)

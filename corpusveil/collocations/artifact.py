@@ -46,11 +46,17 @@ def make_once(
             check(earlier)
         return earlier
 
+    def do(_: lease.Lease) -> dict[str, Any]:
+        by = f"corpusveil {metadata.version('corpusveil')}"
+        fields = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **make()}
+        complete(url, fields, indent=1)
+        return fields
+
     def tidy(_: dict[str, Any]) -> None:
         files.remove_folder(files.join(url, WORK))
         files.sweep(url, below=True)
 
-    return once(files.join(url, lease.FOLDER), claim, lambda _: _write_artifact(url, kind, call, make()), tidy)
+    return once(files.join(url, lease.FOLDER), claim, do, tidy)
 
 
 def remove_others(folder: str, ending: str) -> None:
@@ -134,11 +140,3 @@ def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
 def of_language(language: str | None) -> dict[str, str]:
     """Return the fields of a description for the language in which text was read."""
     return {} if language is None else {"language": language, "tokenizer": TOKENIZER_VERSION + version_of(language)}
-
-
-def _write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Write the description of an artefact with complete files, and return it."""
-    by = f"corpusveil {metadata.version('corpusveil')}"
-    description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **fields}
-    complete(url, description, indent=1)
-    return description

@@ -155,7 +155,7 @@ def once(
 def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
     """Return the claim on an output by the record ``name``; it is ``mine`` itself if there was none.
 
-    Raises InUseError, which says ``foreign``, if there was none, and the output has files for which this is not None.
+    ``foreign`` is a sentence if the output has files already. Raises InUseError, which says it, if there was no claim.
     """
     theirs = place.read(name, type(mine))
     if theirs is None and foreign is not None:

@@ -82,7 +82,7 @@ class PrivatizeDocuments(beam.PTransform):
                 "id='...'."
             )
         self._kernel = require_release(release).kernel()
-        self._fields = _Fields(text, id)
+        self._fields = (text, id)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._cap = cap
@@ -121,7 +121,7 @@ class PrivatizeDocuments(beam.PTransform):
         outputs: dict[str, Any] = {}
         good = "good"
         if self._handling is not None:
-            checking = beam.Map(_checked, self._fields, self._units, nulls=self._cap is None).with_output_types(kind)
+            checking = beam.Map(_checked, *self._fields, self._units, nulls=self._cap is None).with_output_types(kind)
             options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             good, bad = options["main_tag"], options["dead_letter_tag"]
             checked = documents | "Check" >> checking.with_exception_handling(**options)
@@ -141,7 +141,8 @@ class PrivatizeDocuments(beam.PTransform):
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
         if isinstance(documents.element_type, RowTypeConstraint):
             there = [name for name, _ in documents.element_type._fields]
-            for name in (column_of(self._fields.text), self._fields.id, *self._units):
+            text, identity = self._fields
+            for name in (column_of(text), identity, *self._units):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
@@ -179,28 +180,12 @@ class PrivatizeDocuments(beam.PTransform):
         return within, over
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """The fields of a document that are read: its text, or the value with its texts, and its id."""
-
-    text: str
-    id: str
-
-    def read(self, document: Any) -> tuple[Any, Any, Sequence[str | None]]:
-        """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
-        value, identity = _field(document, column_of(self.text)), _field(document, self.id)
-        if (path := path_of(self.text)) is not None:
-            return value, identity, collected([value], path, **_OBJECTS)[0]
-        if value is not None and not isinstance(value, str):
-            raise BadRowError(f"{self.text}: the text of a document is not a string; convert it first.")
-        return value, identity, [value]
-
-
 @dataclass(slots=True)
 class _Batch:
     """Some documents, with the values of their fields and where they lie: timestamp, windows and pane."""
 
-    fields: _Fields
+    text: str
+    id: str
     documents: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     identities: list[Any] = field(default_factory=list)
@@ -208,7 +193,7 @@ class _Batch:
     characters: int = 0
 
     def add(self, document: Any, windowed: Any) -> None:
-        value, identity, texts = self.fields.read(document)
+        value, identity, texts = _read(document, self.text, self.id)
         self.documents.append(document)
         self.values.append(value)
         self.identities.append(identity)
@@ -220,7 +205,7 @@ class _Batch:
 
     def texts(self) -> tuple[Sequence[str | None], list[Any], list[int]]:
         """Return the texts of the documents, with their ids and the numbers of their documents."""
-        identities, path = checked_identities(self.identities, self.fields.id), path_of(self.fields.text)
+        identities, path = checked_identities(self.identities, self.id), path_of(self.text)
         if path is None:
             return self.values, identities, list(range(len(self.values)))
         texts, places = collected(self.values, path, **_OBJECTS)
@@ -228,9 +213,9 @@ class _Batch:
 
     def with_texts(self, private: list[Any]) -> list[Any]:
         """Return the documents with other texts."""
-        if (path := path_of(self.fields.text)) is not None:
+        if (path := path_of(self.text)) is not None:
             private = refilled(self.values, path, iter(private), **_OBJECTS)
-        column = column_of(self.fields.text)
+        column = column_of(self.text)
         return [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
 
     def units(self, rows: Sequence[int], unit: Unit) -> list[Any]:
@@ -240,7 +225,7 @@ class _Batch:
     def account(self, account: Account, missing: str | None = None) -> pa.Table:
         """Return what the documents spend (``Account.rows``); a null text counts as ``missing``."""
         flat, identities, rows = self.texts()
-        texts = large_strings([missing if text is None else text for text in flat], self.fields.text)
+        texts = large_strings([missing if text is None else text for text in flat], self.text)
         units = [unit for unit in account.units if unit.column is not None]
         values = {str(unit.column): self.units(rows, unit) for unit in units}
         return account.rows(texts, identities, values, rows, "a bundle")
@@ -249,23 +234,23 @@ class _Batch:
 class _InBatches(beam.DoFn):
     """Collects elements with their windows until there are enough for ``act``, or the bundle ends."""
 
-    def __init__(self, fields: _Fields, act: Callable[[_Batch], Iterator[WindowedValue]]) -> None:
+    def __init__(self, fields: tuple[str, str], act: Callable[[_Batch], Iterator[WindowedValue]]) -> None:
         self._fields = fields
         self._act = act
 
     def start_bundle(self) -> None:
-        self._batch = _Batch(self._fields)
+        self._batch = _Batch(*self._fields)
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam, _: Any = None) -> Iterator[Any]:
         """Take an element. A side input is only waited for."""
         if not self._batch.is_full():
             self._batch.add(element, windowed)
         elif len(windowed.windows) > 1:  # Beam would multiply what is yielded here by the windows of this element
-            alone = _Batch(self._fields)
+            alone = _Batch(*self._fields)
             alone.add(element, windowed)
             yield from (made.value for made in self._act(alone))
         else:
-            full, self._batch = self._batch, _Batch(self._fields)
+            full, self._batch = self._batch, _Batch(*self._fields)
             self._batch.add(element, windowed)
             yield from self._act(full)
 
@@ -276,7 +261,7 @@ class _InBatches(beam.DoFn):
 
 def _drawn(kernel: Any, scope: Unit | None, batch: _Batch) -> Iterator[WindowedValue]:
     """Privatize documents."""
-    (flat, identities, rows), text, units = batch.texts(), batch.fields.text, None
+    (flat, identities, rows), text, units = batch.texts(), batch.text, None
     texts = large_strings(flat, text)
     if scope is not None:
         units = scopes_of(batch.units(rows, scope), scope, texts, rows, "a bundle")
@@ -333,14 +318,24 @@ class _Budget(beam.DoFn):
             yield document
 
 
-def _checked(document: Any, fields: _Fields, units: Sequence[str], *, nulls: bool) -> Any:
+def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | None]]:
+    """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
+    value, identity = _field(document, column_of(text)), _field(document, id)
+    if (path := path_of(text)) is not None:
+        return value, identity, collected([value], path, **_OBJECTS)[0]
+    if value is not None and not isinstance(value, str):
+        raise BadRowError(f"{text}: the text of a document is not a string; convert it first.")
+    return value, identity, [value]
+
+
+def _checked(document: Any, text: str, id: str, units: Sequence[str], *, nulls: bool) -> Any:
     """Return a document that can be accounted for and drawn. Raises UserError for any other.
 
     With ``nulls``, a document without a text needs no unit.
     """
-    _, identity, texts = fields.read(document)
-    large_strings(texts, fields.text)
-    encode_id(*checked_identities([identity], fields.id))
+    _, identity, texts = _read(document, text, id)
+    large_strings(texts, text)
+    encode_id(*checked_identities([identity], id))
     for unit in units if not nulls or any(text is not None for text in texts) else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document

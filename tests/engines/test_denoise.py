@@ -6,25 +6,22 @@ One module, so that one process holds its one Spark session.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import InUseError
+from corpusveil.errors import InUseError, WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.language.modelling import build_model
-from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import denoise
-from tests.calls import refused
+from tests.calls import Halting, refused
 from tests.engines.corpora import Ground, encode, make_release, release_files, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -89,32 +86,11 @@ def test_a_chooser_that_workers_cannot_import_is_named(
     """Spark's workers do not search the path of the driver's process."""
     (tmp_path / "chooser_of_engines.py").write_text("def choose(batch):\n    return []\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with refused("bad-shards", "chooser_of_engines:choose", "cannot be imported"):
+    with refused("chooser-failed", "chooser_of_engines:choose", "cannot be imported"):
         denoise(
             release, str(tmp_path / "spark"), space=ground.space, chooser="chooser_of_engines:choose", engine=Spark()
         )
     assert not (tmp_path / "spark" / "manifest.json").exists()
-
-
-class KilledError(Exception):
-    pass
-
-
-@dataclass
-class Dying:
-    """Dies before its n-th task."""
-
-    left: int
-
-    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> None:
-        for task in tasks:
-            if self.left == 0:
-                raise KilledError
-            self.left -= 1
-            function(task)
-
-    def slots(self) -> int:
-        return 1
 
 
 def test_a_killed_run_goes_on(
@@ -123,8 +99,8 @@ def test_a_killed_run_goes_on(
     """To the same bytes, without doing a shard again; another call does not go on with it; a bad shard is named."""
     output = tmp_path / "output"
     options: dict[str, Any] = {"space": ground.space, "model": model}
-    with pytest.raises(KilledError):
-        denoise(release, str(output), **options, engine=Dying(2))
+    with pytest.raises(WorkError):
+        denoise(release, str(output), **options, engine=Halting(2))
     done = {path: path.stat().st_mtime_ns for path in (output / "data").iterdir()}
     assert len(done) == 2
     assert not (output / "manifest.json").exists()

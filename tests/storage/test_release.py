@@ -24,9 +24,8 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
-from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import refused
+from tests.calls import Halting, refused
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -41,18 +40,6 @@ from tests.engines.corpora import (
     write_corpus,
     write_shard,
 )
-
-
-class Halting:
-    """An engine that does some tasks and then fails, as one that was killed between two shards."""
-
-    def __init__(self, tasks: int) -> None:
-        self.tasks = tasks
-
-    def run(self, function: Callable[[ShardTask], None], tasks: Any) -> None:
-        for task in tasks[: self.tasks]:
-            function(task)
-        raise WorkError("halted")
 
 
 class Noting:

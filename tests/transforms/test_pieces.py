@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.errors import WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
-from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from corpusveil.transforms.release.release import Release
-from tests.calls import refused
+from tests.calls import Halting, refused
 from tests.contracts.spaces import small_space
 
 ROWS = 20_000
-
-
-class Halting:
-    """Does some tasks, then fails as a killed engine would."""
-
-    def __init__(self, tasks: int) -> None:
-        self.tasks = tasks
-
-    def run(self, function: Callable[[ShardTask], None], tasks: Sequence[ShardTask]) -> None:
-        for task in tasks[: self.tasks]:
-            function(task)
-        raise WorkError("halted")
 
 
 @pytest.fixture(scope="module")

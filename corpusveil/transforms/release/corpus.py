@@ -102,18 +102,11 @@ class Finish:
     """Draws the picture at the beginning of the public page; None for no page."""
 
     def __call__(self, _: Any) -> None:
-        """Finish the release in a job, which may call this again."""
+        """Finish the release in a job, which may call this again. Raises what ``do_all`` raises for failed tasks."""
         if not files.exists(files.join(self.job.output, "manifest.json")):
-            self.finish()
+            refuse_failed(self.job.records)
+            finish_shards(self.job, self.tasks, self.drafted)
         _tidy(self.job, self.picture)
-
-    def finish(self) -> tuple[Counts, str]:
-        """Join pieces, and write the manifest; return totals and content digest.
-
-        Raises BadShardsError if the data of a task were faulty, and any other error of a task as itself.
-        """
-        refuse_failed(self.job.records)
-        return finish_shards(self.job, self.tasks, self.drafted)
 
 
 def finish_shards(
@@ -339,14 +332,13 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        finish = Finish(job, tasks, draft(run.release, job.columns), run.picture())
-        left = job.left(tasks)
+        drafted, left = draft(run.release, job.columns), job.left(tasks)
         if left and isinstance(self.engine, Detachable) and self.engine.detached:
-            self.engine.launch(job, left, finish)
+            self.engine.launch(job, left, Finish(job, tasks, drafted, run.picture()))
             return self._result(Counts(), None)
         shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
         measured = do_all(job, left, self.engine, shown)
-        totals, content = finish.finish()
+        totals, content = finish_shards(job, tasks, drafted)
         events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 

@@ -282,10 +282,14 @@ def _source(release: str) -> dict[str, Any]:
 def _claim(job: ShardJob, began: float) -> Denoised | None:
     """Claim the output, or return the result if it is finished; remove records of earlier failures."""
     if files.exists(files.join(job.output, "manifest.json")):
-        return _already(job.output, job.release, began)
+        there = read_manifest(job.output)
+        if there["release"] != job.release:
+            raise InUseError(f"{job.output}: this folder already has another release; choose another output.")
+        seconds = time.monotonic() - began
+        return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)
     foreign = f"{job.output}: this folder already has other contents; choose another output."
-    mine, there = DenoiseClaim(denoise=job.release), files.listing(files.join(job.output, "data"))
-    if claimed(job.records, "call.json", mine, foreign if there else None) != mine:
+    mine, written = DenoiseClaim(denoise=job.release), files.listing(files.join(job.output, "data"))
+    if claimed(job.records, "call.json", mine, foreign if written else None) != mine:
         raise InUseError(
             f"{job.records.url}: these records are of an unfinished run with another release, model, chooser or "
             "setting; finish that run, or choose another output."
@@ -298,11 +302,3 @@ def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> 
     if not files.exists(public_page(output)):
         parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk, denoiser.model
         files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())
-
-
-def _already(output: str, digest: str, began: float) -> Denoised:
-    there = read_manifest(output)
-    if there["release"] != digest:
-        raise InUseError(f"{output}: this folder already has another release; choose another output.")
-    seconds = time.monotonic() - began
-    return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)
