@@ -25,6 +25,8 @@ _SENTENCES = {
     signal.SIGINT: b"corpusveil: interrupted; run the same command again to continue.\n",
     signal.SIGTERM: b"corpusveil: ended by SIGTERM; run the same command again to continue.\n",
 }
+_OF_A_TERMINAL = b"\x1b[?25h\n"
+"""Shows the cursor, which a bar hides, on a new line: what draws the bar can write nothing any more."""
 _ENDED = b"\0"
 """What the end of work writes after the signals: no signal has this number."""
 
@@ -91,7 +93,7 @@ def _end(reading: int) -> None:
     while (number := os.read(reading, 1)[0]) not in _SENTENCES:
         pass
     with contextlib.suppress(OSError):
-        os.write(2, _SENTENCES[signal.Signals(number)])
+        os.write(2, _OF_A_TERMINAL * os.isatty(2) + _SENTENCES[signal.Signals(number)])
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     _State.said.set()
     if _State.working:

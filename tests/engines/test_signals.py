@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pty
 import secrets
 import signal
 import subprocess
@@ -170,3 +171,11 @@ def test_a_signal_after_the_last_instruction_changes_no_status() -> None:
     for ignored, status in ((True, 0), (False, -signal.SIGTERM)):
         program = LATE.format(ignored=ignored)
         assert subprocess.run([sys.executable, "-c", program], check=False).returncode == status
+
+
+def test_a_terminal_has_its_cursor_again() -> None:
+    """A bar hides it, and cannot show it once other words are suppressed."""
+    program = "import os; from corpusveil.cli import signals; signals.install(); os.kill(os.getpid(), 2)"
+    terminal, end = pty.openpty()
+    assert subprocess.run([sys.executable, "-c", program], stderr=end, check=False).returncode == 130
+    assert os.read(terminal, 1000).decode() == f"\x1b[?25h\r\n{SAID[signal.SIGINT]}\r\n"
