@@ -115,11 +115,13 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
 
 def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that the environment names."""
-    for more in (("--log", tmp_path), ()):
-        monkeypatch.setenv(events.VARIABLE, "" if more else str(tmp_path))
+    log = tmp_path / "log"
+    log.mkdir()
+    for more in (("--log", log), ()):
+        monkeypatch.setenv(events.VARIABLE, "" if more else str(log))
         done = command(*ground.arguments(ground.corpus, tmp_path / "out", *more))
         assert done.status == 2
-        assert done.err.startswith(f"corpusveil: {tmp_path}: the log cannot be written here")
+        assert done.err.startswith(f"corpusveil: {log}: the log cannot be written here")
         assert not (tmp_path / "out").exists()
 
 
