@@ -29,9 +29,10 @@ check: lint ## lint, then the quick tests of the rooms that need no Java, cluste
 	$(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
-test: setup ## lint, then all tests of the package, and the quick ones of evaluate/
-	@$(MAKE) --no-print-directory -j2 lint compiled
-	$(PARALLEL) -m "$(TESTED)" --ignore evaluate/tests/studies
+test: setup ## all tests of the package, the quick ones of evaluate/, and lint at the same time
+	@mkdir -p .tools; $(MAKE) --no-print-directory lint > .tools/lint.txt 2>&1 & lint=$$!; \
+	  $(MAKE) --no-print-directory compiled && $(PARALLEL) -m "$(TESTED)" --ignore evaluate/tests/studies; tests=$$?; \
+	  wait $$lint; linted=$$?; cat .tools/lint.txt; exit $$((tests + linted))
 
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs

@@ -18,7 +18,7 @@ from attacks.attempt import Attempt
 from attacks.geometries import geometries, space_of
 from attacks.matrices import ROUNDING, metric
 from corpusveil.budget.accounting import SCALE, Readings, as_float
-from corpusveil.language.prepared import public_weights
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO

@@ -7,13 +7,13 @@ from typing import Any
 
 from isal import igzip
 
+from corpusveil.kernel import kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.storage import compression, forms, tasks
 from corpusveil.storage.forms import jsonlines
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.kernel import kernel
 from corpusveil.transforms.release import copies, job
 
 REST = "lines, records, the rest"

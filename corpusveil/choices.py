@@ -33,8 +33,8 @@ Hyphens = Literal["split", "join"]
 """The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""
 HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)
 
-Markup = Literal["words", "strip", "keep"]
-"""The treatment of HTML: read like any text, only its text is read, or its tags are kept."""
+Markup = Literal["words", "strip"]
+"""The treatment of HTML: read like any text, or only its text is read."""
 MARKUPS: tuple[Markup, ...] = get_args(Markup)
 
 Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]

@@ -37,9 +37,6 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
-    Gone("denoise.candidates", "how many originals the search tries is {denoise.breadth}; in Python, "
-         "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
-    Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
     Gone("budget.profile", "docs/studies.md has the settings of each study", ("privatize --profile",)),
     Gone("cv.profile", "docs/studies.md has the settings of each study"),
@@ -49,6 +46,8 @@ GONE = (
          ("privatize --field-weights",)),
     Gone("output.csv_formulas", "let the spreadsheet import cells as text; leave it out",
          ("privatize --csv-formulas",)),
+    Gone("text.markup = keep", "strip releases the text of HTML without its tags",
+         ("privatize --markup keep", "preview --markup keep")),
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),
@@ -59,6 +58,7 @@ GONE = (
          ("space --spacing",)),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
+    Gone("a pickle of gensim", "in gensim, save the vectors by kv.save_word2vec_format('vectors.bin', binary=True)"),
     Gone("a space with arcs", "build the space again, without spacing, sensitive and harmless"),
     Gone("length.noise", "it is called {length.epsilon} now"),
     Gone("audit.mechanisms", "it is called {audit.mechanism} now, and an audit checks one"),

@@ -28,7 +28,7 @@ Manner = Literal["auto", "bar", "lines", "none"]
 
 @dataclass(slots=True)
 class _Wait:
-    """One piece of work; ``share`` is that of its ``step``, None if it is unknown."""
+    """A piece of work; ``share`` is how much of its ``step`` is done, None if it is unknown."""
 
     what: str
     step: str = ""
@@ -85,7 +85,7 @@ def muted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[None]:
-    """Call a function in a thread while the block lasts: after ``first`` seconds, and then ``every`` so many."""
+    """Call a function in a thread while the block lasts: after ``first`` seconds, and then each ``every`` seconds."""
     stop = threading.Event()
 
     def tick() -> None:

@@ -1,6 +1,6 @@
 """Sixteen and 64 bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
-None of them looks at the size of the array: the caller knows that so many bytes are there. Only under
+None of them looks at the size of the array: the caller knows that the bytes are there. Only under
 ``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
 """
 
@@ -39,7 +39,7 @@ def _filled(byte: int, width: Any = _VECTOR) -> Any:
 
 
 def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
-    """Say of each byte whether it is one of so many from ``first`` on."""
+    """Say of each byte whether it is one of the ``many`` values from ``first`` on."""
     width = vector.type
     return builder.icmp_unsigned("<", builder.sub(vector, _filled(first, width)), _filled(many, width))
 
@@ -48,7 +48,7 @@ def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
 def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
     """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
 
-    Capitals of ASCII are made small, and zeros stand behind. All sixteen bytes are read.
+    Capitals of ASCII are made small, and zeros follow. All sixteen bytes are read.
     """
     made = nt.UniTuple(nt.uint64, 2)
 
@@ -100,16 +100,10 @@ def _is_blank(builder: Any, vector: Any) -> Any:
     return builder.or_(_is_one_of(builder, vector, " "), _within(builder, vector, 0x09, 5))
 
 
-def _is_escaped(builder: Any, vector: Any) -> Any:
-    return builder.or_(_is_one_of(builder, vector, '"\\'), _within(builder, vector, 0x00, 0x20))
-
-
 blank_bits = _bits(_is_blank)
 """Say of 64 bytes which are white space of ASCII."""
 plain_bits = _bits(_is_plain)
 """Say of 64 bytes which are ASCII letters or digits."""
-escaped_bits = _bits(_is_escaped)
-"""Say of 64 bytes which are escaped in a string of JSON."""
 
 
 @intrinsic
@@ -118,16 +112,6 @@ def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return nt.int64(nt.uint64), generate
-
-
-@intrinsic
-def ones(_: Any, bits: Any) -> Any:  # noqa: ARG001
-    """Return how many bits of a uint64 are set."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
 
     return nt.int64(nt.uint64), generate
 
@@ -147,21 +131,14 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     return nt.void(array, nt.int64), generate
 
 
-def _copy(width: Any) -> Any:
-    """Return what writes so many bytes ``source[start:start + n]`` to ``out[at:at + n]``."""
+@intrinsic
+def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
+    """Write the 16 bytes ``source[start:start + 16]`` to ``out[at:at + 16]``."""
 
-    @intrinsic
-    def copy(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # noqa: ARG001
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, start, out, at = arguments
-            value = builder.load(_place(context, builder, signature.args[0], (source, start), width), align=1)
-            builder.store(value, _place(context, builder, signature.args[2], (out, at), width), align=1)
-            return context.get_dummy_value()
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source, start, out, at = arguments
+        value = builder.load(_place(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
+        builder.store(value, _place(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
+        return context.get_dummy_value()
 
-        return nt.void(source, nt.int64, out, nt.int64), generate
-
-    return copy
-
-
-copy_sixteen, copy_span = _copy(_VECTOR), _copy(_LONG)
-"""Write ``source[start:start + n]`` to ``out[at:at + n]``, 16 or 64 bytes."""
+    return nt.void(source, nt.int64, out, nt.int64), generate

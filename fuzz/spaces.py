@@ -6,14 +6,12 @@ import functools
 import io
 import json
 import os
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from gensim.models import KeyedVectors
 
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces.build import build_space
@@ -111,13 +109,6 @@ def npz_seeds() -> Iterator[bytes]:
             yield b"\0" + one(npy(vocabulary), npy(MATRIX.astype(dtype)))
     yield b"\0" + one(npy(np.array(WORDS)), npy(np.asfortranarray(MATRIX)))
     yield bytes([RAW]) + as_npz(WORDS, MATRIX)
-
-
-def keyed_seeds() -> Iterator[bytes]:
-    vectors = KeyedVectors(2)
-    vectors.add_vectors(WORDS, MATRIX)
-    for protocol in (2, 4, 5):
-        yield bytes([RAW]) + pickle.dumps(vectors, protocol)
 
 
 def parquet_seeds() -> Iterator[bytes]:
@@ -257,7 +248,7 @@ def readers() -> Iterator[Reader]:
     for name, suffix, seeds in (
         ("vectors-text", ".txt", text_seeds), ("vectors-text.gz", ".txt.gz", text_seeds),
         ("vectors-binary", ".bin", binary_seeds), ("vectors-npz", ".npz", npz_seeds),
-        ("vectors-gensim", ".kv", keyed_seeds), ("vectors-parquet", ".parquet", parquet_seeds),
+        ("vectors-parquet", ".parquet", parquet_seeds),
     ):  # fmt: skip
         yield Reader(name, seeds, functools.partial(check_vectors, suffix=suffix))
     yield Reader("space", space_seeds, check_space)

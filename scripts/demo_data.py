@@ -20,7 +20,7 @@ from corpusveil.collocations.public_texts import public_texts
 from corpusveil.pipelines import collocations, language, space
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
-from corpusveil.storage.installed import ARCHIVE
+from corpusveil.spaces.installed import ARCHIVE
 
 STEPS = 31
 """Vectors are rounded to this many steps on each side of 0, which changes no cosine with the original by .001 and makes

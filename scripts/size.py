@@ -40,13 +40,14 @@ def table(tree: Path) -> list[str]:
     for path in sorted(tree.rglob("*.py")):
         place = path.relative_to(tree)
         if not {".venv", ".tools", "build"} & set(place.parts):
-            inner = len(place.parts) > 2 and place.parts[0] in ("corpusveil", "evaluate")
-            room = "/".join(place.parts[: 2 if inner else 1])
+            depth = {"corpusveil": 2, "evaluate": 2 if "tests" in place.parts else 3}.get(place.parts[0], 1)
+            room = "/".join(place.parts[:-1][:depth]) or place.name
             rooms.setdefault(room, Counter()).update(counted(path.read_text(encoding="utf-8")))
-    own = {room: lines for room, lines in sorted(rooms.items()) if room.startswith("corpusveil")}
-    rest = {room: lines for room, lines in sorted(rooms.items()) if room not in own}
-    package, every = (sum(some.values(), Counter[str]()) for some in (own, rooms))
-    rows = [*own.items(), ("**package**", package), *rest.items(), ("**all**", every)]
+    rows = []
+    for start, name in (("corpusveil", "package"), ("evaluate/corpusveil_evaluate", "evaluate"), ("", "all")):
+        some = {room: lines for room, lines in sorted(rooms.items()) if room.startswith(start)}
+        rows += [row for row in some.items() if row not in rows]
+        rows.append((f"**{name}**", sum(some.values(), Counter[str]())))
     head = ["| room | " + " | ".join(COLUMNS) + " |", "|---" * (1 + len(COLUMNS)) + "|"]
     return head + [f"| {room} | " + " | ".join(f"{lines[name]:,}" for name in COLUMNS) + " |" for room, lines in rows]
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -28,6 +29,10 @@ REGISTERS = (
 )
 """Folders whose files are found, and what such a file declares."""
 EMPTY_NAMES = {"told", "found", "one"}
+WORST = re.compile(
+    r"\bbehind\b|(?<![Tt]here )\b(?:is|are) none\b(?! of)|\b[Ss]o many\b(?! that)|(?<![\w.)\]}])\.\d+ ?%"
+)
+"""Write after; is not one, or is ignored; ``n``, or this number of; 0.4%."""
 
 
 def make_targets() -> set[str]:
@@ -171,3 +176,24 @@ def test_a_type_means_one_thing() -> None:
                 places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     assert len(places) > 200, "types are found"
     assert not {name: some for name, some in places.items() if len(some) > 1}
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """Yield every docstring and page, without code."""
+    for path in [*(ROOT / "corpusveil").rglob("*.py"), *(ROOT / "evaluate" / "corpusveil_evaluate").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub("``[^`]*``", "", node.value.value)
+    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
+        if path.name != "CHANGELOG.md":  # which is history
+            yield path.name, re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def test_docstrings_and_pages_avoid_the_worst_english() -> None:
+    assert all(WORST.search(bad) for bad in ("zeros stand behind", "a blank span is none", "so many bytes", "is .4%"))
+    assert not any(WORST.search(good) for good in ("if there are none", "so many that", "0.4%", "ε = .4", "it is None"))
+    assert {place: words for place, text in prose() if (words := WORST.findall(text))} == {}

@@ -21,10 +21,10 @@ import pyarrow as pa
 from corpusveil.audits.guarantee_audit import clopper_pearson
 from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
+from corpusveil.kernel.kernel import words_of
+from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
-from corpusveil.transforms.kernel.kernel import words_of
-from corpusveil.transforms.kernel.lengths import filler_weights
 from corpusveil.transforms.release.release import Release
 
 WORDS = 1 << 16

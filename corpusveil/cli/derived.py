@@ -25,7 +25,7 @@ _PAIRS: Mapping[str, tuple[str, str, Group]] = {
     "engine.name": (
         "engine_option", "A field of an engine of another package, by its name there. Repeatable.", "Engine"),
 }  # fmt: skip
-"""The settings behind which commands have an option for pairs ``NAME=VALUE``."""
+"""The settings after which commands have an option for pairs ``NAME=VALUE``."""
 MOST_USED, OTHERS = "Most used", "Options"
 
 
@@ -121,7 +121,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     if command == "privatize":  # where the missing option can be either of two
         sections = {name: {} for name in rules.NEEDED}
     if command == "preview":
-        from corpusveil.storage.installed import DEMO, ENGLISH
+        from corpusveil.spaces.installed import DEMO, ENGLISH
 
         sections = {"mechanism": {"name": "ring-geometric"}}
         if (space := given.get("space", ENGLISH)) in (ENGLISH, DEMO):

@@ -57,7 +57,7 @@ def preview(
 def lines(made: Preview, settings: Settings) -> list[str]:
     from corpusveil.display import Card
     from corpusveil.language.denoise import NO_FACTS
-    from corpusveil.storage.installed import SCHEME
+    from corpusveil.spaces.installed import SCHEME
 
     (space, mechanism) = settings.needed("space", "mechanism")
     path = space.path.removeprefix(SCHEME)

@@ -18,7 +18,6 @@ from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import events, files
-from corpusveil.storage.durable import StageWatch
 from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
@@ -29,7 +28,7 @@ _WORDS = ("words", "unknown_words", "stop_words")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The progress of a run, on any engine."""
+    """The progress of a run, on any engine; ``words``, and how many are ``unknown``, are of finished shards."""
 
     shards: int
     done: int
@@ -39,7 +38,6 @@ class State:
     changed: int
     seconds: float
     words: int = 0
-    """Words of the finished shards, and how many of them are outside the vocabulary."""
     unknown: int = 0
     begun: float = 0.0
     """How much of the unfinished shards is read, in shards."""
@@ -50,72 +48,66 @@ class State:
         return self.tokens / self.seconds if self.seconds else 0.0
 
     @property
-    def speed(self) -> str:
-        """The rate with two digits, as far as it goes: 85 tokens/s, 4,200,000 tokens/s."""
-        return f"{float(f'{self.rate:.2g}'):,.0f} tokens/s"
-
-    @property
     def left(self) -> float | None:
         """Seconds until the end, if the rest takes as long as the finished part; None without a finished part."""
         done = self.done + self.begun
         return self.seconds * (self.shards - done) / done if 0 < done < self.shards else None
 
-    @property
-    def changed_share(self) -> float | None:
-        """The share of known words (which the mechanism replaces) that changed, in whole hundredths."""
-        return round(self.changed / self.privatized, 2) if self.privatized else None
-
     def shares(self) -> list[str]:
-        """Return the shares of known, unknown and changed words in words: private, so only for a terminal."""
-        shares = [] if self.changed_share is None else [f"{self.changed_share:.0%} of known words changed"]
+        """Return the shares of changed, known and unknown words in words: private, so only for a terminal."""
+        shares = [f"{self.changed / self.privatized:.0%} of known words changed"] if self.privatized else []
         if self.words:
             unknown = self.unknown / self.words
             shares.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
         return shares
 
-
-Shards = Callable[[Records, Sequence[ShardTask], str], contextlib.AbstractContextManager[None]]
+    def lines(self) -> tuple[str, str]:
+        """Return the line for below a bar, which is for a terminal, and one for where there is no bar."""
+        shards = f"{self.done} of {several(self.shards, 'shard')}"
+        if waiting.compiling:  # in this process
+            return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
+        speed = f"{float(f'{self.rate:.2g}'):,.0f} tokens/s"  # two digits
+        failed = [f"{self.failed} failed"] if self.failed else []
+        alone = [shards, several(self.tokens, "token"), speed, *(self.shares() if sys.stderr.isatty() else []), *failed]
+        alone += [] if self.left is None else [f"about {self.left:.0f} s left"]
+        return ", ".join([speed, *self.shares(), *failed]), ", ".join(alone)
 
 
 class _Progress:
-    """The work of tasks so far, from their records and heartbeats."""
+    """The work of this run so far, from the records and heartbeats of its tasks."""
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
-        self._records = records
-        self._waiting = {task.record_name for task in tasks}
-        self._total = len(tasks)
+        self._records, self._waiting = records, {task.record_name for task in tasks}
+        with contextlib.suppress(CorpusveilError, OSError):
+            self._finished()  # by earlier runs
         self._done: Counter[str] = Counter()
-        self._before: Counter[str] = Counter()
-        self._began = time.monotonic()
+        self._total, self._began = len(self._waiting), time.monotonic()
 
-    def begin(self) -> None:
-        """Exclude the work of earlier runs."""
-        self.read()
-        self._before = self._done.copy()
-        self._total = len(self._waiting)
-
-    def read(self) -> State:
-        """Return the progress of this run."""
+    def _finished(self) -> Counter[str]:
+        """Return the counts of tasks that were finished since the last call."""
+        new: Counter[str] = Counter()
         for name in self._records.names("shards"):
             if name in self._waiting and (record := self._records.read(f"shards/{name}", Shard)):
                 self._waiting.remove(name)
                 counts = record.counts
-                self._done.update(
-                    tasks=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed,
+                new.update(
+                    done=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed,
                     words=sum(counts.tokens.get(role, 0) for role in _WORDS),
                     unknown=counts.tokens.get("unknown_words", 0),
                 )  # fmt: skip
-        now, begun = self._done - self._before, 0.0
+        return new
+
+    def read(self) -> State:
+        """Return the progress of this run."""
+        self._done += self._finished()
+        now, begun = self._done.copy(), 0.0
         for name in self._records.names("progress"):
             if name in self._waiting and (beat := self._records.read(f"progress/{name}", Beat)):
                 now.update({word: getattr(beat, word) for word in ("tokens", "privatized", "changed")})
                 begun += beat.share
+        counts = {word: now[word] for word in ("done", "tokens", "privatized", "changed", "words", "unknown")}
         failed = len(self._records.names("failed"))
-        seconds = time.monotonic() - self._began
-        return State(
-            self._total, now["tasks"], failed, now["tokens"], now["privatized"], now["changed"], seconds,
-            now["words"], now["unknown"], begun,
-        )  # fmt: skip
+        return State(self._total, failed=failed, seconds=time.monotonic() - self._began, begun=begun, **counts)
 
 
 class _TwoLines(Progress):
@@ -130,13 +122,12 @@ class _TwoLines(Progress):
             yield Text(self.second)
 
 
-Look = Callable[[], tuple[float, int, str, str]]
-"""Returns how much is done, of how much, a line for below the bar, and one without a bar."""
-
-
 @contextlib.contextmanager
-def _shown(how: Manner, title: str, look: Look) -> Iterator[None]:
-    """Look from time to time while the block lasts, and show it: as a bar, or as lines."""
+def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str, str]]) -> Iterator[None]:
+    """Look from time to time while the block lasts, and show it: as a bar, or as lines.
+
+    ``look`` returns how much is done, of how much, a line for below the bar, and one for where there is no bar.
+    """
     columns = (TextColumn(title), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with _TwoLines(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=how != "bar") as bar:
         line = bar.add_task("", total=None)
@@ -172,58 +163,31 @@ class Terminal(Watch):
         if sys.stderr.isatty():
             print(line, file=sys.stderr)
 
-    @property
-    def stage(self) -> StageWatch | None:
-        if self.how == "none":
-            return None
+    def stage(self, name: str, folder: str, tasks: int) -> contextlib.AbstractContextManager[None]:
+        began = time.monotonic()
 
-        @contextlib.contextmanager
-        def watch(name: str, folder: str, tasks: int) -> Iterator[None]:
-            began = time.monotonic()
+        def look() -> tuple[float, int, str, str]:
+            done = len(files.listing(folder))
+            return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
 
-            def look() -> tuple[float, int, str, str]:
-                done = len(files.listing(folder))
-                return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
+        return contextlib.nullcontext() if self.how == "none" else _shown(self.how, name, look)
 
-            with _shown(self.how, name, look):
-                yield
-
-        return watch
-
-    @property
-    def shards(self) -> Shards | None:
+    def shards(
+        self, records: Records, tasks: Sequence[ShardTask], run: str
+    ) -> contextlib.AbstractContextManager[None]:  # fmt: skip
         if self.how == "none" and not events.wanted():
-            return None
+            return contextlib.nullcontext()
+        progress = _Progress(records, tasks)
 
-        @contextlib.contextmanager
-        def watch(records: Records, tasks: Sequence[ShardTask], run: str) -> Iterator[None]:
-            progress = _Progress(records, tasks)
-            with contextlib.suppress(CorpusveilError, OSError):
-                progress.begin()
+        def look() -> tuple[float, int, str, str]:
+            state = progress.read()
+            # The log has no shares of words, which are for a terminal.
+            events.tell(
+                "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
+                tokens=state.tokens, tokens_per_second=round(state.rate),
+                seconds_left=None if state.left is None else round(state.left),
+            )  # fmt: skip
+            return state.done + state.begun, state.shards, *state.lines()
 
-            def look() -> tuple[float, int, str, str]:
-                state = progress.read()
-                left = None if state.left is None else round(state.left)
-                # The log has no shares of words, which are for a terminal.
-                events.tell(
-                    "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
-                    tokens=state.tokens, tokens_per_second=round(state.rate), seconds_left=left,
-                )  # fmt: skip
-                failed = [f"{state.failed} failed"] if state.failed else []
-                below = [state.speed, *state.shares(), *failed]
-                alone = [
-                    f"{state.done} of {several(state.shards, 'shard')}",
-                    several(state.tokens, "token"),
-                    state.speed,
-                ]
-                alone += (state.shares() if sys.stderr.isatty() else []) + failed
-                alone += [] if state.left is None else [f"about {state.left:.0f} s left"]
-                if waiting.compiling:  # in this process
-                    below, alone = [waiting.COMPILING], [alone[0], waiting.COMPILING]
-                return state.done + state.begun, state.shards, ", ".join(below), ", ".join(alone)
-
-            # A denoised release has no run with a name.
-            with _shown(self.how, "privatizing shards" if run else "denoising shards", look):
-                yield
-
-        return watch
+        # A denoised release has no run with a name.
+        return _shown(self.how, "privatizing shards" if run else "denoising shards", look)

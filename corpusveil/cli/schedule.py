@@ -109,7 +109,7 @@ def _refuse_paths_of_here(document: Document, claim: str | None) -> None:
 
     The key is mounted from a secret, whatever its path.
     """
-    from corpusveil.storage.installed import SCHEME
+    from corpusveil.spaces.installed import SCHEME
 
     for key, path in document.paths():
         is_name = str(document.settings.value(key)).startswith(SCHEME)

@@ -1,9 +1,9 @@
 """Signals that end a command: one sentence, status 130 or 143, and no process left, from the first instruction on.
 
 While modules are loaded, no work has begun, and the process exits at once. Later the signal is raised as a
-KeyboardInterrupt, so that work ends in order. Libraries may swallow it, and compiled code may delay it, so a thread
-that also receives the signal ends everything after a few seconds; a second signal does so at once. A run survives this
-as it survives a loss of power. Only the standard library is imported before this module.
+KeyboardInterrupt, so that work ends in order. Libraries may swallow it, and compiled code may delay it, so a thread,
+which receives signals at once, ends everything after a few seconds; a second signal makes it do so at once. A run
+survives this as it survives a loss of power. Only the standard library is imported before this module.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
-import time
-from typing import Any, NoReturn
+from typing import Any
 
 from corpusveil.cli import temporary
 
@@ -25,23 +25,27 @@ _SENTENCES = {
     signal.SIGINT: b"corpusveil: interrupted; run the same command again to continue.\n",
     signal.SIGTERM: b"corpusveil: ended by SIGTERM; run the same command again to continue.\n",
 }
+_ENDED = b"\0"
+"""What the end of work writes after the signals: no signal has this number."""
 
 
 class _State:
     """The state of this process."""
 
     working = False
-    received = 0
-    has_said = False
-    saying = threading.RLock()
+    received = False
+    said = threading.Event()
+    writing = -1
+    thread: threading.Thread
 
 
 def install() -> None:
     """Handle the signals, SIGINT also where a shell started this process in the background and let it be ignored."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(reading,), daemon=True, name="signals").start()
+    reading, _State.writing = os.pipe()
+    os.set_blocking(_State.writing, False)
+    signal.set_wakeup_fd(_State.writing, warn_on_full_buffer=False)
+    _State.thread = threading.Thread(target=_end, args=(reading,), daemon=True, name="signals")
+    _State.thread.start()
     for number in _SENTENCES:
         signal.signal(number, _handle)
     atexit.register(_ignore)  # the first to be registered is the last to be called
@@ -69,42 +73,29 @@ def work_ends() -> None:
     if _State.received:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
-        _leave(_State.received)
+        os.write(_State.writing, _ENDED)
+        _State.thread.join()
 
 
 def _handle(number: int, _: Any) -> None:
-    second = bool(_State.received)
-    _State.received = _State.received or number
-    _say(number)
-    if second or not _State.working:
-        _leave(_State.received)
-    raise KeyboardInterrupt(number)
+    first, _State.received = not _State.received, True
+    _State.said.wait(GRACE_SECONDS)  # so that this thread has nothing more to say
+    if first and _State.working:
+        raise KeyboardInterrupt(number)
+    _State.thread.join(GRACE_SECONDS)
+    os._exit(128 + number)  # the thread may wait for a module that this one was loading
 
 
-def _watch(reading: int) -> None:
-    while True:
-        for number in os.read(reading, 64):
-            if number in _SENTENCES:
-                _say(number)
-                time.sleep(GRACE_SECONDS)
-                _leave(number)
-
-
-def _say(number: int) -> None:
-    """Print the sentence, once; later messages of this process are suppressed.
-
-    The signal and the thread may both get here; the second waits until output is suppressed.
-    """
-    with _State.saying:
-        if not _State.has_said:
-            _State.has_said = True
-            with contextlib.suppress(OSError):
-                os.write(2, _SENTENCES[signal.Signals(number)])
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-
-def _leave(number: int) -> NoReturn:
-    """End this process and all its child processes."""
+def _end(reading: int) -> None:
+    """Wait for a signal, say it, give work a little time, and end this process and all its child processes."""
+    while (number := os.read(reading, 1)[0]) not in _SENTENCES:
+        pass
+    with contextlib.suppress(OSError):
+        os.write(2, _SENTENCES[signal.Signals(number)])
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    _State.said.set()
+    if _State.working:
+        select.select([reading], [], [], GRACE_SECONDS)  # a second signal, or the end of work
     with contextlib.suppress(Exception):
         _end_children()
     temporary.end()

@@ -1,6 +1,6 @@
 """The folder of a command's temporary files, which ends with the command.
 
-Beam leaves a folder behind each pipeline, and multiprocessing one (``pymp-…``) behind a process that is ended by force.
+Beam leaves a folder after each pipeline, and multiprocessing one (``pymp-…``) after a process that is ended by force.
 So each command has a folder of its own in the folder for temporary files, for its worker processes, too. It is removed
 at the end, however the command ends; after SIGKILL or a loss of power the next command removes it. A lock on the folder
 says whose command still runs.

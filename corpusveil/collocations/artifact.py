@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +10,7 @@ from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import ArtefactError, BadRecordError, InUseError, MismatchError, NotMadeError, VersionError
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.durable import once
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule, version_of
 
@@ -21,24 +21,36 @@ Kind = Literal["counts", "collocations", "tokens", "vectors", "model"]
 _MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train", "model": "model"}
 
 
-@contextlib.contextmanager
-def claimed(url: str, kind: Kind, call: str) -> Iterator[dict[str, Any] | None]:
-    """Hold the folder of an artefact; yield its description if the same call finished it before, otherwise None.
+def make_once(
+    url: str,
+    kind: Kind,
+    call: str,
+    make: Callable[[], dict[str, Any]],
+    check: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Make an artefact unless the same call finished it before, and return its description, which is written last.
 
-    ``call`` is a digest of everything that decides the artefact. Unfinished work of this run and of killed runs is
-    removed when the artefact is complete. Raises UserError if another call made the artefact, WorkError if another run
-    is in progress.
+    ``call`` is a digest of everything that decides the artefact. ``make`` writes its files, and returns the fields of
+    its description. ``check`` refuses a description from before if the input has changed. Unfinished work of this run
+    and of killed runs is removed when the artefact is complete. Raises UserError if another call made the artefact,
+    WorkError if another run is in progress.
     """
-    with lease.hold(files.join(url, lease.FOLDER)):
+
+    def claim() -> dict[str, Any] | None:
         earlier = read_artifact(url, kind) if is_artifact(url) else None
-        if earlier is not None and earlier.get("call") != call:
-            raise InUseError(
-                f"{url}: this folder already has an artefact of another call or input; choose another output."
-            )
-        yield earlier
-        if is_artifact(url):
-            files.remove_folder(files.join(url, WORK))
-            files.sweep(url, below=True)
+        if earlier is not None:
+            if earlier.get("call") != call:
+                raise InUseError(
+                    f"{url}: this folder already has an artefact of another call or input; choose another output."
+                )
+            check(earlier)
+        return earlier
+
+    def tidy(_: dict[str, Any]) -> None:
+        files.remove_folder(files.join(url, WORK))
+        files.sweep(url, below=True)
+
+    return once(files.join(url, lease.FOLDER), claim, lambda _: _write_artifact(url, kind, call, make()), tidy)
 
 
 def remove_others(folder: str, ending: str) -> None:
@@ -124,8 +136,8 @@ def of_language(language: str | None) -> dict[str, str]:
     return {} if language is None else {"language": language, "tokenizer": TOKENIZER_VERSION + version_of(language)}
 
 
-def write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Write the description of an artefact with complete files, and return it; ``call`` as in ``claimed``."""
+def _write_artifact(url: str, kind: Kind, call: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Write the description of an artefact with complete files, and return it."""
     by = f"corpusveil {metadata.version('corpusveil')}"
     description = {"kind": kind, "version": VERSION, "by": by, "tokenizer": TOKENIZER_VERSION, "call": call, **fields}
     complete(url, description, indent=1)

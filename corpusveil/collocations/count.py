@@ -9,7 +9,7 @@ small corpus, in less time than a job takes to start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,10 @@ from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.collocations.artifact import (
     WORK,
     ReadingOptions,
-    claimed,
+    make_once,
     read_artifact,
     reading_of,
     remove_others,
-    write_artifact,
 )
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
@@ -50,7 +49,7 @@ from corpusveil.errors import (
 )
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
-from corpusveil.storage.engine import Engine, Measured, total
+from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
@@ -183,11 +182,11 @@ def count_corpus(
     version = TOKENIZER_VERSION + version_of(options.language)
     settings = [VERSION, version, options.max_n, options.text, number, before and before["digest"], sizes]
     settings += [options.hyphens, *([] if options.language is None else [options.language])]
-    with claimed(output, "counts", mark_of(settings, options.min_count)) as earlier:
-        if earlier is None:
-            return _count(tasks, output, engine, options, number, settings, before, add_to, watch)
-        refuse_changed(output, shards, earlier["inputs"][-len(shards) :])
-        return earlier
+    return make_once(
+        output, "counts", mark_of(settings, options.min_count),
+        lambda: _count(tasks, output, engine, options, number, settings, before, add_to, watch),
+        lambda earlier: refuse_changed(output, shards, earlier["inputs"][-len(shards) :]),
+    )  # fmt: skip
 
 
 def _count(
@@ -201,7 +200,7 @@ def _count(
     add_to: str | None,
     watch: StageWatch | None,
 ) -> dict[str, Any]:
-    """Count in ``number`` parts, and describe the counts."""
+    """Count in ``number`` parts; return the fields of the counts' description."""
     work, state = files.join(output, WORK), files.join(output, "state")
     how = (options.hyphens, options.language)
     words = CountWords(work, mark_of(settings), options.text, number, *how)
@@ -213,7 +212,7 @@ def _count(
     mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     adding_words = AddWords(work, mark, tuple(made), files.join(state, "words"))
     small = add_to is None and sum(task.size for task in tasks if not task.piece) <= SMALL_BYTES
-    adder = _Here() if small else engine
+    adder = Here() if small else engine
     added = run(adding_words, part_tasks, adder, watch)
     vocabulary = files.join(state, "vocabulary.parquet")
     earlier = None if add_to is None else files.join(add_to, "state", "vocabulary.parquet")
@@ -240,7 +239,7 @@ def _count(
     }
     for name in totals:
         totals[name] += before[name] if before else 0
-    description = {
+    return {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
         **ReadingOptions.by(*how).fields(),
         **totals,
@@ -251,17 +250,6 @@ def _count(
         "digest": mark_kept,
         "inputs": [*(before["inputs"] if before else []), *inputs_counted],
     }
-    return write_artifact(output, "counts", mark_of(settings, options.min_count), description)
-
-
-class _Here:
-    """An engine that is this process."""
-
-    def slots(self) -> int:
-        return 1
-
-    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
-        return total(function(task) for task in tasks)
 
 
 def _parts(size: int) -> int:

@@ -229,7 +229,7 @@ class NgramCounter:
 
 
 def unpacked(keys: UInt64, max_n: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int32]]:
-    """Return the lengths int8 [K] and word ids int32 [K, max_n] (-1 behind the last word) of mixed keys."""
+    """Return the lengths int8 [K] and word ids int32 [K, max_n] (-1 after the last word) of mixed keys."""
     bits = KEY_BITS // max_n
     plain = keys * np.uint64(_INVERSE)
     mask = np.uint64((1 << bits) - 1)

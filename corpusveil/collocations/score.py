@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.collocations.artifact import WORK, claimed, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import WORK, make_once, read_artifact, reading_of
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_parts
 from corpusveil.storage import files
@@ -89,9 +89,8 @@ def score_counts(
         description["words"],
         scoring,
     )
-    with claimed(output, "collocations", stage.mark) as made:
-        if made is not None:
-            return made
+
+    def make() -> dict[str, Any]:
         reading = reading_of(counts, description)
         records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
         table = ordered(pa.concat_tables([read_table(record.made) for record in records]))
@@ -102,7 +101,7 @@ def score_counts(
             )
         write_table(table, files.join(output, TABLE))
         lengths = np.bincount(table["n"].to_numpy(), minlength=3)
-        fields = {
+        return {
             "counts": description["digest"],
             **reading.fields(),
             "measure": scoring.measure,
@@ -112,4 +111,5 @@ def score_counts(
             "connectors_rule": scoring.rule,
             "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
         }
-        return write_artifact(output, "collocations", stage.mark, fields)
+
+    return make_once(output, "collocations", stage.mark, make)

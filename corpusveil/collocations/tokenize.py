@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, of_language, remove_others, write_artifact
+from corpusveil.collocations.artifact import WORK, make_once, of_language, remove_others
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
@@ -220,10 +220,8 @@ def tokenize_corpus(
     read = [hyphens, *([] if language is None else [language])]
     mark = mark_of(VERSION, TOKENIZER_VERSION + version_of(language), method, digest, text, sizes, *read)
     stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens, language)
-    with claimed(output, "tokens", mark) as earlier:
-        if earlier is not None:
-            refuse_changed(output, shards, earlier["inputs"])
-            return earlier
+
+    def make() -> dict[str, Any]:
         records = run(stage, tasks, engine, watch)
         for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
             remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
@@ -233,7 +231,7 @@ def tokenize_corpus(
             raise no_words()
         counts = _added([read_table(record.made) for record in records])
         write_table(counts, files.join(output, "counts.parquet"))
-        fields = {
+        return {
             "method": method,
             "collocations": digest,
             "hyphens": hyphens,
@@ -243,4 +241,5 @@ def tokenize_corpus(
             "shards": len(tasks),
             "inputs": inputs_of(tasks, records),
         }
-        return write_artifact(output, "tokens", mark, fields)
+
+    return make_once(output, "tokens", mark, make, lambda earlier: refuse_changed(output, shards, earlier["inputs"]))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from corpusveil.choices import SPOOL_BYTES, Hyphens
-from corpusveil.collocations.artifact import WORK, claimed, of_language, read_artifact, reading_of, write_artifact
+from corpusveil.collocations.artifact import WORK, make_once, of_language, read_artifact, reading_of
 from corpusveil.collocations.word2vec import Checkpoint, Training, train
 from corpusveil.collocations.word2vec import OnProgress as Progress
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
@@ -116,11 +116,11 @@ def write_vectors(output: str, vectors: Vectors) -> None:
     write_vocabulary(Vocabulary.from_words(vectors.words, vectors.counts), files.join(output, "vocabulary.parquet"))
 
 
-def describe(output: str, trainer: str, call: str, figures: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
-    """Write the description of vectors, last, and return it; ``call`` as in ``claimed``."""
+def fields_of(output: str, trainer: str, figures: dict[str, Any], tokens: TokenFiles) -> dict[str, Any]:
+    """Return the fields of a description of the vectors in ``output``."""
     with files.open_read(files.join(output, "vectors.npy")) as file:
         matrix = np.load(file, allow_pickle=False)
-    description = {
+    return {
         "trainer": trainer,
         "words": int(matrix.shape[0]),
         "dimensions": int(matrix.shape[1]),
@@ -131,7 +131,6 @@ def describe(output: str, trainer: str, call: str, figures: dict[str, Any], toke
         **of_language(tokens.language),
         **figures,
     }
-    return write_artifact(output, "vectors", call, description)
 
 
 def refuse_changed(output: str, description: dict[str, Any], shards: Sequence[str]) -> None:
@@ -167,10 +166,10 @@ def train_vectors(
     sizes = [files.size(shard) for shard in token_files.shards]
     mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes, spool_bytes)
     stage = Train(files.join(output, WORK), mark, token_files, training, output, spool_bytes, progress)
-    with claimed(output, "vectors", mark) as finished:
-        if finished is not None:
-            refuse_changed(output, finished, token_files.shards)
-            return finished
+
+    def make() -> dict[str, Any]:
         (record,) = run(stage, [TrainTask()], engine, watch)
-        fields = {"training": dataclasses.asdict(training), **record.figures}
-        return describe(output, "gensim", mark, fields, token_files)
+        figures = {"training": dataclasses.asdict(training), **record.figures}
+        return fields_of(output, "gensim", figures, token_files)
+
+    return make_once(output, "vectors", mark, make, lambda earlier: refuse_changed(output, earlier, token_files.shards))

@@ -45,11 +45,8 @@ PROGRAM = f"from {__name__} import do_a_little; do_a_little()"
 """What the copy runs."""
 
 
-def compile_beside(root: Path) -> list[Path]:
-    """Let the copy of corpusveil in the folder ``root`` compile its loops; return the files that it wrote there.
-
-    Raises WorkError when it fails.
-    """
+def compile_beside(root: Path) -> None:
+    """Let the copy of corpusveil in the folder ``root`` compile its loops there. Raises WorkError when it fails."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTHON"))}
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
@@ -60,10 +57,8 @@ def compile_beside(root: Path) -> list[Path]:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
         raise InstallationError(f"corpusveil could not compile its loops: {last}")
-    made = sorted(path for path in root.rglob("__pycache__/*") if path.suffix in ENDINGS)
-    if not made:
-        raise InstallationError(f"corpusveil compiled its loops, and no machine code lies in {root}.")
-    return made
+    if not any(path.suffix in ENDINGS for path in root.rglob("__pycache__/*")):
+        raise InstallationError(f"corpusveil compiled its loops, but left no machine code in {root}.")
 
 
 def do_a_little() -> None:

@@ -19,13 +19,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpusveil.deployment.wheel import build_wheel, installed, requirement
+from corpusveil.deployment.wheel import build_wheel, constraints, requirement
 from corpusveil.errors import InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.java import LOGGING, QUICK
 
 ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
 EXTRAS = ("s3", "gcs", "azure")
-LEFT_OUT = ("pyspark", "apache-beam", "corpusveil")
+LEFT_OUT = ("pyspark", "apache-beam")
 FORM = ("--venv", "--sh-boot", "--non-hermetic-venv-scripts")
 """Of the file, for pex: see above; the last one lets PYTHONPATH in."""
 
@@ -44,11 +44,10 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
-        constraints = Path(work) / "constraints.txt"
-        constraints.write_text("".join(f"{line}\n" for line in installed(LEFT_OUT)))
-        made = Path(work) / ENVIRONMENT
+        made, pinned = Path(work) / ENVIRONMENT, Path(work) / "constraints.txt"
+        pinned.write_text(constraints(LEFT_OUT))
         wanted = requirement(build_wheel(Path(work), machine_code=True), extras)
-        command = [sys.executable, "-m", "pex", wanted, "--constraints", str(constraints), *FORM]
+        command = [sys.executable, "-m", "pex", wanted, "--constraints", str(pinned), *FORM]
         command += ["--python", sys.executable, "--output-file", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not made.exists():

@@ -11,24 +11,25 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from corpusveil.deployment.wheel import build_wheel, needed
-from corpusveil.errors import BadValueError
+from corpusveil.deployment.wheel import build_wheel, constraints
+from corpusveil.errors import BadValueError, PackageError
 
-EXTRAS = ("dataflow",)
 KEY_VARIABLE = "CORPUSVEIL_KEY"
 IMAGE_VARIABLE = "CORPUSVEIL_IMAGE"
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*\.[a-z]+(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> list[Path]:
-    """Write Dockerfile, launcher, metadata, requirements and the wheel of corpusveil into a folder; return them.
+    """Write Dockerfile, launcher, metadata, constraints and the wheel of corpusveil into a folder; return them.
 
-    Raises UserError for an invalid image address, and if a required package is not installed; WorkError if the wheel
-    cannot be written.
+    Raises UserError for an invalid image address, and without Beam; WorkError if the wheel cannot be written.
     """
     if not _IMAGE.fullmatch(image):
         raise BadValueError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
-    requirements = needed(EXTRAS)
+    try:
+        beam = metadata.version("apache-beam")
+    except metadata.PackageNotFoundError:
+        raise PackageError("package dataflow needs Apache Beam: pip install 'corpusveil[dataflow]'.") from None
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(folder)
@@ -36,7 +37,7 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
     filled = string.Template(_template("Dockerfile")).substitute(
         digits=f"{version.major}{version.minor}",
         python=f"{version.major}.{version.minor}",
-        beam=metadata.version("apache-beam"),
+        beam=beam,
         wheel=wheel.name,
         image=image,
     )
@@ -44,7 +45,7 @@ def package_dataflow(output: str, image: str, described: Mapping[str, Any]) -> l
         "Dockerfile": filled,
         "main.py": _template("main.py"),
         "metadata.json": json.dumps(described, indent=2, ensure_ascii=False) + "\n",
-        "requirements.txt": "".join(f"{line}\n" for line in requirements),
+        "constraints.txt": constraints(),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.collocations.artifact import claimed
-from corpusveil.collocations.training import TokenFiles, describe, find_tokens, refuse_changed, write_vectors
+from corpusveil.collocations.artifact import make_once
+from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
@@ -61,15 +61,15 @@ def train_on_spark(
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
     call = mark_of("spark", dataclasses.asdict(training), list(token_files.shards), sizes, partitions)
-    with claimed(output, "vectors", call) as description:
-        if description is None:
-            return _train(token_files, output, training, master, partitions, call)
-        refuse_changed(output, description, token_files.shards)
-        return description
+    return make_once(
+        output, "vectors", call,
+        lambda: _train(token_files, output, training, master, partitions),
+        lambda earlier: refuse_changed(output, earlier, token_files.shards),
+    )  # fmt: skip
 
 
 def _train(
-    token_files: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None, call: str
+    token_files: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None
 ) -> dict[str, Any]:
     context = spark_session(master).sparkContext
     refuse_other_python(context)
@@ -109,4 +109,4 @@ def _train(
     write_vectors(output, vectors)
     options = {name: value for name, value in dataclasses.asdict(training).items() if name not in _ONLY_GENSIM}
     seconds = round(time.monotonic() - began, 3)
-    return describe(output, "spark", call, {"training": options, "seconds": seconds}, token_files)
+    return fields_of(output, "spark", {"training": options, "seconds": seconds}, token_files)

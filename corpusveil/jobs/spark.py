@@ -6,9 +6,7 @@ import contextlib
 import importlib
 import os
 import signal
-import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +14,6 @@ from typing import Any
 from corpusveil.errors import ConflictError, PackageError, UserError
 from corpusveil.gone import gone_name
 from corpusveil.jobs.java import (
-    KEPT_LINES,
     LOGGING,
     QUICK,
     ensure_java,
@@ -24,7 +21,6 @@ from corpusveil.jobs.java import (
     not_started,
     refuse_unreachable,
     saying_when_it_waits,
-    start_java,
 )
 from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions, refuse_other_python
@@ -58,10 +54,10 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         return active
     refuse_unreachable(master)
     ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
-        options = f"{QUICK} -Dlog4j2.configurationFile={LOGGING.as_uri()}"
+        # why it does not start belongs on standard error
+        options = f"{QUICK} -XX:+DisplayVMOutputToStderr -Dlog4j2.configurationFile={LOGGING.as_uri()}"
         builder = builder.config("spark.driver.extraJavaOptions", options)
         if master is None or master.startswith("local"):  # elsewhere workers may get corpusveil after their daemon
             builder = builder.config(*DAEMON)
@@ -71,13 +67,11 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
-    lines: deque[str] = deque(maxlen=KEPT_LINES)
     try:
         with _own_interrupt():
-            start_java(builder._options, lines)  # noqa: SLF001 - there is no other list of them
             session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
-        raise not_started(error, _master(master), lines) from None
+        raise not_started(error) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 

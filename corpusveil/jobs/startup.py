@@ -34,7 +34,7 @@ def own_process() -> None:
 
 
 def context(workers: int) -> BaseContext:
-    """Return what to start so many worker processes with."""
+    """Return the multiprocessing context that starts this number of worker processes."""
     sound = sys.platform == "linux" and sys.version_info >= (3, 11, 1)
     if not (_own and sound) or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
         return multiprocessing.get_context("spawn")
@@ -57,7 +57,7 @@ def starting(workers: int) -> Iterator[None]:
 
 
 def environment(workers: int) -> dict[str, str]:
-    """Return the environment of so many workers, which a fork server's is not where it has changed since."""
+    """Return the environment of this number of workers; that of a fork server may be older."""
     with _threads_shared_by(workers):
         return dict(os.environ)
 

@@ -102,8 +102,8 @@ class Candidates:
     Words whose share is below ``cut`` of the largest share are left out, except the released word. Of ``kept`` words,
     bool [V], which a release does not replace, only the released word itself is a candidate, with law 1.
 
-    ``words`` int32 [R, count], -1 behind the last, and ``emissions`` float64 [R, count], the law; a row a released word
-    and epsilon.
+    ``words`` int32 [R, count], -1 after the last, and ``emissions`` float64 [R, count], the law; a row a released word
+    and epsilon. ``exact`` becomes False when public samples estimate the law.
     """
 
     mechanism: Mechanism
@@ -113,6 +113,7 @@ class Candidates:
     kept: npt.NDArray[np.bool_] | None = None
     words: npt.NDArray[np.int32] = field(init=False)
     emissions: npt.NDArray[np.float64] = field(init=False)
+    exact: bool = field(default=True, init=False)
     _used: int = field(default=0, init=False)
     _rows: dict[float, npt.NDArray[np.int64]] = field(default_factory=dict, init=False)
 
@@ -149,6 +150,7 @@ class Candidates:
         try:
             laws = explain(self.mechanism, epsilon, every, shares, new, self.count)
         except NoClosedForm:
+            self.exact = False
             laws = explain_sampled(self.mechanism, epsilon, every, shares, new, self.count)
         words = np.full((new.size, self.count), -1, np.int64)
         words[:, : laws.words.shape[1]] = laws.words

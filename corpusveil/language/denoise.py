@@ -22,11 +22,11 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError
+from corpusveil.kernel.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text import policy as roles
@@ -87,16 +87,12 @@ THOROUGH = Search(breadth=64, width=40)
 def check_readable(budget: Budget, policy: TextPolicy) -> None:
     """Raise UserError if a reader of a release cannot know the epsilon at which its words were replaced.
 
-    Also for a release whose tags would be read as words, and for one whose words cannot be told apart.
+    Also for a release whose words cannot be told apart.
     """
     if rule(policy.language, "unspaced"):
         raise ConflictError(
             f"language = {policy.language!r}: words of this release have no blanks between them, so a reader cannot "
             "tell which were drawn; denoise releases in other languages only."
-        )
-    if policy.markup == "keep":
-        raise ConflictError(
-            "markup = 'keep': the tags in this release would be read as words; denoise a release with markup strip."
         )
     if budget.per == "token":
         return
@@ -150,19 +146,25 @@ class Law(Protocol):
 
 
 @dataclass(slots=True)
-class Reader:
-    """The data that a process prepares once to denoise a release."""
+class Channel:
+    """What a process prepares once to read the words of a release."""
 
     prepared: Prepared
     candidates: Candidates
     masks: bool
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+
+@dataclass(slots=True)
+class Reader(Channel):
+    """The data that a process prepares once to denoise a release."""
+
     shares: npt.NDArray[np.float64]
     said: Spoken
     unknown: npt.NDArray[np.float64]
     rho: float
     room: Room
     changes: npt.NDArray[np.float64]
-    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class Denoiser:
                 "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
             )
 
-    def reader(self) -> Reader:
+    def reader(self) -> Channel:
         """Return what this process prepared."""
         return reader_of(self)
 
@@ -225,7 +227,7 @@ class Denoiser:
         return list(made.to_pylist())
 
     def _chunk(
-        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
+        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, replaced, kept = self.read(reader, data, documents)
         guessed = self.guesses(reader, tokens, replaced, kept)
@@ -251,7 +253,7 @@ class Denoiser:
         return out[: offsets[-1]], np.diff(offsets)
 
     def read(
-        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
 
@@ -280,7 +282,7 @@ class Denoiser:
         return tokens, replaced & ~masked, kept
 
     def guesses(
-        self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
+        self, reader: Any, tokens: Tokens, replaced: npt.NDArray[np.bool_], kept: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
         """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
         rows = np.full(len(tokens), -1, np.int64)
@@ -313,7 +315,7 @@ class Denoiser:
         )  # fmt: skip
         out[index] = originals
 
-    def rows(self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def rows(self, reader: Channel, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the row of candidates of each replaced token, int64 [K]."""
         ids, epsilon = tokens.ids[replaced], self.epsilons(tokens, replaced)
         out = np.empty(ids.size, np.int64)

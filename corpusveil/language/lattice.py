@@ -6,7 +6,7 @@ Released words u_1 ... u_n of a run came from w_1 ... w_n with probability propo
 
 The first pass approximates the model by p(w_i | w_i-1), over all candidates of all places. Its shares use both sides of
 a word, so it seldom excludes the right one. Few candidates remain at each place, and for these the second pass uses the
-whole law, except counted n-grams after histories that are far behind the best (``FAINT``). It is forward-backward
+whole law, except counted n-grams after histories far less likely than the best (``FAINT``). It is forward-backward
 (Rabiner 1989).
 
 A backoff model makes sums short: p(w | v) = L(v) p(w) except for counted bigrams, and p(w | u v) = L(uv) p(w | v)

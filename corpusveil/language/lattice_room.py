@@ -40,8 +40,8 @@ class Room(NamedTuple):
     """Arrays that a search works in: N = ``LONGEST`` + 1 places, K candidates a place, of which M remain.
 
     By place and candidate: ``words`` int32 (-1 the unknown word), ``firsts`` and ``lasts`` of them in the model,
-    ``emitted`` (the law, times the parts within the word), ``alone``, ``start``, ``left`` (L of it as context, -1 where
-    it is none) and ``forward``. ``sizes``, ``kept`` int64 [N] are how many, ``chosen`` int32 [N, M] which remain and
+    ``emitted`` (the law, times the parts within the word), ``alone``, ``start``, ``left`` (L of it as context, -1 if
+    it is not one) and ``forward``. ``sizes``, ``kept`` int64 [N] are how many, ``chosen`` int32 [N, M] which remain and
     ``place`` [N, K] where. Bigrams that were counted, of place t from ``edges[t]`` to ``edges[t + 1]``: ``sources``,
     ``targets``, ``entries`` and ``more``, by how much they exceed what is backed off to. Of the second pass, by
     candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,

@@ -21,8 +21,9 @@ from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
+from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
-from corpusveil.storage import files, home, installed
+from corpusveil.storage import files, home
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
@@ -208,7 +209,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
     or if it is damaged.
     """
-    address = files.absolute(installed.located(files.as_text(url), "model"))
+    address = files.absolute(located(files.as_text(url), "model"))
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))

@@ -25,10 +25,9 @@ from corpusveil.collocations.artifact import (
     EARLIER,
     WORK,
     ReadingOptions,
-    claimed,
+    make_once,
     read_artifact,
     reading_of,
-    write_artifact,
 )
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
@@ -193,14 +192,16 @@ def build_model(
     output, counts = files.absolute(output), files.absolute(counts)
     description = _trigram_counts(counts)
     least = (pruning or Pruning()).least(description["options"]["min_count"])
-    with claimed(output, "model", mark_of(VERSION, description["digest"], least)) as made:
-        return _build(counts, description, output, engine, least, watch) if made is None else made
+    mark = mark_of(VERSION, description["digest"], least)
+    return make_once(output, "model", mark, lambda: _build(counts, description, output, engine, least, mark, watch))
 
 
 def _build(
-    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], watch: StageWatch | None
-) -> dict[str, Any]:
-    work, mark = files.join(output, WORK), mark_of(VERSION, of["digest"], least)
+    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], mark: str,
+    watch: StageWatch | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the model's files; return the fields of its description."""
+    work = files.join(output, WORK)
     vocabulary = _vocabulary(counts, least[0])
     write_vocabulary(vocabulary, files.join(output, VOCABULARY))
     ranges = min(MOST_RANGES, 1 << max(0, int(of["ngrams"]) // RANGE_NGRAMS).bit_length())
@@ -223,7 +224,7 @@ def _build(
     thirds = _thirds(arrays, made)
     checked["slots3"] = _write(files.join(output, "slots3.npy"), 2 * sizes[1], "<u8", thirds)
     reading = reading_of(counts, of)
-    description = {
+    return {
         "counts": of["digest"],
         "digest": digest_of(vocabulary, checked, reading),
         "least": max(least),
@@ -233,7 +234,6 @@ def _build(
         "bigrams": sizes[0],
         "trigrams": sizes[1],
     }
-    return write_artifact(output, "model", mark, description)
 
 
 def with_bigrams(words: Words, levels: Iterable[Level], bigrams: int, trigrams: int) -> Arrays:

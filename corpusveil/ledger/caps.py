@@ -1,6 +1,6 @@
 """Caps on units, and a run's reservation: account, decide, enter, and only then draw.
 
-Everything is entered before anything is drawn, so whatever a crash leaves behind counts as spent.
+Everything is entered before anything is drawn, so whatever a crash leaves counts as spent.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def content_weights(space: Space, function_words: str | None = None, language: s
     150 most frequent words by the space's counts, but at most half of all words, as for a language without a list.
     Without counts every word counts.
 
-    ``function_words`` is the URL of a public file, UTF-8, one word a line, that replaces the list. A number behind a
+    ``function_words`` is the URL of a public file, UTF-8, one word a line, that replaces the list. A number after a
     tab, 0 or more, is the weight of its word; a word without a number weighs 0, and a word that is not in the file 1.
     Raises BadRowError for another line, and DataError if the file has no word of the space, or no word counts.
     """

@@ -12,8 +12,8 @@ import numpy as np
 from corpusveil.arrays import Float64
 from corpusveil.compiled import compiled, njit
 from corpusveil.mechanisms.base import Mechanism
+from corpusveil.search.nominations import squared_distance
 from corpusveil.spaces import Space
-from corpusveil.spaces.nominations import squared_distance
 
 
 @dataclass(frozen=True, slots=True)

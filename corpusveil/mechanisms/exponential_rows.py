@@ -34,8 +34,8 @@ from corpusveil.errors import BadTypeError
 from corpusveil.mechanisms import table_cache
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
-from corpusveil.spaces.slices import in_slices
 
 CACHE_BYTES = 1 << 30
 """The limit of a process's cached rows, over all epsilons; beyond it, the least recently used epsilon is dropped."""

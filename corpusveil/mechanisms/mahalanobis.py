@@ -27,8 +27,8 @@ from corpusveil.mechanisms.on_vectors import OnVectors, exits
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.gamma import gamma_noise
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
-from corpusveil.spaces.slices import in_slices
 
 
 @register

@@ -27,9 +27,9 @@ from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, exponential, s
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
+from corpusveil.search.nominations import squared_distance
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
-from corpusveil.spaces.nominations import squared_distance
-from corpusveil.spaces.slices import in_slices
 
 MOST = 256
 """The most candidates of a word."""

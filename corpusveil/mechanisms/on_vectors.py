@@ -28,9 +28,9 @@ from corpusveil.mechanisms.base import levels
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
+from corpusveil.search.nearest_words import TILE_COLUMNS, TILE_ROWS, NearestSearch
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import TILE_COLUMNS, TILE_ROWS, search_of
-from corpusveil.spaces.slices import in_slices
 
 BLOCK = TILE_ROWS
 """Tokens per block: 2.4 MiB of noise for each 300 dimensions."""
@@ -44,6 +44,12 @@ LOWEST = FLOOR / TOTAL
 RAYS = 1024
 NEAR = 2.0**-10
 """As a share of the sum of two squared norms: smaller squared distances are computed in float64, not from products."""
+
+
+@functools.lru_cache(maxsize=4)
+def search_of(space: Space) -> NearestSearch:
+    """Return the search over a space's vectors; prepared once per process."""
+    return NearestSearch.of(space.vectors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,11 @@ from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
-from corpusveil.mechanisms.on_vectors import RAYS, OnVectors, ray_words
+from corpusveil.mechanisms.on_vectors import RAYS, OnVectors, ray_words, search_of
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import uniforms
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.spaces.nearest_words import search_of
 
 SUMMARY = "of the two words nearest to the noisy vector, sometimes the second"
 

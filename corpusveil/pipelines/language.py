@@ -37,9 +37,8 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     chosen, space = settings.needed("denoise", "space")
     release = chosen.release or settings.value("output.path")
     model = chosen.model or settings.value("model.path")
-    for name, value in (("release", release), ("model", model)):
-        if value is None:
-            raise UnsetError(f"denoise.{name}: this setting is missing; add it.")
+    if release is None:
+        raise UnsetError("denoise.release: this setting is missing; add it.")
     search = Search(
         breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
         margin=chosen.margin,
@@ -47,18 +46,23 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     table = chosen.collocations or settings.value("text.collocations")
     made = denoise_corpus.denoise(
         release, chosen.path, space=load_space(space.path),
-        model=load_model(model), collocations=None if table is None else load_collocations(table), search=search,
+        model=None if model is None else load_model(model),
+        collocations=None if table is None else load_collocations(table),
+        search=search if chosen.searches else None, candidates=chosen.candidates, chooser=chosen.chooser,
         engine=settings.engine.make(), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
         documents = several(made.documents, "document is", "documents are")
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
+    listed = chosen.candidates is not None and chosen.chooser is None
     done = f"{several(made.tokens, 'token')}, {made.words:,} of them replaced words"
     done += f", of which {made.words - made.unchanged:,} became likelier ones"
+    done = f"candidates for {several(made.words, 'word')} were listed, and no text was written" if listed else done
+    public = "the model is" if chosen.chooser is None else "the chooser's knowledge is"
     watch.say(
         f"{chosen.path}: {several(made.documents, 'document')}; {done}; {made.words / made.seconds:,.0f} words/s\n"
-        f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if the model is public; nothing was "
+        f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if {public} public; nothing was "
         f"spent.\n{NO_FACTS}"
     )
     return made

@@ -109,11 +109,13 @@ def state_of(settings: Settings) -> str:
 def refuse_published(settings: Settings) -> None:
     """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
     (output,) = settings.needed("output")
+    folders = ("the ledger", "the private records", "the state of the schedule")
     private: dict[str, Iterable[Any]] = {
         "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": filter(is_terms, settings.spans.find),
-        "the ledger": [settings.value("ledger.path"), settings.value("ledger.spill")],
+        "the ledger": [settings.value("ledger.path")],
+        "what the ledger spills": [settings.value("ledger.spill")],
         "the private records": [records_of(settings)],
         "the state of the schedule": [state_of(settings)],
         "the log": [log for log in (output.log or events.given(),) if log != "-"],
@@ -121,7 +123,7 @@ def refuse_published(settings: Settings) -> None:
     for public in filter(None, (output.path, settings.value("denoise.path"))):
         for what, addresses in private.items():
             for address in filter(None, addresses):
-                refuse_nested(address, what, public)
+                refuse_nested(address, what, public, whole=what in folders)
 
 
 def keep(key: Key, settings: KeySettings, output: str, watch: Watch, *, make: bool = True) -> Key:

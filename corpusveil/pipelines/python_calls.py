@@ -13,10 +13,10 @@ from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import scope_of
 from corpusveil.spaces import Space, load_space
+from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
-from corpusveil.storage.installed import ENGLISH, SCHEME
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit

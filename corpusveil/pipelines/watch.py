@@ -31,23 +31,17 @@ class Watch:
     def confide(self, line: str) -> None:
         """Receive a line about the corpus that is only for a terminal, never for a log."""
 
-    @property
-    def stage(self) -> Callable[[str, str, int], AbstractContextManager[Any]] | None:
-        """Return the display of a stage: its name, the folder of its records, and their final number."""
-        return None
-
-    @property
-    def shards(self) -> Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None:
-        """Return the display of a release's shards: their records, the tasks, and the run's name."""
-        return None
+    stage: Callable[[str, str, int], AbstractContextManager[Any]] | None = None
+    """Shows a stage while it lasts: its name, and how many of its tasks have a record in a folder."""
+    shards: Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None = None
+    """Shows the shards of a release while they are worked on: their records, the tasks, and the name of the run."""
 
 
 class Later(Watch):
     """Holds lines back until the work begins, so that an error comes before announcements."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._held: list[tuple[Callable[[str], None], str]] = []
+        self._watch, self._held = watch, list[tuple[Callable[[str], None], str]]()
 
     def say(self, line: str) -> None:
         self._held.append((self._watch.say, line))
@@ -97,5 +91,5 @@ def tell_markup(texts: pa.Array, markup: Markup, watch: Watch) -> None:
     if markup == "words" and len(texts) and with_tags(texts) >= MANY_TAGS * len(texts):
         watch.warn(
             "warning: many of the first texts contain HTML, and markup words replaces the names of tags and attributes "
-            "like words. Choose markup strip to release only the text, or keep to leave the tags in the clear."
+            "like words. Choose markup strip to release only the text."
         )

@@ -25,7 +25,7 @@ from corpusveil.text.word_table import WordTable, find
 VERSION = 1
 """Goes up whenever other spans would be found in the same text by the same space."""
 RARE = 30.0
-"""A word is rare below so many occurrences in a million public words."""
+"""A word with fewer occurrences in a million public words is rare."""
 _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 
@@ -46,7 +46,7 @@ def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
 
 @called
 def _stem(data: Any, start: int, end: int) -> Any:
-    """Return where the word ends before an apostrophe with one or two letters behind it (*She'll*)."""
+    """Return where the word ends before an apostrophe with one or two letters after it (*She'll*)."""
     for at in range(end - 1, max(start, end - 4), -1):
         if data[at] == 0x27:
             return np.int64(at)

@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 def make(name: str | Function, space: Space) -> Recognizer:
     """Return the recognizer of a name or of a user's function.
 
-    Raises UserError where a package is missing, a function cannot be imported, or a file of terms is none.
+    Raises UserError where a package is missing, a function cannot be imported, or a file of terms cannot be read.
     """
     match name:
         case "rules":

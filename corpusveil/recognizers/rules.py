@@ -2,7 +2,7 @@
 
 A compiled loop lists the few places that could be meant: groups of ASCII letters and digits, joined by a blank, hyphen,
 full stop, slash or brackets, and what stands around some marks and words. Whether such a place is a number of its kind
-is the word of python-stdnum and phonenumbers. A part of a longer chain (*12-555-123-4567-8*) is none.
+is the word of python-stdnum and phonenumbers. A part of a longer chain (*12-555-123-4567-8*) is ignored.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _WORDLIKE = """
 ac as at blog cat cc cloud club co id il in is it la law life live ma md me my news no online page pe pl pro py rs sa se
 sh shop si site so store tech th to top tv us ve web wiki work world ws zone
 """
-"""Endings of domains, of the IANA's list; those that are also words only before a path or behind two dots."""
+"""Endings of domains, of the IANA's list; those that are also words only before a path or after two dots."""
 
 
 @called

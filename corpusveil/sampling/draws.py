@@ -43,7 +43,7 @@ _scratch = Scratch()
 def encode_id(identity: Any) -> bytes:
     """Encode a document id with its type, so that 1, "1" and row 1 are three documents.
 
-    A tuple is a row number behind the names of where the row stands, such as (corpus, path, row), or the id of a row
+    A tuple is a row number after the names of where the row stands, such as (corpus, path, row), or the id of a row
     and the numbers of a text in the lists of that row: (id, (2, 0)).
     """
     if isinstance(identity, str):

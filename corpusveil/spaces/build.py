@@ -22,9 +22,9 @@ from corpusveil.errors import (
     UnsetError,
     listed,
 )
+from corpusveil.search.nearest_words import NearestSearch
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
-from corpusveil.spaces.nearest_words import NearestSearch
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary

@@ -23,7 +23,7 @@ import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
+from corpusveil.search.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
 from corpusveil.waiting import muted, reached
 

@@ -34,8 +34,9 @@ from corpusveil.errors import (
     replaced,
 )
 from corpusveil.gone import gone_name
+from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
-from corpusveil.storage import files, home, installed
+from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.text import languages
@@ -288,7 +289,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     Raises:
         UserError: there is no space, it is of another version, or its files are damaged.
     """
-    url = absolute(installed.located(files.as_text(url), "space"))
+    url = absolute(located(files.as_text(url), "space"))
     info = _read_info(url)
     more = [PLACES] if info["version"] == PARTIAL_VERSION else []
     names = [VECTORS, LISTS, VOCABULARY, *more]

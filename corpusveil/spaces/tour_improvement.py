@@ -16,7 +16,7 @@ import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.compiled import called, njit
-from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
+from corpusveil.search.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
 
 NEIGHBORS = 10
 NOMINEES = 64

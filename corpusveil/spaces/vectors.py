@@ -20,7 +20,8 @@ import numpy.typing as npt
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError, ShapeError
-from corpusveil.spaces import keyedvectors, vector_formats
+from corpusveil.gone import gone_name
+from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK
 from corpusveil.storage import files
@@ -29,8 +30,6 @@ from corpusveil.text import languages
 READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".npz": vector_formats.read_npz,
     ".bin": vector_formats.read_binary,
-    ".kv": keyedvectors.read,
-    ".model": keyedvectors.read,
     ".parquet": vector_formats.read_parquet,
 }
 """Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
@@ -82,7 +81,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     """Read word vectors from a file or artefact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
-    word2vec binary ``.bin[.gz]``; gensim ``KeyedVectors`` ``.kv`` or ``.model``; ``.parquet``; a vectors artefact.
+    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artefact.
     ``language`` is that of the words, by code or English name, which only an artefact may have recorded; ``detect``:
     detected by the first words.
 
@@ -101,6 +100,8 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
 def reader(url: str) -> Callable[[str], VectorTable]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz")
+    if name.endswith((".kv", ".model")):
+        raise FormatError(f"{url}: {gone_name('a pickle of gensim')}")
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read

@@ -5,6 +5,9 @@ engine maps over tasks. Doing a task writes its data first and its record last, 
 The record holds a mark of everything that decides the result, and a fingerprint of the input; if both are current, the
 task is not done again. An error that the user must mend is recorded, not raised, so that no engine retries the task; it
 is raised once, when the engine has ended. Other errors are raised without their text, which could quote a document.
+
+A call that makes an output (a release, a denoised release, an artefact) claims it, lets an engine do tasks, finishes by
+a last file, and tidies up (``once``).
 """
 
 from __future__ import annotations
@@ -26,16 +29,18 @@ from corpusveil.errors import (
     BadRecordError,
     BadShardsError,
     CorpusveilError,
+    InUseError,
     MismatchError,
     UnfinishedError,
     UserError,
     of_code,
 )
-from corpusveil.storage import files
+from corpusveil.storage import files, lease
 from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.records import Failed, Record, Records
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 StageWatch = Callable[[str, str, int], AbstractContextManager[Any]]
 """``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
 _NUMBERED = re.compile(r"part-(\d+)-of-")
@@ -130,20 +135,56 @@ class Work(abc.ABC, Generic[R]):
             raise UnfinishedError(f"{what}: {type(error).__name__}{why}.") from None
 
 
-def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
-    """Run work to its end, and return the records of its tasks, in order.
+def once(
+    folder: str, claim: Callable[[], T | None], do: Callable[[lease.Lease], T], tidy: Callable[[T], object]
+) -> T:  # fmt: skip
+    """Make an output once, and return the result; a repeated call continues after a crash at any moment.
+
+    ``claim`` returns the result if the output is finished, and otherwise claims it. ``do`` does the tasks, and finishes
+    the output by its last file. ``tidy`` removes what only an unfinished output needs, also when a crash came before
+    it. Only one process at a time works in ``folder``, by a lease. Raises WorkError if another one does.
+    """
+    with lease.hold(folder) as held:
+        result = claim()
+        if result is None:
+            result = do(held)
+        tidy(result)
+    return result
+
+
+def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
+    """Return the claim on an output by the record ``name``; it is ``mine`` itself if there was none.
+
+    Raises InUseError, which says ``foreign``, if there was none, and the output has files for which this is not None.
+    """
+    theirs = place.read(name, type(mine))
+    if theirs is None and foreign is not None:
+        raise InUseError(foreign)
+    if theirs is None and not place.create(name, mine):
+        theirs = place.read(name, type(mine))
+    return theirs or mine
+
+
+def do_all(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
+    """Let an engine do the tasks that are left, while progress is ``shown``, and return their measures.
 
     Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
     WorkError if the engine fails.
     """
+    with shown:
+        measured = engine.run(work, left) or {}
+    refuse_failed(work.place())
+    return measured
+
+
+def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
+    """Run work to its end, and return the records of its tasks, in order. Raises what ``do_all`` raises."""
     place = work.place()
     forget_failed(place)
     left = work.left(tasks)
     if left:
         shown = contextlib.nullcontext() if watch is None else watch(work.name, place.address(work.folder), len(tasks))
-        with shown:
-            engine.run(work, left)
-        refuse_failed(place)
+        do_all(work, left, engine, shown)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
         raise UnfinishedError(f"{place.url}: a task left no record; run the same command again.")

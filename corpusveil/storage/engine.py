@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from corpusveil.waiting import reached
+
 NAMESPACE = "corpusveil"
 NAMES = (
     "shards_done", "shards_kept", "shards_failed", "documents", "tokens", "privatized", "changed", "quarantined",
@@ -38,6 +40,20 @@ class Engine(Protocol):
 
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> Measured | None:
         """Run the function on every task; return the sums of its measures, as far as the engine keeps them."""
+
+
+class Here:
+    """An engine that is this process, which does one task after the other."""
+
+    def slots(self) -> int:
+        return 1
+
+    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
+        done = []
+        for number, task in enumerate(tasks):
+            reached(f"task {number + 1} of {len(tasks)}", number / len(tasks))
+            done.append(function(task))
+        return total(done)
 
 
 @runtime_checkable

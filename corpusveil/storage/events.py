@@ -70,11 +70,10 @@ def _configure() -> str | None:
         LOGGER.removeHandler(handler)
         handler.close()
     try:
-        handler = logging.StreamHandler() if path == "-" else _PrivateFile(path)
+        handler = logging.StreamHandler() if path == "-" else _PrivateFile(path, encoding="utf-8")
     except OSError as error:
         return f"{path}: the log cannot be written here ({error.strerror}); choose another file."
     handler.set_name(VARIABLE)
-    handler.setFormatter(logging.Formatter("%(message)s"))
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
     return None
@@ -82,9 +81,6 @@ def _configure() -> str | None:
 
 class _PrivateFile(logging.FileHandler):
     """A file of mode 0600; each line is a single write, so that lines of several processes stay whole."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path, encoding="utf-8")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Drop the line: a full disk under the log does not stop the run, and no traceback is shown."""

@@ -1,9 +1,9 @@
 """The user's files: a cache, and the secret that signs its content.
 
-The cache decides outputs (tables of mechanisms, copies of spaces) or is run (a Java), so it is used only if no other
-user can have written it: all its folders and files belong to the user, or to root, and nobody else may write to them.
-Files from a restored backup, a shared image or a program of the same user pass this test. Therefore a copy of a space
-is identified by its content, and a table by a signature under a secret outside the cache.
+The cache decides outputs (tables of mechanisms, copies of spaces), so it is used only if no other user can have written
+it: all its folders and files belong to the user, or to root, and nobody else may write to them. Files from a restored
+backup, a shared image or a program of the same user pass this test. Therefore a copy of a space is identified by its
+content, and a table by a signature under a secret outside the cache.
 """
 
 from __future__ import annotations

@@ -260,10 +260,13 @@ def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
     )
 
 
-def refuse_nested(private: str, what: str, public: str) -> None:
-    """Raise UserError if something private is in a public folder, or that folder in it; links are resolved."""
+def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -> None:
+    """Raise UserError if something private is in a public folder, or if it is ``whole``, that folder in it.
+
+    Links are resolved.
+    """
     places = _folder(private), _folder(public)
-    if _within(*places) or _within(*reversed(places)):
+    if _within(*places) or (whole and _within(*reversed(places))):
         raise OverlapError(
             f"{private}: {what} and the output folder {public}, which is for the public, contain each other; move "
             "one of them."

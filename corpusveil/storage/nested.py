@@ -30,7 +30,7 @@ class Path:
         return any(step is not None for step in self.steps)
 
     def name(self, many: int) -> str:
-        """Return how what lies behind this many steps is written."""
+        """Return the path after the first ``many`` steps, as text."""
         return self.column + "".join("[]" if step is None else f".{step}" for step in self.steps[:many])
 
     def disclosed(self) -> str:
@@ -47,7 +47,7 @@ class Path:
 def path_of(text: str) -> Path | None:
     """Return the path that the name of a text column is; None if it is the name of a top-level column.
 
-    A path has ``[]`` behind the name of each list, or begins with a dot: ``messages[].content``, ``.author.about``.
+    A path has ``[]`` after the name of each list, or begins with a dot: ``messages[].content``, ``.author.about``.
     Raises UserError for one that is incomplete.
     """
     dotted = text.startswith(".")

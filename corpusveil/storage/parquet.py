@@ -17,7 +17,7 @@ _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, Arit
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
-"""A small file that holds so many times its size was made to fill the memory."""
+"""A small file that unpacks to more than this many times its size was made to fill the memory."""
 
 
 @contextlib.contextmanager

@@ -160,7 +160,7 @@ class Batch:
     """N sound rows that follow one another in the input, but for the ``bad`` ones between them.
 
     ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
-    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row behind the
+    what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row after the
     batch. If texts lie within a column, D are at ``places``, and ``whole`` returns that column [N] with other texts.
     """
 

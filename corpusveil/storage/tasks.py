@@ -48,6 +48,11 @@ class ShardTask:
         piece = "" if self.piece is None else f".piece-{self.piece:05d}"
         return f"part-{self.shard:05d}-of-{self.shards:05d}{piece}.json"
 
+    @property
+    def whole(self) -> ShardTask:
+        """The task of its whole shard."""
+        return replace(self, start=0, stop=None, piece=None)
+
 
 def plan(
     shards: Sequence[InputShard],
@@ -81,6 +86,11 @@ def plan(
     if bad:
         raise BadShardsError(bad)
     return tasks
+
+
+def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return one task per shard, whether it was done in pieces or not."""
+    return [task.whole for task in tasks if not task.piece]
 
 
 def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:

@@ -7,6 +7,8 @@ import datetime as dt
 import decimal
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
@@ -32,6 +34,15 @@ def as_json(column: pa.Array) -> list[bytes]:
         values: list[bytes] = column.storage.cast(pa.large_binary()).to_pylist()
         return values
     return [orjson.dumps(value, _plain, orjson.OPT_NON_STR_KEYS) for value in column.to_pylist()]
+
+
+def string_bytes(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the bytes of large_string [N], and where each text begins and the last ends; int64 [N + 1]."""
+    _, bounds, body = texts.buffers()
+    data = np.empty(0, dtype=np.uint8) if body is None else np.frombuffer(body, dtype=np.uint8)
+    if not len(texts):
+        return data, np.zeros(1, dtype=np.int64)
+    return data, np.frombuffer(bounds, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
 
 
 def as_strings(column: pa.Array) -> pa.Array:

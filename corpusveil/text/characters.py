@@ -4,7 +4,7 @@
 |---|---|
 | `SPACE` | what `str.isspace` says, except the separators U+001C to U+001F, which are control characters |
 | `LETTER` | L* |
-| `MARK` | M* and the joiners U+200C, U+200D; part of a word only behind a letter or a digit |
+| `MARK` | M* and the joiners U+200C, U+200D; part of a word only after a letter or a digit |
 | `DIGIT` | N* |
 | `PUNCTUATION` | P*, and the ASCII symbols ``$+<=>^`|~`` |
 | `OTHER` | everything else: symbols, emoji, control, unassigned and private-use characters |

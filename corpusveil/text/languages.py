@@ -59,7 +59,7 @@ _SEPARATED = {
 """By layout, the blanks of a written text that nobody writes in these scripts."""
 
 FIRST, SAMPLE = 300, 20_000
-"""So many first texts or words, and characters of these, show a language."""
+"""The language is recognized by this many first texts or words, and characters of these."""
 SHORTEST = 40
 """The language of a text of fewer characters is not asked for."""
 SURE = 0.8
@@ -105,7 +105,7 @@ def function_words(language: str | None) -> frozenset[str]:
 
 
 def version_of(language: str | None, *, stop_words: bool = False) -> str:
-    """Return the versions of packages that decide how texts are read, behind that of the tokenizer; mostly empty.
+    """Return the versions of packages that decide how texts are read, to follow that of the tokenizer; mostly empty.
 
     With ``stop_words`` also a digest of the function words. Raises BadValueError if the language has no list of them.
     """

@@ -26,9 +26,9 @@ def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
 class Wording:
     """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int32 [V]; ``masks`` as the words.
 
-    ``records`` uint8 [16 (F·V + 256)] has each word again, and behind the words each byte: up to 15 bytes and their
+    ``records`` uint8 [16 (F·V + 256)] has each word again, and after the words each byte: up to 15 bytes and their
     number, which is `LONG` for a longer word. So most words are had by one read. ``words`` and ``masks`` end with
-    ``WIDTH`` zeros, so that they can be copied so many bytes at a time.
+    ``WIDTH`` zeros, so that they can be copied ``WIDTH`` bytes at a time.
     """
 
     words: npt.NDArray[np.uint8]

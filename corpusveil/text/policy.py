@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, MARKUPS, NUMBER_POLICIES, POLICIES, Hyphens, Markup, NumberPolicy, Policy
 from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.gone import gone_setting
 from corpusveil.text import languages
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact
 DOCUMENT_LENGTH = "how many tokens a document has"
 """Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
 COLLOCATION_PLACES = "where collocations were, as far as their replacements show it"
-
-MARKUP = "which HTML tags there are and where (not their attributes)"
-"""Disclosed when tags are kept."""
 
 NUMBER_SHAPES = "where numbers are and their shape: the number and places of their digits and letters, and their marks"
 """Disclosed when surrogates replace numbers."""
@@ -58,14 +56,14 @@ class TextPolicy:
     * ``drop``: nothing;
     * ``keep``: the token itself, in the clear;
     * ``surrogate`` (``numbers`` only): random digits and letters in the shape of the number, which is
-      disclosed (``transforms/kernel/surrogates.py``).
+      disclosed (``kernel/surrogates.py``).
 
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
     ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is
     ``lower`` or ``restore`` (replacements get the capitals of the token, which discloses them); ``hyphens`` is
     ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
-    is read like any text), ``strip`` (only the text of HTML is read and written) or ``keep`` (the tags of HTML stay
-    where they are, without attributes, which discloses them). ``language`` is that of the texts, by its code or English
+    is read like any text) or
+    ``strip`` (only the text of HTML is read and written). ``language`` is that of the texts, by its code or English
     name (``languages.py``); None: that of the space, if it has one recorded; ``detect``: also if it has none. Raises
     UserError for a value that is none of these.
     """
@@ -97,6 +95,8 @@ class TextPolicy:
         for name, allowed in (
             ("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS), ("markup", MARKUPS)
         ):  # fmt: skip
+            if refusal := gone_setting(f"text.{name}", getattr(self, name)):
+                raise BadValueError(f"{name} = {getattr(self, name)!r}: {refusal}.")
             if getattr(self, name) not in allowed:
                 raise not_a_choice(name, getattr(self, name), allowed)
         if self.tokenizer not in TOKENIZERS:
@@ -142,8 +142,6 @@ class TextPolicy:
             shown.append("which tokens are separated by white space")
         if self.case == "restore":
             shown.append("which words had capitals")
-        if self.markup == "keep":
-            shown.append(MARKUP)
         return tuple(shown)
 
     def as_dict(self) -> dict[str, str]:

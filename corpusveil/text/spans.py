@@ -72,7 +72,7 @@ Function = Callable[[list[str]], Sequence[Sequence[tuple[int, int, str]]]]
 
 @dataclass(frozen=True, slots=True)
 class OfFunction:
-    """A user's function as a recognizer. Raises UserError, which quotes no text, for spans that are none."""
+    """A user's function as a recognizer. Raises UserError, which quotes no text, for wrong spans."""
 
     name: str
     function: Function
@@ -197,7 +197,7 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     """Return the tokens with one token for each span, of class ``SPAN``; changes the arrays of ``tokens``.
 
     A span takes every token that it touches as a whole, and spans that touch one token become one, of the kind of the
-    longest. A span of nothing but white space is none, and one of the kind ``contact`` becomes a token of that class.
+    longest. A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
     """
     order = np.lexsort((-spans.ends, spans.starts))
     order = order[spans.ends[order] > spans.starts[order]]

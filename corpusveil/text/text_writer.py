@@ -28,7 +28,7 @@ _NUMBER, _PUNCTUATION, _OTHER, _LONG = policy.NUMBER, policy.PUNCTUATION, policy
 _WORD, _CLASSES = classes.WORD, len(classes.CLASS_NAMES)
 
 _AHEAD = 8
-"""So many tokens before it is written a word is brought into the cache."""
+"""A word is brought into the cache this many tokens before it is written."""
 
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
@@ -47,7 +47,7 @@ class Surrogates:
     offsets: npt.NDArray[np.int64]
 
     def followed_by(self, others: Surrogates) -> Surrogates:
-        """Return these texts and others behind them."""
+        """Return these texts followed by others."""
         offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
         return Surrogates(np.concatenate([self.text, others.text]), offsets)
 
@@ -56,7 +56,7 @@ NO_SURROGATES = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 def role_table(is_stop: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
-    """Return the role of each class, and behind these that of each word, bool [V], stop words being apart."""
+    """Return the role of each class, then that of each word, bool [V]; stop words have their own."""
     return np.append(ROLES_OF_CLASSES, np.where(is_stop, policy.STOP_WORD, policy.KNOWN_WORD).astype(np.uint8))
 
 

@@ -4,10 +4,10 @@ The rules, in the order in which they are tried at each character (kinds as in `
 
 * **contact**: letters followed by ``://``, or ``www.``, up to a blank or one of ``<>"{}|\^` ``, less trailing
   punctuation; ``name@domain`` and ``@handle``.
-* **word**: a letter and all letters, marks and digits behind it. An apostrophe (``'`` or U+2019) with a letter on
+* **word**: a letter and all letters, marks and digits after it. An apostrophe (``'`` or U+2019) with a letter on
   both sides belongs to the word, but for languages with elision (``languages.py``), and so does a hyphen (``-``) where
   that is asked for: *don't* is one token, *well-known* three, or one.
-* **number**: a digit and all digits, letters and marks behind it (*3rd*, *10km*); a full stop or comma between two
+* **number**: a digit and all digits, letters and marks after it (*3rd*, *10km*); a full stop or comma between two
   digits belongs to it.
 * **punctuation**: one character each.
 * **other**: a run of anything else.
@@ -146,7 +146,7 @@ def _ahead(data: Any, at: int, end: int, byte_kinds: Any) -> Any:
 
 @called
 def _word_end(data: Any, at: int, end: int, kinds: Any, hyphens: bool, apostrophes: bool, letter: bool) -> int:
-    """Return the end of the word that starts at ``at``, or goes on there behind a ``letter`` or something else.
+    """Return the end of the word that starts at ``at``, or goes on there after a ``letter`` or something else.
 
     ``hyphens`` and ``apostrophes`` between two letters join where these are set.
     """
@@ -222,7 +222,7 @@ def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
 
 @inlined
 def _without(pending: Any, asked: int, first: int) -> int:
-    """Return how many words are still to be looked up when the tokens from ``first`` on are none."""
+    """Return how many words are still to be looked up if the tokens from ``first`` on are no words."""
     while asked > 0 and pending[asked - 1] >= first:
         asked -= 1
     return asked

@@ -84,10 +84,10 @@ def _letter_follows(data: Any, at: int, end: int, kinds: Any) -> bool:
 
 @compiled
 def lower_into(data: Any, start: int, end: int, out: Any, at: int, lower: Any, kinds: Any) -> int:
-    """Write the lower-case form of ``data[start:end]`` to ``out`` from ``at`` on; return the position behind it.
+    """Write the lower-case form of ``data[start:end]`` to ``out`` from ``at`` on; return the position after it.
 
     Characters are lowered one by one as Unicode's simple mapping does, with three additions: U+0130 becomes ``i`` and
-    U+0307, a capital sigma behind a letter and before none becomes the final sigma, and the typographic apostrophe
+    U+0307, a capital sigma after a letter and before none becomes the final sigma, and the typographic apostrophe
     U+2019 becomes ``'``. The result is at most half as long again as the input.
     """
     i = start

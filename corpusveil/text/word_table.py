@@ -34,7 +34,7 @@ def _head_at_the_end(data: Any, at: int, size: int) -> Any:
 
 @inlined
 def head(data: Any, at: int, size: int) -> Any:
-    """Return the first sixteen bytes of ``data[at:at + size]`` as two uint64, ASCII in lower case, zeros behind."""
+    """Return the first sixteen bytes of ``data[at:at + size]`` as two uint64, ASCII in lower case, then zeros."""
     if at + WIDTH <= data.size:
         return lower_sixteen(data, at, size)
     return _head_at_the_end(data, at, size)
@@ -104,7 +104,7 @@ def find(data: Any, start: int, end: int, slots: Any, heads: Any, words: Any, of
 
 @called
 def _same_rest(data: Any, start: int, end: int, words: Any, offsets: Any, word: int) -> bool:
-    """Say whether a word of sixteen bytes or more is ``data[start:end]`` also behind these."""
+    """Say whether a word of sixteen bytes or more is ``data[start:end]`` also after these."""
     first, last = offsets[word], offsets[word + 1]
     if last - first != end - start:
         return False

@@ -8,7 +8,9 @@ collection before any document is drawn; an unbounded one has a budget in state.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import apache_beam as beam
@@ -80,7 +82,7 @@ class PrivatizeDocuments(beam.PTransform):
                 "id='...'."
             )
         self._kernel = require_release(release).kernel()
-        self._fields = (text, id)
+        self._fields = _Fields(text, id)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._cap = cap
@@ -98,6 +100,9 @@ class PrivatizeDocuments(beam.PTransform):
         elif unit is not None and ledger is None and not release.scoped:
             raise UnsetError("unit: give a ledger (or, for an unbounded collection, a cap) that is about this unit.")
         self._scope = scope_of(unit, scoped=release.scoped)
+        units = self._account.units if self._spending is None else self._spending.units
+        units = units or (() if self._scope is None else (self._scope,))
+        self._units = [unit.column for unit in units if unit.column is not None]
 
     def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
         """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
@@ -112,162 +117,193 @@ class PrivatizeDocuments(beam.PTransform):
     def expand(self, documents: Any) -> Any:
         """Privatize in batches and give documents out one by one, each in its own window."""
         kind = documents.element_type
-        units = self._account.units if self._spending is None else self._spending.units
-        units = units or (() if self._scope is None else (self._scope,))
-        if isinstance(kind, RowTypeConstraint):
-            there = [name for name, _ in kind._fields]
-            text, identity = self._fields
-            for name in (column_of(text), identity, *(unit.column for unit in units if unit.column is not None)):
+        self._refuse(documents)
+        outputs: dict[str, Any] = {}
+        good = "good"
+        if self._handling is not None:
+            checking = beam.Map(_checked, self._fields, self._units, nulls=self._cap is None).with_output_types(kind)
+            options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
+            good, bad = options["main_tag"], options["dead_letter_tag"]
+            checked = documents | "Check" >> checking.with_exception_handling(**options)
+            documents, outputs[bad] = checked[good], checked[bad]
+        admitted = []
+        if self._spending is not None:
+            admitted = [self._admitted(documents, self._spending)]
+        elif self._cap is not None:
+            documents, outputs["over"] = self._within(documents, self._cap)
+        drawing = beam.ParDo(_InBatches(self._fields, functools.partial(_drawn, self._kernel, self._scope)), *admitted)
+        private = documents | "Privatize" >> drawing.with_output_types(kind)
+        if self._handling is not None:
+            return {good: private, **outputs}
+        return (private, outputs["over"]) if outputs else private
+
+    def _refuse(self, documents: Any) -> None:
+        """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
+        if isinstance(documents.element_type, RowTypeConstraint):
+            there = [name for name, _ in documents.element_type._fields]
+            for name in (column_of(self._fields.text), self._fields.id, *self._units):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
-        if self._cap is None and self._spending is not None and not documents.is_bounded:
+        if self._spending is not None and not documents.is_bounded:
             raise ConflictError(
                 "ledger: an unbounded collection cannot be admitted as a whole; give cap and unit instead, for a "
                 "budget in the state of the pipeline."
             )
-        over = None
-        if self._handling is not None:
-            columns = [unit.column for unit in units if unit.column is not None]
-            checking = beam.Map(_checked, *self._fields, columns, nulls=self._cap is None).with_output_types(kind)
-            options = {"main_tag": "good", "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
-            checked = documents | "Check" >> checking.with_exception_handling(**options)
-            documents, bad = checked[options["main_tag"]], checked[options["dead_letter_tag"]]
-        drawing = beam.ParDo(_Privatize(self._kernel, *self._fields, self._scope))
-        if self._spending is not None:
-            account = self._spending.accounting(self._account)
-            entered = (
-                documents
-                | "Whole" >> beam.WindowInto(GlobalWindows())
-                | "Account" >> beam.ParDo(_Accounts(account, *self._fields)).with_output_types(tuple[bytes, bytes])
-                | "Together" >> beam.GroupByKey()
-                | "Reserve" >> beam.ParDo(_Reserve(self._spending, account))
-            )
-            # a side input is complete before the first document is drawn
-            admitted = beam.pvalue.AsList(entered)
-            drawing = beam.ParDo(_PrivatizeAdmitted(self._kernel, *self._fields, self._scope), admitted)
-        elif self._cap is not None:
-            windows = documents.windowing
-            both = (
-                documents
-                | "Whole" >> beam.WindowInto(GlobalWindows())  # state is of a key and window: this one never ends
-                | "Account" >> beam.ParDo(_Keyed(self._account, *self._fields)).with_output_types(tuple[bytes, Any])
-                | "Budget" >> beam.ParDo(_Budget(parts_of(self._cap))).with_outputs("over", main="within")
-            )
-            documents, over = (
-                some
-                | name >> beam.WindowInto(windows, allowed_lateness=windows.allowed_lateness).with_output_types(kind)
-                for some, name in ((both.within, "Within"), (both.over, "Over"))
-            )
-        private = documents | "Privatize" >> drawing.with_output_types(kind)
-        if self._handling is None:
-            return private if over is None else (private, over)
-        outputs = {options["main_tag"]: private, options["dead_letter_tag"]: bad}
-        return outputs if over is None else {**outputs, "over": over}
+
+    def _admitted(self, documents: Any, spending: Spending) -> Any:
+        """Return a side input, which is complete before the first document is drawn: the ledger has admitted all."""
+        account = spending.accounting(self._account)
+        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account)))
+        return beam.pvalue.AsList(
+            documents
+            | "Whole" >> beam.WindowInto(GlobalWindows())
+            | "Account" >> accounting.with_output_types(tuple[bytes, bytes])
+            | "Together" >> beam.GroupByKey()
+            | "Reserve" >> beam.Map(_reserved, spending, account)
+        )
+
+    def _within(self, documents: Any, cap: float) -> tuple[Any, Any]:
+        """Return the documents within a budget in state, and those over it, in their own windows."""
+        kind, windows = documents.element_type, documents.windowing
+        keying = beam.ParDo(_InBatches(self._fields, functools.partial(_keyed, self._account)))
+        both = (
+            documents
+            | "Whole" >> beam.WindowInto(GlobalWindows())  # state is of a key and window: this one never ends
+            | "Account" >> keying.with_output_types(tuple[bytes, Any])
+            | "Budget" >> beam.ParDo(_Budget(parts_of(cap))).with_outputs("over", main="within")
+        )
+        within, over = (
+            some | name >> beam.WindowInto(windows, allowed_lateness=windows.allowed_lateness).with_output_types(kind)
+            for some, name in ((both.within, "Within"), (both.over, "Over"))
+        )
+        return within, over
 
 
-class _Privatize(beam.DoFn):
-    """Collects elements with their windows until there are enough for the kernel, or the bundle ends."""
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields of a document that are read: its text, or the value with its texts, and its id."""
 
-    def __init__(self, kernel: Any, text: str, identity: str, scope: Unit | None = None) -> None:
-        self._kernel = kernel
-        self._scope = scope
-        self._text = text
-        self._id = identity
-        self._column, self._path = column_of(text), path_of(text)
+    text: str
+    id: str
 
-    def start_bundle(self) -> None:
-        self._documents: list[Any] = []
-        self._values: list[Any] = []
-        self._identities: list[Any] = []
-        self._where: list[tuple[Any, Any, Any]] = []
-        self._characters = 0
+    def read(self, document: Any) -> tuple[Any, Any, Sequence[str | None]]:
+        """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
+        value, identity = _field(document, column_of(self.text)), _field(document, self.id)
+        if (path := path_of(self.text)) is not None:
+            return value, identity, collected([value], path, **_OBJECTS)[0]
+        if value is not None and not isinstance(value, str):
+            raise BadRowError(f"{self.text}: the text of a document is not a string; convert it first.")
+        return value, identity, [value]
 
-    def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam) -> Iterator[Any]:
-        value, identity, characters = _read(element, self._text, self._id)
-        full = len(self._documents) >= MOST_ROWS or self._characters > MOST_CHARACTERS
-        if (
-            full and len(windowed.windows) > 1
-        ):  # Beam would multiply elements that are yielded here by this element's windows
-            (changed,) = self._privatized([element], [value], [identity])
-            yield changed
-            return
-        if full:
-            yield from self.finish_bundle()
-            self.start_bundle()
-        self._documents.append(element)
-        self._values.append(value)
-        self._identities.append(identity)
-        self._where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
-        self._characters += characters
 
-    def finish_bundle(self) -> Iterator[Any]:
-        changed = self._privatized(self._documents, self._values, self._identities)
-        for document, where in zip(changed, self._where, strict=True):
-            yield WindowedValue(document, *where)
+@dataclass(slots=True)
+class _Batch:
+    """Some documents, with the values of their fields and where they lie: timestamp, windows and pane."""
 
-    def _flat(self, values: Sequence[Any], identities: list[Any]) -> tuple[Sequence[str | None], list[Any], list[int]]:
-        """Return the texts of documents, with their ids and the numbers of their documents."""
-        identities = checked_identities(identities, self._id)
-        if self._path is None:
-            return values, identities, list(range(len(values)))
-        texts, places = collected(values, self._path, **_OBJECTS)
+    fields: _Fields
+    documents: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    identities: list[Any] = field(default_factory=list)
+    where: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    characters: int = 0
+
+    def add(self, document: Any, windowed: Any) -> None:
+        value, identity, texts = self.fields.read(document)
+        self.documents.append(document)
+        self.values.append(value)
+        self.identities.append(identity)
+        self.where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
+        self.characters += sum(len(text or "") for text in texts)
+
+    def is_full(self) -> bool:
+        return len(self.documents) >= MOST_ROWS or self.characters > MOST_CHARACTERS
+
+    def texts(self) -> tuple[Sequence[str | None], list[Any], list[int]]:
+        """Return the texts of the documents, with their ids and the numbers of their documents."""
+        identities, path = checked_identities(self.identities, self.fields.id), path_of(self.fields.text)
+        if path is None:
+            return self.values, identities, list(range(len(self.values)))
+        texts, places = collected(self.values, path, **_OBJECTS)
         return texts, places.identities(identities), places.rows.tolist()
 
-    def _privatized(self, documents: Sequence[Any], values: Sequence[Any], identities: list[Any]) -> list[Any]:
-        flat, identities, rows = self._flat(values, identities)
-        texts, units = large_strings(flat, self._text), None
-        if self._scope is not None:
-            units = scopes_of(_values(documents, rows, self._scope), self._scope, texts, rows, "a bundle")
-        out, _ = self._kernel.privatize(texts, identities, self._text, units)
-        private = out.to_pylist()
-        if self._path is not None:
-            private = refilled(values, self._path, iter(private), **_OBJECTS)
-        return [_with(document, self._column, value) for document, value in zip(documents, private, strict=True)]
+    def with_texts(self, private: list[Any]) -> list[Any]:
+        """Return the documents with other texts."""
+        if (path := path_of(self.fields.text)) is not None:
+            private = refilled(self.values, path, iter(private), **_OBJECTS)
+        column = column_of(self.fields.text)
+        return [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
+
+    def units(self, rows: Sequence[int], unit: Unit) -> list[Any]:
+        """Return the values of a unit, for the numbers of documents."""
+        return [_field(self.documents[row], str(unit.column)) for row in rows]
+
+    def account(self, account: Account, missing: str | None = None) -> pa.Table:
+        """Return what the documents spend (``Account.rows``); a null text counts as ``missing``."""
+        flat, identities, rows = self.texts()
+        texts = large_strings([missing if text is None else text for text in flat], self.fields.text)
+        units = [unit for unit in account.units if unit.column is not None]
+        values = {str(unit.column): self.units(rows, unit) for unit in units}
+        return account.rows(texts, identities, values, rows, "a bundle")
 
 
-class _PrivatizeAdmitted(_Privatize):
-    """Privatizes documents that a ledger has admitted."""
+class _InBatches(beam.DoFn):
+    """Collects elements with their windows until there are enough for ``act``, or the bundle ends."""
 
-    def process(  # type: ignore[override]
-        self, element: Any, _: Any, windowed: Any = beam.DoFn.WindowedValueParam
-    ) -> Iterator[Any]:
-        return super().process(element, windowed)
+    def __init__(self, fields: _Fields, act: Callable[[_Batch], Iterator[WindowedValue]]) -> None:
+        self._fields = fields
+        self._act = act
 
+    def start_bundle(self) -> None:
+        self._batch = _Batch(self._fields)
 
-class _Accounts(_Privatize):
-    """Accounts for documents in batches; the rows travel as streams of Arrow's format, since elements are costly."""
-
-    def __init__(self, account: Account, text: str, identity: str) -> None:
-        super().__init__(account.kernel, text, identity)
-        self._account = account
-
-    def finish_bundle(self) -> Iterator[Any]:
-        if self._documents:
-            yield WindowedValue((b"", packed([self._rows()])), MIN_TIMESTAMP, (GlobalWindow(),))
-
-    def _rows(self, **filled: str) -> pa.Table:
-        flat, identities, rows = self._flat(self._values, self._identities)
-        texts = large_strings([filled.get("missing") if text is None else text for text in flat], self._text)
-        units = [unit for unit in self._account.units if unit.column is not None]
-        values = {str(unit.column): _values(self._documents, rows, unit) for unit in units}
-        return self._account.rows(texts, identities, values, rows, "a bundle")
-
-
-class _Keyed(_Accounts):
-    """Gives documents the fingerprint of their unit as key, with those of their noise, and what they spend."""
-
-    def setup(self) -> None:
-        """Key the fingerprints, on a worker: nothing derived from the key need be in the pipeline."""
-        kernel: Any = self._account.kernel
-        self._account = dataclasses.replace(self._account, secret=kernel.draw_key.tag)
+    def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam, _: Any = None) -> Iterator[Any]:
+        """Take an element. A side input is only waited for."""
+        if not self._batch.is_full():
+            self._batch.add(element, windowed)
+        elif len(windowed.windows) > 1:  # Beam would multiply what is yielded here by the windows of this element
+            alone = _Batch(self._fields)
+            alone.add(element, windowed)
+            yield from (made.value for made in self._act(alone))
+        else:
+            full, self._batch = self._batch, _Batch(self._fields)
+            self._batch.add(element, windowed)
+            yield from self._act(full)
 
     def finish_bundle(self) -> Iterator[Any]:
-        if self._documents:
-            rows = self._rows(missing="")
-            tags = (rows[name].chunk(0).storage.to_pylist() for name in ("unit_0", "noise"))
-            together = zip(*tags, rows["total"].to_pylist(), self._documents, self._where, strict=True)
-            for unit, noise, total, document, where in together:
-                yield WindowedValue((unit, (noise, total, document)), *where)
+        if self._batch.documents:
+            yield from self._act(self._batch)
+
+
+def _drawn(kernel: Any, scope: Unit | None, batch: _Batch) -> Iterator[WindowedValue]:
+    """Privatize documents."""
+    (flat, identities, rows), text, units = batch.texts(), batch.fields.text, None
+    texts = large_strings(flat, text)
+    if scope is not None:
+        units = scopes_of(batch.units(rows, scope), scope, texts, rows, "a bundle")
+    private, _ = kernel.privatize(texts, identities, text, units)
+    for document, where in zip(batch.with_texts(private.to_pylist()), batch.where, strict=True):
+        yield WindowedValue(document, *where)
+
+
+def _accounted(account: Account, batch: _Batch) -> Iterator[WindowedValue]:
+    """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
+    yield WindowedValue((b"", packed([batch.account(account)])), MIN_TIMESTAMP, (GlobalWindow(),))
+
+
+def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:
+    """Enter all accounts of a collection in the ledger. A retry enters nothing more: entries are equal."""
+    reserve_table(spending, account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
+    return True
+
+
+def _keyed(account: Account, batch: _Batch) -> Iterator[WindowedValue]:
+    """Give documents the fingerprint of their unit as key, with those of their noise, and what they spend."""
+    kernel: Any = account.kernel  # fingerprints are keyed on a worker: nothing derived from the key is in a pipeline
+    rows = batch.account(dataclasses.replace(account, secret=kernel.draw_key.tag), missing="")
+    tags = (rows[name].chunk(0).storage.to_pylist() for name in ("unit_0", "noise"))
+    together = zip(*tags, rows["total"].to_pylist(), batch.documents, batch.where, strict=True)
+    for unit, noise, total, document, where in together:
+        yield WindowedValue((unit, (noise, total, document)), *where)
 
 
 class _Budget(beam.DoFn):
@@ -297,47 +333,14 @@ class _Budget(beam.DoFn):
             yield document
 
 
-class _Reserve(beam.DoFn):
-    """Enters all accounts of a bounded collection in the ledger. A retry enters nothing more: entries are equal."""
-
-    def __init__(self, spending: Spending, account: Account) -> None:
-        self._spending = spending
-        self._account = account
-
-    def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[bool]:
-        reserve_table(self._spending, self._account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
-        yield True
-
-
-def _values(documents: Sequence[Any], rows: Sequence[int], unit: Unit) -> list[Any]:
-    """Return a unit's values of some documents."""
-    return [_field(documents[row], str(unit.column)) for row in rows]
-
-
-def _read(document: Any, text_field: str, id_field: str) -> tuple[Any, Any, int]:
-    """Return a document's text, or the value with its texts, its id, and the characters of text.
-
-    Raises UserError when there are none.
-    """
-    value, identity = (_field(document, name) for name in (column_of(text_field), id_field))
-    if (path := path_of(text_field)) is not None:
-        texts, _ = collected([value], path, **_OBJECTS)
-        return value, identity, sum(len(text or "") for text in texts)
-    if value is not None and not isinstance(value, str):
-        raise BadRowError(f"{text_field}: the text of a document is not a string; convert it first.")
-    return value, identity, len(value or "")
-
-
-def _checked(document: Any, text_field: str, id_field: str, units: Sequence[str], *, nulls: bool) -> Any:
+def _checked(document: Any, fields: _Fields, units: Sequence[str], *, nulls: bool) -> Any:
     """Return a document that can be accounted for and drawn. Raises UserError for any other.
 
     With ``nulls``, a document without a text needs no unit.
     """
-    value, identity, _ = _read(document, text_field, id_field)
-    path = path_of(text_field)
-    texts = [value] if path is None else collected([value], path, **_OBJECTS)[0]
-    large_strings(texts, text_field)
-    encode_id(*checked_identities([identity], id_field))
+    _, identity, texts = fields.read(document)
+    large_strings(texts, fields.text)
+    encode_id(*checked_identities([identity], fields.id))
     for unit in units if not nulls or any(text is not None for text in texts) else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document

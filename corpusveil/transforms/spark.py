@@ -20,6 +20,7 @@ from corpusveil.errors import (
     no_column,
     sentences_in,
 )
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -29,7 +30,6 @@ from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.frames import cannot_hold, require_text
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.release import Release, require_release
 from corpusveil.transforms.table import plain_texts, privatized_parts
 

@@ -18,13 +18,13 @@ from corpusveil.errors import (
     UnsetError,
     of_other_type,
 )
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
 from corpusveil.transforms.frames import Frame, cannot_hold, column_values, frame_of, large_strings
 from corpusveil.transforms.identities import Ids, identities_of_documents, warn_of_repeated
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import Release, require_release
 from corpusveil.waiting import reached, waiting

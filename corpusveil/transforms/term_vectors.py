@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, NoGuaranteeError
-from corpusveil.language.prepared import public_weights
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable
 from corpusveil.text import languages

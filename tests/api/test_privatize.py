@@ -108,7 +108,7 @@ class TestLedger:
         before = ledger.spent()
         further = cv.Release(release.mechanism, release.budget, key=cv.Key.generate())
         drawn: list[Any] = []
-        monkeypatch.setattr("corpusveil.transforms.kernel.kernel.Kernel.privatize", lambda *given: drawn.append(given))
+        monkeypatch.setattr("corpusveil.kernel.kernel.Kernel.privatize", lambda *given: drawn.append(given))
         with pytest.raises(CapError, match=r"\b12\b"):
             cv.privatize(columns["text"], further, columns["id"], ledger=ledger, unit="content")
         assert ledger.spent() == before

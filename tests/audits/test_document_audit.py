@@ -17,9 +17,9 @@ from corpusveil.budget.accounting import Readings
 from corpusveil.budget.composition import epsilon_at
 from corpusveil.cli.main import run
 from corpusveil.errors import NoGuaranteeError
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
-from corpusveil.transforms.kernel.kernel import Kernel
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import make_space
 

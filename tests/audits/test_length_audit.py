@@ -12,9 +12,9 @@ import pytest
 import corpusveil as cv
 from corpusveil.audits import document_audit
 from corpusveil.cli.main import run
+from corpusveil.kernel import kernel as kernel_module
+from corpusveil.kernel import lengths as lengths_module
 from corpusveil.sampling.weights import WeightTable, integer_weights
-from corpusveil.transforms.kernel import kernel as kernel_module
-from corpusveil.transforms.kernel import lengths as lengths_module
 from tests.contracts.spaces import small_space, words_of
 
 SPACE = small_space(words=words_of(40), counts=[4000 // (k + 1) for k in range(40)])

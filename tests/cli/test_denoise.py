@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
-from tests.calls import fails, succeeds
+from tests.calls import command, fails, succeeds
 from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
 from tests.engines.corpora import run as run_process
 
@@ -132,6 +134,79 @@ def test_another_machine_writes_the_same_bytes(made: Made, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert release_files(there / "readable") == release_files(made.folder / "readable")
     assert "nothing was spent" in done.stdout
-    words = made.denoise(made.at("released"), str(there / "none"))
-    fails(words[:4] + words[6:], "missing-setting", "--model")
     assert not list(there.glob("*.records"))
+
+
+# A model of the user's own
+
+CHOOSER = """
+def choose(batch):
+    best = lambda place: max(range(len(place.candidates)), key=lambda k: sum(place.candidates[k][1:]))
+    return [[best(place) for place in document.places] for document in batch]
+
+def broken(batch):
+    raise KeyError(batch[0].text)
+"""
+
+
+@pytest.fixture
+def chooser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working folder, which is not on the path."""
+    (tmp_path / "my_model.py").write_text(CHOOSER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_model", raising=False)
+    return "my_model:choose"
+
+
+def test_candidates_are_listed_without_a_model(made: Made, tmp_path: Path) -> None:
+    """And the folder is no input for a ledger, and no text that could be taken for the original."""
+    words = ["denoise", made.at("released"), "--space", made.at("space"), "--progress", "none"]
+    told = succeeds(*words, "--candidates", 3, "--output", tmp_path / "listed").out
+    assert "no text was written" in told
+    assert "nothing was spent" in told
+    (table, _) = (pq.read_table(shard) for shard in data_files(tmp_path / "listed"))
+    assert table.num_rows == 61
+    assert table.column("text").null_count == 1
+    places = [place for row in table.column("places").to_pylist() for place in row]
+    assert {len(place["candidates"]) for place in places} == {3}
+    assert manifest(str(tmp_path / "listed"))["denoised"]["candidates"] == 3
+    assert made.privatize(str(tmp_path / "listed"), "twice", "--ledger", made.at("ledger")) == 2
+    again = command(*words, "--candidates", 3, "--output", tmp_path / "listed")
+    assert "nothing was done" in again.err
+
+
+def test_a_function_in_the_working_folder_chooses(made: Made, chooser: str, tmp_path: Path) -> None:
+    """It writes the same in this process and in two others."""
+    words = made.denoise(made.at("released"), str(tmp_path / "chosen"))
+    told = succeeds(*words, "--chooser", chooser, "--workers", 2).out
+    assert "if the chooser's knowledge is public" in told
+    succeeds(*made.denoise(made.at("released"), str(tmp_path / "here")), "--chooser", chooser)
+    texts = [[shard.read_bytes() for shard in data_files(place)] for place in (tmp_path / "chosen", tmp_path / "here")]
+    assert texts[0] == texts[1]
+    written = manifest(str(tmp_path / "chosen"))
+    assert (written["denoised"]["chooser"], written["denoised"]["candidates"]) == (chooser, 16)
+    assert len(written["denoised"]["chooser_sha256"]) == 64
+    assert chooser in written["guarantee_in_words"][0]
+    assert "nothing" in succeeds("ledger", "show", tmp_path / "chosen").out
+
+
+def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:
+    words = made.denoise(made.at("released"), str(tmp_path / "out"))
+    fails([*words, "--chooser", "my_model:nothing"], "chooser-failed", "my_model:nothing", "AttributeError")
+    fails([*words, "--chooser", "my_model:broken"], "chooser-failed", "my_model:broken", "KeyError")
+    fails([*words, "--chooser", chooser, "--margin", 1], "conflicting-settings", "--margin", "--chooser")
+    fails([*words, "--candidates", 8, "--width", 4], "conflicting-settings", "--width", "--candidates", "--breadth")
+    fails([*words, "--candidates", 1000], "wrong-value", "candidates", "256")
+    fails(words[:4] + words[6:], "missing-setting", "--model")
+    assert not data_files(tmp_path / "out")
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_file_of_an_earlier_version_is_refused_where_it_meant_the_search(made: Made, tmp_path: Path) -> None:
+    """The number that the search tries was called candidates."""
+    file = tmp_path / "old.toml"
+    lines = [f'[space]\npath = "{made.at("space")}"', f'[denoise]\nrelease = "{made.at("released")}"']
+    lines += [f'path = "{tmp_path}/out"', f'model = "{made.at("model")}"', "candidates = 64", "width = 40"]
+    file.write_text("\n".join(lines))
+    fails(["run", file], "conflicting-settings", "denoise.width", "denoise.candidates", "denoise.breadth")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run as run_here
-from corpusveil.transforms.kernel.kernel import Kernel
+from corpusveil.kernel.kernel import Kernel
 from tests.engines.corpora import (
     CANARIES,
     COLUMN_CANARY,

@@ -204,8 +204,8 @@ class TestWrongFiles:
         text = Path(save(file, whole(tmp_path))).read_text()
         for right, wrong, *names in (
             ("[ledger]", "[ledgerx]", "[ledgerx]", "did you mean ledger?"),
-            ("epsilon = 8.0", "epsilonx = 8.0", "budget.epsilonx", "did you mean epsilon?"),
-            ("epsilon = 8.0", 'epsilon = "seven"', "budget.epsilon"),
+            ("epsilon = 6.0", "epsilonx = 8.0", "budget.epsilonx", "did you mean epsilon?"),
+            ("epsilon = 6.0", 'epsilon = "seven"', "budget.epsilon"),
             ('per = "document"', "per = {a = 1}", "budget.per"),
         ):  # fmt: skip
             assert text.count(f"{right}\n") == 1

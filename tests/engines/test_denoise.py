@@ -81,8 +81,27 @@ def test_the_reference_is_another_text_of_the_same_words(
 def test_an_engine_writes_the_same_bytes(
     engine: Any, ground: Ground, release: str, model: LanguageModel, reference: dict[str, str], tmp_path: Path
 ) -> None:
+    """Of denoised texts, and of lists of candidates."""
     denoise(release, str(tmp_path / "output"), space=ground.space, model=model, engine=engine)
     assert release_files(tmp_path / "output") == reference
+    for name, given in (("here", None), ("there", engine)):
+        denoise(release, str(tmp_path / name), space=ground.space, candidates=3, engine=given)
+    assert release_files(tmp_path / "here") == release_files(tmp_path / "there")
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.nightly
+def test_a_chooser_that_workers_cannot_import_is_named(
+    ground: Ground, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's workers do not search the path of the driver's process."""
+    (tmp_path / "chooser_of_engines.py").write_text("def choose(batch):\n    return []\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with refused("bad-shards", "chooser_of_engines:choose", "cannot be imported"):
+        denoise(
+            release, str(tmp_path / "spark"), space=ground.space, chooser="chooser_of_engines:choose", engine=Spark()
+        )
+    assert not (tmp_path / "spark" / "manifest.json").exists()
 
 
 class KilledError(Exception):
@@ -128,4 +147,10 @@ def test_a_killed_run_goes_on(
     denoise(release, str(output), **options)
     assert release_files(output) == reference
     assert {path: path.stat().st_mtime_ns for path in done} == done
+    assert not (tmp_path / "output.work").exists()
+    page = tmp_path / "output.report.html"
+    page.unlink()  # as by a crash between the manifest and the page
+    (tmp_path / "output.work").mkdir()
+    assert not denoise(release, str(output), **options).words
+    assert page.exists()
     assert not (tmp_path / "output.work").exists()

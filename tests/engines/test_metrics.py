@@ -60,10 +60,10 @@ def test_progress_goes_by_what_was_done_and_shares_by_words() -> None:
     """Punctuation and numbers are neither known nor unknown."""
     assert total([None, {"tokens": 2}, {}, {"tokens": 3, "documents": 1}]) == {"tokens": 5, "documents": 1}
     state = State(8, 2, 0, tokens=1000, privatized=400, changed=100, seconds=10.0, words=500, unknown=125)
-    assert (state.rate, state.left, state.changed_share) == (100.0, 30.0, 0.25)
+    assert (state.rate, state.left) == (100.0, 30.0)
     assert state.shares() == ["25% of known words changed", "75% known, 25% unknown"]
     none = State(shards=8, done=0, failed=0, tokens=0, privatized=0, changed=0, seconds=0.0)
-    assert (none.rate, none.left, none.changed_share) == (0.0, None, None)
+    assert (none.rate, none.left, none.shares()) == (0.0, None, [])
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -74,9 +74,7 @@ def test_shares_are_for_a_terminal_and_for_no_log(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     records = Records(str(tmp_path))
     task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
-    watch = Terminal("lines").shards
-    assert watch is not None
-    with watch(records, [task], "run"):
+    with Terminal("lines").shards(records, [task], "run"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
     err = capsys.readouterr().err
     assert "0 of 1 shard, 100 tokens" in err

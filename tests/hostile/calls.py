@@ -139,7 +139,7 @@ def places() -> Iterator[Call]:
     finding = ("--spans", "rules", "--treat", "phone=pseudonym", "--pseudonym-key")
     yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
     yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/..")
-    yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/../x", "--ledger-spill", "{output}/spill")
+    yield privatize("ledger spills*[overlapping-paths]", *counted, "{output}/../x", "--ledger-spill", "{output}/spill")
     yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
     yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
     yield privatize("the log*[overlapping-paths]", "--log", "{output}/log.jsonl")

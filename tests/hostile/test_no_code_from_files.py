@@ -34,8 +34,6 @@ ALLOWED = {
     ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
     ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
-    ("spaces/keyedvectors.py", "import of pickle"): "for an unpickler that resolves no name to anything",
-    ("spaces/keyedvectors.py", "load of unpickler"): "that unpickler",
 }
 """What is found and right, and why."""
 

@@ -20,17 +20,17 @@ import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import InUseError, MismatchError, NotMadeError, OverlapError
 from corpusveil.jobs.local import Local
+from corpusveil.kernel.kernel import picked
+from corpusveil.kernel.prepared import prepare
 from corpusveil.language import denoise as denoise_module
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
 from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.prepared import prepare
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.kernel.kernel import picked
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
 from corpusveil_evaluate.statistics.perplexity import KneserNey

@@ -19,6 +19,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
+from corpusveil.kernel import kernel as kernel_module
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.entries import Store
 from corpusveil.ledger.units import Unit, fingerprints, units_of
@@ -26,8 +28,6 @@ from corpusveil.sampling.draws import Draws
 from corpusveil.spaces import Space
 from corpusveil.storage.records import Records, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.kernel import kernel as kernel_module
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release import release as release_module
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.release import DUPLICATES, Release

@@ -12,8 +12,8 @@ import pytest
 from corpusveil.mechanisms.cmp import Cmp, laplace_mass
 from corpusveil.sampling.draws import NOISE, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL
+from corpusveil.search.nearest_words import NearestSearch
 from corpusveil.spaces import Space
-from corpusveil.spaces.nearest_words import NearestSearch
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import angles, masses, sphere

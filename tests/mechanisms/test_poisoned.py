@@ -14,7 +14,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import TrustError
-from corpusveil.jobs import java
 from corpusveil.mechanisms import exponential_rows, make, table_cache
 from corpusveil.mechanisms.exponential_rows import rows_of
 from corpusveil.spaces.build import build_space
@@ -157,15 +156,6 @@ class TestTheRest:
         np.save(copy, vectors * 1000)
         with refused("damaged-artefact"):
             cv.load_space("memory://poisoned/other")
-
-    def test_a_script_that_starts_java_is_the_one_that_was_written(self, tmp_path: Path) -> None:
-        started = java._wrapped(Path("/usr/bin/java")) / "bin" / "java"
-        started.write_text("#!/bin/sh\nexec evil\n")
-        with pytest.raises(TrustError):
-            java._wrapped(Path("/usr/bin/java"))
-        started.chmod(0o777)
-        with pytest.raises(TrustError):
-            java._wrapped(Path("/usr/bin/java"))
 
     def test_compiled_loops_are_not_loaded_from_a_folder_of_others(self, tmp_path: Path) -> None:
         """numba runs what it finds there."""

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from corpusveil.search.nominations import nominate, points_of
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
-from corpusveil.spaces.nominations import nominate, points_of
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, neighbors, neighbors_among
 
 Points = npt.NDArray[np.float32]

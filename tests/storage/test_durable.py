@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import AccessError, BadRowError, UnfinishedError
+from corpusveil.errors import AccessError, BadRowError, InUseError, OtherRunError, UnfinishedError
 from corpusveil.jobs.local import Local
-from corpusveil.storage import files
-from corpusveil.storage.durable import Done, PartTask, Stage, run
+from corpusveil.storage import files, lease
+from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -140,6 +140,38 @@ def test_an_engine_that_loses_a_task_is_noticed(source: Path) -> None:
 
     with pytest.raises(UnfinishedError):
         run(stage(source), TASKS, Losing())
+
+
+def test_an_output_is_made_by_one_call_at_a_time_and_tidied_after_a_crash(tmp_path: Path) -> None:
+    """A claim is that of the first call, also if a crash came before anything else was written."""
+    place, file, happened = Records(str(tmp_path / "work")), tmp_path / "last", []
+
+    def call(mark: str, crash: Callable[[], object] = list) -> str:
+        def claim() -> str | None:
+            mine = Done(mark=mark, input="")
+            if claimed(place, "call.json", mine, "foreign" if file.exists() else None) != mine:
+                raise InUseError("another call")
+            return file.read_text() if file.exists() else None
+
+        def do(_: lease.Lease) -> str:
+            with pytest.raises(OtherRunError):
+                once(place.url, lambda: "held", lambda _: "", list)
+            crash()
+            happened.append("made")
+            file.write_text(mark)
+            return mark
+
+        return once(place.url, claim, do, happened.append)
+
+    with pytest.raises(ZeroDivisionError):
+        call("a", lambda: 1 / 0)
+    with pytest.raises(InUseError, match="another call"):
+        call("b")
+    assert (call("a"), call("a")) == ("a", "a")
+    assert happened == ["made", "a", "a"]
+    place.remove("call.json")
+    with pytest.raises(InUseError, match="foreign"):
+        call("a")
 
 
 def test_a_damaged_record_of_a_stage_is_written_anew(source: Path) -> None:

@@ -16,7 +16,7 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import TEST_KEY
-from tests.transforms.test_kernel import Spy
+from tests.kernel.test_kernel import Spy
 from tests.transforms.test_strategies import table_of
 
 WORDS = ("river", "lake", "bank", "loan", "new_york")

@@ -15,7 +15,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.manifest import draft
 from tests.budget.test_worst_units import WEIGHTS, divisions, needed
 from tests.engines.corpora import TEST_KEY
-from tests.transforms.test_kernel import Spy
+from tests.kernel.test_kernel import Spy
 from tests.transforms.test_strategies import space_of, table_of
 
 UNITS = {1: "river", 2: "new york", 3: "on the bank", 4: "as far as possible", 5: "at the end of days"}

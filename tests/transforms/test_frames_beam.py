@@ -238,7 +238,7 @@ class TestExceptionHandling:
 
     def test_a_fault_of_the_worker_is_none_of_a_document(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every document would have it, so the pipeline fails, rather than setting all of them aside."""
-        monkeypatch.setattr("corpusveil.transforms.kernel.kernel.TOKENIZER_VERSION", "another")
+        monkeypatch.setattr("corpusveil.kernel.kernel.TOKENIZER_VERSION", "another")
         pipeline = beam.Pipeline("FnApiRunner")
         handled = PrivatizeDocuments(RELEASE, id="key").with_exception_handling()
         _ = pipeline | beam.Create([document(0)]) | handled

@@ -88,13 +88,6 @@ class TestReading:
             assert release.kernel().policy.reads_as_is() == (language is None)
             assert ("language" in release.configuration()["text"]) == (language is not None)
 
-    def test_tags_are_kept_around_words_without_blanks(self) -> None:
-        release, text = (
-            release_of("ja", cv.TextPolicy(markup="keep"), epsilon=1e4),
-            "<p>請求書を<b>送って</b>ください。</p>",
-        )
-        assert drawn(text, release) == text
-
     def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = release_of("zh").kernel()
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")

@@ -1,4 +1,4 @@
-"""Releases of HTML: only text is drawn for, tags stay or go, and nothing of attributes or scripts comes through."""
+"""Releases of HTML: only text is drawn for, and nothing of attributes or scripts comes through."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.choices import Markup
 from corpusveil.jobs.local import Local
-from corpusveil.language import prepared as prepared_module
-from corpusveil.language.denoise import check_readable
+from corpusveil.kernel import prepared as prepared_module
 from corpusveil.pipelines.watch import Watch, tell_markup
-from corpusveil.text.policy import MARKUP
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil_evaluate.matching import Matched
@@ -25,7 +23,7 @@ from corpusveil_evaluate.report.manifest_release import without_markup
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 from tests.engines.corpora import TEST_KEY, release_files
-from tests.transforms.test_kernel import WORDS, release, run
+from tests.kernel.test_kernel import WORDS, release, run
 
 SURE = cv.Budget(400.0)
 """An epsilon at which words do not change, so that texts can be read."""
@@ -49,8 +47,10 @@ def test_words_reads_tags_as_text_as_it_always_did() -> None:
     assert cv.TextPolicy() == cv.TextPolicy(markup="words")
     assert "markup" not in cv.TextPolicy().as_dict()
     assert made(f"<b>{A}", "words", unknown_words="keep") == f"<b>{A}"
-    digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip", "keep")}
-    assert len(digests) == 3
+    digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip")}
+    assert len(digests) == 2
+    with refused("wrong-value", "markup = 'keep'", "this is gone; strip"):
+        cv.TextPolicy(markup="keep")  # type: ignore[arg-type]
     with refused("wrong-value", "markup"):
         cv.TextPolicy(markup="html")  # type: ignore[arg-type]
 
@@ -60,25 +60,14 @@ def test_strip_releases_the_text() -> None:
     assert made(HTML, "strip", **IN_THE_CLEAR) == f"{A}, {B} & {C} {A} {B} <i> {C} {A}."
     assert made(f"<p>{A}<br>{B}</p> {C}", "strip", layout="keep") == f"\n{A}\n{B}\n {C}"
     assert CANARY in made(HTML, "words", **IN_THE_CLEAR)
-    assert not any(CANARY in made(HTML, markup, **IN_THE_CLEAR, layout="keep") for markup in ("strip", "keep"))
+    assert CANARY not in made(HTML, "strip", **IN_THE_CLEAR, layout="keep")
 
 
-def test_keep_leaves_tags_where_they_are_without_attributes() -> None:
-    """And marks and entities of the text cannot become tags; words on both sides of a tag are not joined."""
-    expected = f"<p>{A},<br/>{B} &amp; {C}</p> <a>{A}</a> {B} &lt;i&gt; {C}<br><b>{A}</b>."
-    assert made(HTML, "keep", **IN_THE_CLEAR) == expected
-    assert made(f"<p> {A}  <b>{B}</b>\n</p>\n", "keep", layout="keep") == f"<p> {A}  <b>{B}</b>\n</p>\n"
-    assert made(f"  <p> {A} <b> </b> ", "keep") == f"<p> {A} <b> </b>"
-    assert made("&lt;script&gt; &amp;lt; 1 < 2", "keep", **IN_THE_CLEAR) == "&lt;script&gt; &amp;lt; 1 &lt; 2"
-    assert made("2024<b>-05-</b>17", "keep", numbers="keep") == "2024<b>-05-</b>17"
-
-
-@pytest.mark.parametrize("markup", ["strip", "keep"])
-def test_output_does_not_depend_on_batches_or_chunks(markup: Markup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_does_not_depend_on_batches_or_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     parts = ["<p>", "</p>", "<br>", "<b>", "</b>", " ", "&amp;", "zzunknown", "12", ".", *WORDS[:9]]
     texts = ["".join(random.choice(parts, size=random.integers(0, 40))) for _ in range(30)] + [None, ""]
-    policy = cv.TextPolicy(markup=markup, punctuation="keep", unknown_words="mask")
+    policy = cv.TextPolicy(markup="strip", punctuation="keep", unknown_words="mask")
     kernel = release(budget=cv.Budget(5.0, "document"), policy=policy).kernel()
     whole = run(kernel, texts)
     assert whole[30] is None
@@ -93,52 +82,31 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     """Names of tags are not counted: a document spends what its plain text spends, and each word has its share."""
     budget = cv.Budget(6.0, "document", allocation)
     spent, html = [], f"<p>{A} <i>{B}</i><br>zz {C}</p>"
-    cases: list[tuple[Markup, str]] = [("words", f"{A} {B} zz {C}"), ("strip", html), ("keep", html), ("words", html)]
+    cases: list[tuple[Markup, str]] = [("words", f"{A} {B} zz {C}"), ("strip", html), ("words", html)]
     for markup, text in cases:
         kernel = release(budget=budget, policy=cv.TextPolicy(markup=markup)).kernel()
         _, found = kernel.account(pa.array([text]), [0], "text", bytes(32))
         spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
     np.testing.assert_array_equal(spent[0], spent[1])
-    np.testing.assert_array_equal(spent[0], spent[2])
-    assert not np.array_equal(spent[0], spent[3])
+    assert not np.array_equal(spent[0], spent[2])
 
 
-def test_kept_tags_are_disclosed() -> None:
-    """In the guarantee, and so in the manifest and its page."""
-    for markup in ("words", "strip", "keep"):
-        shown = release(policy=cv.TextPolicy(markup=markup)).guarantee().disclosed
-        assert (MARKUP in shown) == (markup == "keep")
-
-
-def test_tags_that_would_show_a_length_or_be_denoised_are_refused() -> None:
-    safe = {"unknown_words": "resample", "contacts": "drop", "punctuation": "drop"}
-    with refused("conflicting-settings", "markup"):
-        release(policy=cv.TextPolicy(markup="keep", **safe), length=cv.LengthGrid(10))  # type: ignore[arg-type]
-    release(policy=cv.TextPolicy(markup="strip", **safe), length=cv.LengthGrid(10))  # type: ignore[arg-type]
-    with refused("conflicting-settings", "markup = 'keep'"):
-        check_readable(SURE, cv.TextPolicy(markup="keep"))
-    check_readable(SURE, cv.TextPolicy(markup="strip"))
-
-
-@pytest.mark.parametrize(("markup", "first"), [("strip", f"{A}, {B}"), ("keep", f"<p>{A},<br>{B}</p>")])
-def test_files_have_the_texts_of_frames_and_resuming_with_another_value_is_refused(
-    tmp_path: Path, markup: Markup, first: str
-) -> None:
+def test_files_have_the_texts_of_frames_and_resuming_with_another_value_is_refused(tmp_path: Path) -> None:
     space = small_space(words=words_of(50)).save(str(tmp_path / "space"))
     texts = [f"<p>{A},<br>{B}</p>", "", f"{A} &amp; {C}", f"<ul><li>{B}<li>{C}</ul>"]
     source, output = str(tmp_path / "in.parquet"), tmp_path / "out"
     pq.write_table(pa.table({"text": texts}), source)
     of, other = (
         cv.Release(cv.mechanism("ring-geometric", space), SURE, policy, cv.Key(TEST_KEY))
-        for policy in (cv.TextPolicy(markup=markup), cv.TextPolicy())
+        for policy in (cv.TextPolicy(markup="strip"), cv.TextPolicy())
     )
     privatize_corpus(of, [source], str(output), Local())
     (shard,) = (output / "data").iterdir()
     private = pq.read_table(shard)["text"].to_pylist()
-    assert private[:2] == [first, ""]
+    assert private[:2] == [f"{A}, {B}", ""]
     assert private == cv.privatize(texts, of, cv.RowNumbers("in"))
     before = release_files(output)
-    with refused("output-in-use", "text.markup", markup):
+    with refused("output-in-use", "text.markup", "strip"):
         privatize_corpus(other, [source], str(output), Local())
     assert release_files(output) == before
     given, manifest = Matched(texts, private, len(texts), chosen=len(texts)), read_manifest(str(output))

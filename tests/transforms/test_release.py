@@ -14,7 +14,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.cli.progress import Terminal
-from corpusveil.language.prepared import public_weights
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.privatize import announce

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpusveil as cv
+from corpusveil.kernel import kernel
+from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.span_texts import normalized
 from corpusveil.language.denoise import _of_spans
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.classes import SPAN
 from corpusveil.text.spans import OfFunction, covered
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.kernel import kernel
-from corpusveil.transforms.kernel.kernel import Kernel
-from corpusveil.transforms.kernel.span_texts import normalized
 from tests.calls import refused
 from tests.contracts.statistics import LEVEL, fit_p_value
 
@@ -119,8 +119,6 @@ def test_masks_and_contacts_under_other_policies() -> None:
     assert written(["BOB,  +1 23"], release_of(policy=policy)) == ["[name],  [phone]"]
     of_numpy = release_of(find=one_contact)
     assert written(["wa bob at wb"], of_numpy)[0].split()[1] == "[contact]"
-    html = release_of(policy={"markup": "keep"})
-    assert re.fullmatch(r"<p>\[name\] \w+</p><b>\[phone\]</b>", written(["<p>Bob wa</p><b>+49 1</b>"], html)[0])
 
 
 def tags_of_nothing(self: Kernel, key: bytes, column: str, identities: Any, data: Any, documents: Any) -> Any:

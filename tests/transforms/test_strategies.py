@@ -22,7 +22,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
 from tests.calls import succeeds
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
-from tests.transforms.test_kernel import Spy
+from tests.kernel.test_kernel import Spy
 
 WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]
 PAIRS = {"i think": 4.23, "therefore i": 3.3, "i am": 8.2, "new york": 9.0, "the river bank": 5.0}

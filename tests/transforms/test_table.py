@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pytest
 
 import corpusveil as cv
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
 from tests.calls import refused

@@ -71,7 +71,7 @@ class Settings(BaseModel):
 
         A folder of that name, relative to ``folder``, comes first, and so does what these settings make there.
         """
-        from corpusveil.storage.installed import SCHEME, is_name
+        from corpusveil.spaces.installed import SCHEME, is_name
 
         made = set()
         if self.embeddings is not None or self.value("space.vectors"):

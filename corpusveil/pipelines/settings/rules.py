@@ -55,6 +55,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
+        _denoise,
         _evaluate,
         _audit,
     ):
@@ -77,7 +78,7 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
-    if denoise is not None and not (denoise.model or settings.value("model.path")):
+    if denoise is not None and denoise.searches and not (denoise.model or settings.value("model.path")):
         yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
     if budget is None:
         return
@@ -207,7 +208,7 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
     if length.chosen() is None or (settings.audit is not None and settings.output is None):
         return  # an audit checks lengths on texts of its own, of which nothing but words is left
-    from corpusveil.transforms.kernel.lengths import refuse_unsound
+    from corpusveil.kernel.lengths import refuse_unsound
 
     filled = settings.settled()
     try:
@@ -234,6 +235,15 @@ def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("denoise", "evaluate"):
         if nested and getattr(settings, section) is not None:
             yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
+
+
+def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
+    asked = settings.denoise
+    for name in ("breadth", "width", "unknown_share", "margin"):
+        if asked is not None and not asked.searches and settings.is_given(f"denoise.{name}"):
+            renamed = "how many originals the search tries is {denoise.breadth}"
+            why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
+            yield f"denoise.{name}", f"{why} ({renamed})"
 
 
 def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -141,7 +141,7 @@ class SpaceSettings(Section):
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
-        "Word vectors (repeatable): word2vec or GloVe text, .bin, .kv, .npz, .parquet, or what 'train' wrote.", [],
+        "Word vectors (repeatable): word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote.", [],
         path=True, needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
@@ -196,11 +196,16 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        metavar="URL", named=True)
+        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
+        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
+    candidates: int | None = key(
+        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
+        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
+    chooser: str | None = key(
+        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
     width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     unknown_share: float | None = key(
@@ -208,6 +213,11 @@ class DenoiseSettings(Section):
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a text is searched, rather than chosen or candidates listed."""
+        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
@@ -284,7 +294,7 @@ class BudgetSettings(Section):
         "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
         "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     function_words: str | None = key(
-        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
+        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
     per: Literal["token", "document"] = key(
         "Whether epsilon is the budget of each token or of the whole document.", "token")
@@ -327,8 +337,7 @@ class TextSettings(Section):
         "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
         "from.", "split")
     markup: Markup = key(
-        "HTML. words reads tags like any text. strip reads and writes only the text. keep leaves tags where they are, "
-        "without attributes, and so discloses them.", "words")
+        "HTML. words reads tags like any text. strip reads and writes only the text.", "words")
     language: str | None = key(
         "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
         "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
@@ -363,7 +372,7 @@ class SpansSettings(Section):
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
     def policy(self) -> SpanPolicy | None:
-        """Return the policy, None if nothing finds spans. Raises UserError for a kind or treatment that is none."""
+        """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
         if not self.find:
             return None
         from corpusveil.text.spans import SpanPolicy

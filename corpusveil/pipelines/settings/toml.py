@@ -146,7 +146,7 @@ def value_of(value: Any) -> str:
 
 
 def template() -> str:
-    """Return a file of every key with its help, its default and its allowed values, each behind a ``#``."""
+    """Return a file of every key with its help, its default and its allowed values, each after a ``#``."""
     lines = [
         f"#:schema ./{SCHEMA}",
         "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",

@@ -16,10 +16,9 @@ from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
-from corpusveil.storage.json_text import string_bytes
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
-from corpusveil.storage.values import as_strings
+from corpusveil.storage.values import as_strings, string_bytes
 
 SUFFIXES = (".csv",)
 

@@ -7,21 +7,21 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import IO, Any, ClassVar, TypeAlias
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
-from corpusveil.storage.json_text import quoted
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import as_json
+from corpusveil.storage.values import as_json, string_bytes
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -29,7 +29,7 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
 _LONG_LINE = 16 << 20
 _CELLS = 1 << 12
-"""So many kept values are objects of Python at a time, which take 4 KB each."""
+"""The number of kept values that are Python objects at a time; each takes 4 KB."""
 _HOLE = b"\0"
 """What stands in the place of a text, and nowhere else in JSON, which escapes it."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
@@ -141,9 +141,8 @@ def _strings(texts: list[str | None]) -> pa.Array:
 
 def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
     """Return JSON [N] with texts large_string [D] in its holes."""
-    cells, ends = quoted(texts, b"", b"")
     pieces: list[Any] = b"\n".join(as_json(around)).split(_HOLE)  # JSON text has no line break either
-    between = [cells[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    between = map(orjson.dumps, texts.to_pylist())
     pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
     values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
     return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))
@@ -152,6 +151,25 @@ def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
 def _types(columns: Columns) -> list[pa.DataType]:
     """Return the types of columns that are written whole: JSON text for each, or for all others together."""
     return [JSON] * (len(columns.whole) + (columns.others == "keep"))
+
+
+def quoted(texts: pa.Array, before: str, behind: str) -> memoryview:
+    """Return large_string [N] as JSON strings, ``null`` for nulls, each between two pieces; as orjson writes them.
+
+    Arrow joins the texts in which JSON escapes nothing, in a fifth of orjson's time.
+    """
+    data, offsets = string_bytes(texts)
+    some = data[offsets[0] : offsets[-1]]
+    escaped = np.flatnonzero((some < 0x20) | (some == 0x22) | (some == 0x5C))
+    odd = texts.is_null().to_numpy(zero_copy_only=False).copy()
+    odd[np.searchsorted(offsets, escaped + offsets[0], side="right") - 1] = True
+    pieces = [pa.scalar(piece, pa.large_string()) for piece in (f'{before}"', f'"{behind}', "")]
+    lines = pc.binary_join_element_wise(pieces[0], texts, *pieces[1:])
+    if odd.any():
+        written = [f"{before}{orjson.dumps(text).decode()}{behind}" for text in texts.filter(odd).to_pylist()]
+        lines = pc.replace_with_mask(lines, odd, pa.array(written, pa.large_string()))
+    data, offsets = string_bytes(lines)
+    return data[offsets[0] : offsets[-1]].data
 
 
 class Renderer:
@@ -168,9 +186,9 @@ class Renderer:
         return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
 
     def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
-        """Yield the rows, so many at a time that memory holds their values."""
+        """Yield the rows in batches whose values fit in memory."""
         if not kept and not self._nested:
-            yield quoted(texts, self._begin, b"}\n")[0]
+            yield quoted(texts, self._begin.decode(), "}\n")
             return
         size = max(1, _CELLS // (len(kept) + self._nested))
         for first in range(0, len(texts), size):
@@ -180,8 +198,7 @@ class Renderer:
         if self._nested:
             begun: list[Any] = [self._begin + value for value in as_json(texts)]
         else:
-            whole, ends = quoted(texts, self._begin, b"")
-            begun = [whole[first:last] for first, last in pairwise([0, *ends.tolist()])]
+            begun = [self._begin + orjson.dumps(text) for text in texts.to_pylist()]
         rows: list[Any] = []
         for begin, *values in zip(begun, *map(as_json, kept), strict=True):
             rows.append(begin)

@@ -26,8 +26,8 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
-from corpusveil.storage import events, files, formats, lease
-from corpusveil.storage.durable import forget_failed, refuse_failed
+from corpusveil.storage import events, files, formats
+from corpusveil.storage.durable import claimed, do_all, forget_failed, once, refuse_failed
 from corpusveil.storage.engine import Detachable, Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
@@ -35,7 +35,7 @@ from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, 
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
-from corpusveil.storage.tasks import ShardTask, largest_first, plan
+from corpusveil.storage.tasks import ShardTask, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
 from corpusveil.transforms.release.job import ShardJob
@@ -103,32 +103,30 @@ class Finish:
 
     def __call__(self, _: Any) -> None:
         """Finish the release in a job, which may call this again."""
-        if files.exists(files.join(self.job.output, "manifest.json")):
-            self._tidy()
-        else:
+        if not files.exists(files.join(self.job.output, "manifest.json")):
             self.finish()
+        _tidy(self.job, self.picture)
 
     def finish(self) -> tuple[Counts, str]:
-        """Join pieces, write the manifest and the pages; return totals and content digest.
+        """Join pieces, and write the manifest; return totals and content digest.
 
         Raises BadShardsError if the data of a task were faulty, and any other error of a task as itself.
         """
-        job = self.job
-        refuse_failed(job.records)
-        job.assemble_all(self.tasks)
-        # left by a run that was split in another way, or by a worker that was killed at the end
-        for part in ("pieces", "progress"):
-            for name in files.listing(job.records.address(part)):
-                files.remove(job.records.address(part, name))
-        _sweep(job)
-        written = write_manifest(self.drafted, job.output, job.records, wholes(self.tasks), _copies(job, self.tasks))
-        self._tidy()
-        return written
+        refuse_failed(self.job.records)
+        return finish_shards(self.job, self.tasks, self.drafted)
 
-    def _tidy(self) -> None:
-        for part in (COPIES, DROPS):
-            files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.output, self.job.records, self.picture)
+
+def finish_shards(
+    job: ShardJob, tasks: Sequence[ShardTask], drafted: Mapping[str, Any], tokens: Sequence[int] = ()
+) -> tuple[Counts, str]:  # fmt: skip
+    """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
+    job.assemble_all(tasks)
+    # left by a run that was split in another way, or by a worker that was killed at the end
+    for part in ("pieces", "progress"):
+        for name in files.listing(job.records.address(part)):
+            files.remove(job.records.address(part, name))
+    _sweep(job)
+    return write_manifest(drafted, job.output, job.records, wholes(tasks), _copies(job, tasks), tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +238,7 @@ class Run:
         )
         if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
             refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
-        with lease.hold(records.url) as held:
-            outcome = _Start(self, engine, self.job(source, output, records), tasks, held, began).outcome()
+        outcome = _Start(self, engine, self.job(source, output, records), tasks, began).outcome()
         with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
             names = names_of(shards[0], columns.separator)
             outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
@@ -286,46 +283,78 @@ def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engin
 
 @dataclass(slots=True)
 class _Start:
-    """One start of a run whose folders this process holds; ``job`` is completed on the way."""
+    """One start of a run; ``job`` is completed on the way."""
 
     run: Run
     engine: Engine
     job: ShardJob
     tasks: Sequence[ShardTask]
-    held: Lease
     began: float
+    fresh: bool = False
+    """Whether this start, and no earlier one, claimed the folders."""
 
     def outcome(self) -> Outcome:
-        """Finish the run."""
+        """Finish the run, or return the outcome of the run that finished before."""
+        return once(self.job.records.url, self._claim, self._do, self._tidy)
+
+    def _claim(self) -> Outcome | None:
+        """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
+        run, job, whole = self.run, self.job, wholes(self.tasks)
+        size = sum(task.size for task in whole)
+        events.tell("run_begins", job.run, shards=len(whole), tasks=len(self.tasks), bytes=size)
+        mine = Claim(
+            version=RUN_VERSION,
+            release=run.release.digest,
+            key=run.release.key.fingerprint(),
+            columns=job.columns.as_dict(),
+            input=[task.relative for task in whole],
+            output=job.output,
+            format=whole[0].suffix,
+            on_bad_rows=job.on_bad_rows,
+            ledger=None if run.spending is None else files.absolute(run.spending.ledger),
+            corpus=job.corpus,
+            configuration=run.release.configuration(),
+        )
+        # The output is looked at before the claim is read: the other way round, a run that claims in between looks
+        # foreign.
+        finished = files.exists(files.join(job.output, "manifest.json"))
+        written = finished or files.listing(files.join(job.output, "data"))
+        foreign = f"{job.output}: this folder has output that does not belong to these records; choose another output."
+        theirs = claimed(job.records, "run.json", mine, foreign if written else None)
+        self.fresh = theirs is mine
+        if not written and not job.records.names("shards") and job.records.names("failed"):
+            theirs = mine  # nothing but a first attempt that failed
+            job.records.write("run.json", mine)
+        _refuse_other(job.records, theirs, mine)
+        forget_failed(job.records)
+        if not finished:
+            return None
+        if run.begun is not None:
+            run.begun()
+        _sweep(job)
+        return self._already()
+
+    def _do(self, held: Lease) -> Outcome:
+        self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
-        whole = wholes(tasks)
-        events.tell("run_begins", job.run, shards=len(whole), tasks=len(tasks), bytes=sum(task.size for task in whole))
-        looks_first = run.spending is not None or run.release.duplicates == "drop"
-        fresh = looks_first and job.records.read("run.json", Claim) is None
-        ledger = None if run.spending is None else files.absolute(run.spending.ledger)
-        if _claim(run.release, job, tasks, ledger):
-            if run.begun is not None:
-                run.begun()
-            _sweep(job)
-            outcome = self._already()
-            write_pages(job.output, job.records, run.picture())
-            return outcome
-        self._prepare(fresh=fresh)
-        job = self.job
         if run.begun is not None:
             run.begun()
         finish = Finish(job, tasks, draft(run.release, job.columns), run.picture())
-        left = _left(job, tasks)
+        left = job.left(tasks)
         if left and isinstance(self.engine, Detachable) and self.engine.detached:
             self.engine.launch(job, left, finish)
             return self._result(Counts(), None)
-        with run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext():
-            measured = self.engine.run(job, left) or {}
+        shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
+        measured = do_all(job, left, self.engine, shown)
         totals, content = finish.finish()
         events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
-    def _prepare(self, *, fresh: bool) -> None:
+    def _tidy(self, outcome: Outcome) -> None:
+        if outcome.content_sha256 is not None:  # otherwise a detached job does it
+            _tidy(self.job, self.run.picture())
+
+    def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
 
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
@@ -349,13 +378,13 @@ class _Start:
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:
-            if fresh and self.held.is_last():
+            if self.fresh and held.is_last():
                 for part in ("failed", DROPS):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise
         finally:
-            if self.held.is_last():
+            if held.is_last():
                 files.remove_folder(job.records.address(SPENDING))
         self.job = job
 
@@ -404,12 +433,11 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
     return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
 
 
-def _left(job: ShardJob, tasks: Sequence[ShardTask]) -> list[ShardTask]:
-    """Return the tasks without pieces of shards that have been joined already, the largest first."""
-    whole = {task.shard: task for task in wholes(tasks)}
-    joined = {task.shard for task in tasks if task.piece == 0 and job.is_done(whole[task.shard])}
-    left = [task for task in tasks if task.piece is None or task.shard not in joined]
-    return largest_first(left)
+def _tidy(job: ShardJob, picture: Callable[[], Illustration | None] | None) -> None:
+    """Remove what a finished release does not need, and write its pages."""
+    for part in (COPIES, DROPS):
+        files.remove_folder(job.records.address(part))
+    write_pages(job.output, job.records, picture)
 
 
 def _sweep(job: ShardJob) -> None:
@@ -422,47 +450,11 @@ def _sweep(job: ShardJob) -> None:
         files.sweep(job.records.address(part))
 
 
-def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
-    """Return one task a shard, whether it was done in pieces or not."""
-    return [
-        ShardTask(task.shard, task.shards, task.url, task.relative, task.size, task.suffix)
-        for task in tasks
-        if not task.piece
-    ]
-
-
-def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: str | None) -> bool:
-    """Claim the folders for this run, or check that they belong to it; say whether the release is already finished."""
-    mine = Claim(
-        version=RUN_VERSION,
-        release=release.digest,
-        key=release.key.fingerprint(),
-        columns=job.columns.as_dict(),
-        input=[task.relative for task in wholes(tasks)],
-        output=job.output,
-        format=tasks[0].suffix,
-        on_bad_rows=job.on_bad_rows,
-        ledger=ledger,
-        corpus=job.corpus,
-        configuration=release.configuration(),
-    )
-    # The output is looked at before the claim is read: the other way round, a run that claims in between looks foreign.
-    written = files.exists(files.join(job.output, "manifest.json")) or files.listing(files.join(job.output, "data"))
-    theirs = job.records.read("run.json", Claim)
-    if theirs is None:
-        if written:
-            raise InUseError(
-                f"{job.output}: this folder has output that does not belong to these records; choose another output."
-            )
-        if job.records.create("run.json", mine):
-            return False
-        theirs = job.records.read("run.json", Claim) or mine
-    if not written and not job.records.names("shards") and job.records.names("failed"):
-        theirs = mine  # nothing but a first attempt that failed
-        job.records.write("run.json", mine)
+def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
+    """Raise UserError if a claim is that of another run; allow quarantine from now on."""
     if theirs.version != RUN_VERSION:
         raise VersionError(
-            f"{job.records.url}: these records were written by another version of corpusveil; finish the run with "
+            f"{records.url}: these records were written by another version of corpusveil; finish the run with "
             "that version, or choose another output."
         )
     for name, other in (
@@ -478,17 +470,14 @@ def _claim(release: Release, job: ShardJob, tasks: Sequence[ShardTask], ledger: 
         if getattr(theirs, name) != getattr(mine, name):
             changed = []
             if name == "release" and theirs.configuration is not None:
-                changed = differences(named(theirs.configuration), named(release.configuration()))
+                changed = differences(named(theirs.configuration), named(mine.configuration or {}))
             words = f"another configuration ({'; '.join(changed)})" if changed else other
             raise InUseError(
-                f"{job.records.url}: these records are of a run with {words}; repeat that run, or choose another "
-                "output."
+                f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
             )
     if theirs.on_bad_rows != mine.on_bad_rows:
-        if job.on_bad_rows == "fail":
+        if mine.on_bad_rows == "fail":
             raise InUseError(
-                f"{job.records.url}: these records are of a run with on_bad_rows quarantine; choose quarantine again."
+                f"{records.url}: these records are of a run with on_bad_rows quarantine; choose quarantine again."
             )
-        job.records.write("run.json", mine)  # no bad row was met so far
-    forget_failed(job.records)
-    return files.exists(files.join(job.output, "manifest.json"))
+        records.write("run.json", mine)  # no bad row was met so far

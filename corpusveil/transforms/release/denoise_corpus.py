@@ -6,7 +6,6 @@ contain nothing private, and are removed after the manifest is written.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import time
@@ -14,33 +13,38 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.parquet as pq
+
 import corpusveil
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadRecordError, InUseError, MismatchError, NotMadeError, OverlapError
+from corpusveil.errors import BadRecordError, InUseError, MismatchError, NotMadeError, OverlapError, UnsetError
+from corpusveil.language.choosing import OFFERED, SCHEMA, Choose, Chooser, Lister
 from corpusveil.language.denoise import MARGIN, NO_FACTS, VERSION, Denoiser, Search
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.spaces import Space
-from corpusveil.storage import files, lease
-from corpusveil.storage.durable import forget_failed, refuse_failed
-from corpusveil.storage.engine import Engine
+from corpusveil.storage import files
+from corpusveil.storage.durable import claimed, do_all, forget_failed, once
+from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import refuse_nested
-from corpusveil.storage.records import Record, Records
+from corpusveil.storage.reading import reading
+from corpusveil.storage.records import Record, Records, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.storage.tasks import CountingFile, ShardTask, plain_digest, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.corpus import wholes
+from corpusveil.transforms.release.corpus import finish_shards
 from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.manifest import read_manifest, write_manifest
+from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import public_page, render_public
-from corpusveil.transforms.release.risk import risk_of
-from corpusveil.waiting import reached, waiting
+from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
+from corpusveil.waiting import waiting
 
 WORK = ".work"
+_OF_FILES = "SHA-256 of each file"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
 SPENDS = (
@@ -49,17 +53,29 @@ SPENDS = (
 )
 
 
-class _Here:
-    """Does one task after the other."""
+@dataclass(frozen=True, slots=True)
+class ListJob(ShardJob):
+    """Lists the candidates of each shard, as a table."""
 
-    def run(self, function: Callable[[ShardTask], Any], tasks: Sequence[ShardTask]) -> None:
-        with waiting("denoising"):
-            for number, task in enumerate(tasks):
-                reached(f"shard {number + 1} of {len(tasks)}", number / len(tasks))
-                function(task)
+    kernel: Any
 
-    def slots(self) -> int:
-        return 1
+    def do(self, task: ShardTask) -> Shard:
+        began, counts = time.monotonic(), Counts()
+        with (
+            reading(task, self.columns, self.record_key) as (batches, source),
+            files.open_write(self.target(task)) as sink,
+            pq.ParquetWriter(CountingFile(sink), SCHEMA, compression="zstd", write_statistics=["row"]) as writer,
+        ):
+            for batch in batches:
+                for table in self.kernel.tables(batch.texts, batch.numbers, counts):
+                    writer.write_table(table, row_group_size=max(1, len(table)))
+                self._beat(task, counts, source.share(task.size))
+            input_digest = source.digest()
+        with files.open_read(self.target(task)) as file:
+            written: Any = file
+            content = hashlib.file_digest(written, "sha256").hexdigest()
+        seconds = time.monotonic() - began
+        return self._record(task, counts, content, plain_digest(self.target(task)), input_digest, seconds)
 
 
 class DenoiseClaim(Record):
@@ -81,8 +97,9 @@ class Denoised:
 
 
 def denoise(
-    release: str, output: str, *, space: Space, model: LanguageModel,
-    collocations: Collocations | None = None, search: Search | None = None, engine: Engine | None = None,
+    release: str, output: str, *, space: Space, model: LanguageModel | None = None,
+    collocations: Collocations | None = None, search: Search | None = None, candidates: int | None = None,
+    chooser: str | Choose | None = None, engine: Engine | None = None,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None,
 ) -> Denoised:  # fmt: skip
     """Denoise the release in the folder ``release`` into the folder ``output``, which becomes a release of its own.
@@ -91,19 +108,22 @@ def denoise(
     ``search``, words are the likeliest, and rare ones stay within a margin of ``MARGIN`` nats. Without an engine, this
     process does all of the work. A repeated call resumes after an interruption, and does nothing when all is done.
 
+    Instead of a search, ``chooser`` may choose among the ``candidates`` likeliest originals of each word (default 16):
+    a function of a list of ``corpusveil.language.choosing.ReleasedText``, which returns a list of indices for each, or
+    its name MODULE:FUNCTION, as engines with further processes need it. With ``candidates`` alone, no text is written,
+    but the table of candidates (``SCHEMA`` there) as Parquet. Neither needs a ``model``; without one, priors are the
+    space's counts.
+
     Raises UserError if the release is incomplete, was made with another space or collocations, or has no law that a
-    reader knows, or if the output folder holds something else.
+    reader knows, if the output folder holds something else, or if the chooser fails.
     """
     began = time.monotonic()
     release, output = files.absolute(release), files.absolute(output)
     source = _source(release)
-    denoiser = denoiser_of(source, release, space, model, collocations, search)
+    function = None if chooser is None else Chooser.of(chooser, elsewhere=engine is not None)
+    denoiser = denoiser_of(source, release, space, model, collocations, search, candidates, function)
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
-    digest = digest_of(source, denoiser)
-    records = Records(output.rstrip("/") + WORK)
-    if files.exists(files.join(output, "manifest.json")):
-        return _already(output, digest, began)
     read = source["configuration"]["columns"]
     refuse_nested(read["text"], "denoising reads")
     every = read["keep"] == ["*"]
@@ -111,33 +131,46 @@ def denoise(
         read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",
         separator=read.get("separator", "comma"),
     )  # fmt: skip
-    shards = find_shards(
-        [files.join(release, shard["name"]) for shard in source["shards"]], files.join(release, "data")
-    )
-    engine = engine or _Here()
-    tasks = plan(shards, None, None, engine.slots)
-    job = ShardJob(
+    if _is_listed(denoiser):
+        columns = Columns(columns.text, separator=columns.separator)
+    job = (ListJob if _is_listed(denoiser) else ShardJob)(
         denoiser,  # type: ignore[arg-type]
-        columns, output, records, digest, source["key_fingerprint"], _RECORD_KEY, thin=63, corpus="",
+        columns, output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser), source["key_fingerprint"],
+        _RECORD_KEY, thin=63, corpus="",
     )  # fmt: skip
-    with lease.hold(records.url):
-        _claim(job, digest)
-        left = [task for task in tasks if not job.is_done(task)]
-        with watch(records, left, "") if watch is not None else contextlib.nullcontext():
-            engine.run(job, left)
-        tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
-        counts, content = _finish(job, tasks, drafted(source, denoiser, digest), tokens)
-        picture = illustrate(denoiser.mechanism, denoiser.budget, denoiser.policy, collocations, risk_of(source), model)
-        page = render_public(read_manifest(output), picture)
-        files.write_bytes(public_page(output), page.encode())
-    files.remove_folder(records.url)
+    denoised = once(
+        job.records.url,
+        lambda: _claim(job, began),
+        lambda _: _do(job, denoiser, source, release, engine or Here(), watch, began),
+        lambda _: _write_page(output, denoiser, risk_of(source)),
+    )
+    files.remove_folder(job.records.url)
+    return denoised
+
+
+def _is_listed(denoiser: Any) -> bool:
+    """Say whether candidates are listed, and no text is written."""
+    return isinstance(denoiser, Lister) and denoiser.chooser is None
+
+
+def _do(
+    job: ShardJob, denoiser: Denoiser, source: Mapping[str, Any], release: str, engine: Engine,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None, began: float,
+) -> Denoised:  # fmt: skip
+    names = [files.join(release, shard["name"]) for shard in source["shards"]]
+    shards = find_shards(names, files.join(release, "data"))
+    tasks = plan(shards, ".parquet", None) if _is_listed(denoiser) else plan(shards, None, None, engine.slots)
+    left = job.left(tasks)
+    do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, ""))
+    tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
+    counts, content = finish_shards(job, tasks, drafted(source, denoiser, job.release), tokens)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
 
 
 def denoiser_of(
-    source: Mapping[str, Any], where: str, space: Space, model: LanguageModel, collocations: Collocations | None,
-    search: Search | None,
+    source: Mapping[str, Any], where: str, space: Space, model: LanguageModel | None, collocations: Collocations | None,
+    search: Search | None, count: int | None = None, chooser: Chooser | None = None,
 ) -> Denoiser:  # fmt: skip
     """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
     configured = source["configuration"]
@@ -161,20 +194,31 @@ def denoiser_of(
         raise BadRecordError(
             f"{where}: the manifest is damaged or was written by another version of corpusveil; restore it."
         ) from None
-    return Denoiser(
-        mechanism, budget, policy, model, search or Search(margin=MARGIN), collocations, configured["tokenizer"],
-        spans="spans" in configured,
-    )  # fmt: skip
+    marked = "spans" in configured
+    common = (search or Search(margin=MARGIN), collocations, configured["tokenizer"])
+    if count is not None or chooser is not None:
+        if search is not None:
+            raise MismatchError("search: candidates or a chooser replace the search; leave either out.")
+        return Lister(
+            mechanism, budget, policy, model, *common, OFFERED if count is None else count, chooser, spans=marked
+        )
+    if model is None:
+        raise UnsetError("model: the search needs a language model of public text; give one.")
+    return Denoiser(mechanism, budget, policy, model, *common, spans=marked)
 
 
 def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, Any]:
-    """Return everything that decides the output: the source release, and the settings of the search."""
+    """Return everything that decides the output: the source release, and the settings of the search or choice."""
+    common = {"version": VERSION, "release": source["release"], "content_sha256": source["content_sha256"]}
+    if denoiser.model is not None:
+        common["model"] = denoiser.model.digest
+    if isinstance(denoiser, Lister):
+        chooser = denoiser.chooser
+        chosen = {"list": True} if chooser is None else {"chooser": chooser.name, "chooser_sha256": chooser.digest}
+        return {**common, "candidates": denoiser.count, **chosen}
     search = denoiser.search
     return {
-        "version": VERSION,
-        "release": source["release"],
-        "content_sha256": source["content_sha256"],
-        "model": denoiser.model.digest,
+        **common,
         "aim": "words",  # as in the digests of earlier versions
         "candidates": search.breadth,  # by this name it is part of the digests of earlier versions
         "width": search.width,
@@ -192,12 +236,21 @@ def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
 def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[str, Any]:
     """Return the part of the manifest that is independent of shards: the source's statements, and the denoising."""
     model, made = denoiser.model, f"from release {source['release'][:16]}… with "
-    counts = model.info.get("counts")
+    counts = None if model is None else model.info.get("counts")
     counted = f"counted on the text of the counts {counts[:16]}…" if isinstance(counts, str) else "of unknown counts"
+    by = "the counts of its space" if model is None else f"the language model {model.digest[:16]}…, {counted}"
+    public = "the model is public, that is, if it was not counted on the private text"
+    public = "these counts were not made of the private text" if model is None else public
+    if not isinstance(denoiser, Lister):
+        how = "Denoised (words)"
+    elif denoiser.chooser is None:
+        how = f"Up to {denoiser.count} likely originals of each word, listed"
+    else:
+        how = f"Chosen by {denoiser.chooser.name} among up to {denoiser.count} originals of each word,"
+        public = f"the chooser knows nothing of the private text, and {public}"
     said = (
-        f"Denoised (words) {made}the language model {model.digest[:16]}…, {counted}. If the model is public, that is, "
-        "if it was not counted on the private text, that release's guarantee, stated below, also holds for this "
-        f"release, and nothing more was spent. {NO_FACTS}"
+        f"{how} {made}{by}. If {public}, that release's guarantee, stated below, also holds for this release, and "
+        f"nothing more was spent. {NO_FACTS}"
     )
     kept = {name: value for name, value in source.items() if name not in _OF_SHARDS}
     return {
@@ -207,6 +260,7 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
         "denoised": configuration(source, denoiser),
         "guarantee_in_words": [said, *source["guarantee_in_words"]],
         "spends": {"name": source["spends"]["name"], "metric": SPENDS},
+        **({"checksums": _OF_FILES} if "list" in configuration(source, denoiser) else {}),
     }
 
 
@@ -225,31 +279,25 @@ def _source(release: str) -> dict[str, Any]:
     return source
 
 
-def _claim(job: ShardJob, digest: str) -> None:
-    """Refuse files of other calls; remove records of earlier failures."""
-    there = files.listing(files.join(job.output, "data")) if files.exists(job.output) else []
-    mine = DenoiseClaim(denoise=digest)
-    theirs = job.records.read("call.json", DenoiseClaim)
-    if theirs is None:
-        if there:
-            raise InUseError(f"{job.output}: this folder already has other contents; choose another output.")
-        job.records.write("call.json", mine)
-    elif theirs != mine:
+def _claim(job: ShardJob, began: float) -> Denoised | None:
+    """Claim the output, or return the result if it is finished; remove records of earlier failures."""
+    if files.exists(files.join(job.output, "manifest.json")):
+        return _already(job.output, job.release, began)
+    foreign = f"{job.output}: this folder already has other contents; choose another output."
+    mine, there = DenoiseClaim(denoise=job.release), files.listing(files.join(job.output, "data"))
+    if claimed(job.records, "call.json", mine, foreign if there else None) != mine:
         raise InUseError(
-            f"{job.records.url}: these records are of an unfinished run with another release, model or "
+            f"{job.records.url}: these records are of an unfinished run with another release, model, chooser or "
             "setting; finish that run, or choose another output."
         )
     forget_failed(job.records)
+    return None
 
 
-def _finish(
-    job: ShardJob, tasks: Sequence[ShardTask], manifest: Mapping[str, Any], tokens: Sequence[int]
-) -> tuple[Counts, str]:
-    refuse_failed(job.records)
-    job.assemble_all(tasks)
-    for part in ("", "data"):
-        files.sweep(files.join(job.output, part))
-    return write_manifest(manifest, job.output, job.records, wholes(tasks), {}, tokens)
+def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> None:
+    if not files.exists(public_page(output)):
+        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk, denoiser.model
+        files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())
 
 
 def _already(output: str, digest: str, began: float) -> Denoised:

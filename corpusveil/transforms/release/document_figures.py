@@ -14,8 +14,8 @@ from corpusveil.budget.length import Length
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import figure, round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
+from corpusveil.kernel.lengths import length_epsilon
 from corpusveil.mechanisms import Mechanism
-from corpusveil.transforms.kernel.lengths import length_epsilon
 
 SAMPLES = 100
 """The number of draws of a word by a mechanism without an exact law."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import DataError, PackageError
-from corpusveil.language.prepared import prepare
+from corpusveil.kernel.prepared import prepare
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import Texts
@@ -22,7 +22,7 @@ MANY_UNKNOWN = 1 / 3
 MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
-"""So many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
+"""This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
 _WHAT_TO_DO = (
     "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
     "(docs/languages.md)."
@@ -39,7 +39,7 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     if first.nbytes < WORDS:
         return None
     read = Texts.read(first, policy)
-    tokens = read.whole(prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.spans))
+    tokens = prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.documents)
     is_word = tokens.classes == WORD
     before = np.cumsum(np.pad([is_word, is_word & (tokens.ids < 0)], ((0, 0), (1, 0))), axis=1)
     words, unknown = np.diff(before[:, tokens.offsets])

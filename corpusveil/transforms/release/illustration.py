@@ -19,7 +19,7 @@ from corpusveil.budget import Budget
 from corpusveil.choices import OF_CONTEXT, RiskOf
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.language.prepared import prepare
+from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
+from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
 from corpusveil.storage import events, files, formats
 from corpusveil.storage.durable import Work, stem
@@ -19,9 +20,8 @@ from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
-from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, largest_first, plain_digest
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.copies import TAGS, Drops, Noting
 
 HEARTBEAT_SECONDS = 1.0
@@ -74,6 +74,11 @@ class ShardJob(Work[Shard]):
         if files.size(target) != record.output.bytes or plain_digest(target) != record.output.blake2b:
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
+
+    def left(self, tasks: Sequence[ShardTask]) -> list[ShardTask]:
+        """Return the tasks without pieces of shards that have been joined already, the largest first."""
+        joined = {task.shard for task in tasks if task.piece == 0 and self.is_done(task.whole)}
+        return largest_first([task for task in tasks if task.piece is None or task.shard not in joined])
 
     def note(self, record: Shard, task: ShardTask) -> None:
         super(ShardJob, self).note(record, task)
@@ -195,9 +200,7 @@ class ShardJob(Work[Shard]):
 
     def assemble(self, pieces: Sequence[ShardTask]) -> None:
         """Join the pieces of one shard into its output file, and record the shard."""
-        whole = ShardTask(
-            pieces[0].shard, pieces[0].shards, pieces[0].url, pieces[0].relative, pieces[0].size, pieces[0].suffix
-        )
+        whole = pieces[0].whole
         if self.is_done(whole):
             self._drop(pieces)
             return

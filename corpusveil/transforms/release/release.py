@@ -25,6 +25,8 @@ from corpusveil.errors import (
     not_a_choice,
     of_other_type,
 )
+from corpusveil.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks, words_of
+from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
@@ -35,8 +37,6 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks, words_of
-from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
 from corpusveil.transforms.release.risk import EpsilonAtRisk, basis_of
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of

@@ -11,13 +11,13 @@ from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.choices import Duplicates
 from corpusveil.display import rounded_up
-from corpusveil.language.prepared import public_weights
+from corpusveil.kernel.lengths import disclosed, length_epsilon, without_token_count
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.text.spans import SpanPolicy
-from corpusveil.transforms.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.transforms.release.document_figures import DocumentFigure, counted, sentences
 
 _RELEASED = (

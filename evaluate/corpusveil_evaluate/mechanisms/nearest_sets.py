@@ -11,8 +11,8 @@ from corpusveil.compiled import njit
 from corpusveil.mechanisms.exponential_rows import TOGETHER
 from corpusveil.mechanisms.on_sets import Sets, offer
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
-from corpusveil.spaces.slices import in_slices
 
 
 @functools.lru_cache(maxsize=8)

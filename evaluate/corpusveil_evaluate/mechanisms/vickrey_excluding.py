@@ -13,9 +13,9 @@ import numpy as np
 from corpusveil.arrays import Float64, Int32
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Refuted
+from corpusveil.mechanisms.on_vectors import search_of
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vickrey import SUMMARY, TwoNearest, VickreyCmp, VickreyMahalanobis
-from corpusveil.spaces.nearest_words import search_of
 
 
 class Excluding(Refuted, TwoNearest):

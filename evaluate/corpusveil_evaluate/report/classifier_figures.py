@@ -90,14 +90,15 @@ def classifier_figures(
             yield _baseline("utility", f"{name}, original to original", summary, by)
     if question.asked.attribute is not None:
         some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
-        texts = [some.version(privates)] * question.asked.seeds
-        attacks: dict[str, Summary] = {}
-        for first in (None,) if readable is None else (None, _once(readable)):
-            for attacker in ATTACKERS:
-                summary = infer_attribute(
-                    some.task, texts, attacker, model, readable=first, shares=SHARES, originals=originals, fewest=2
-                )
-                attacks[attacker if first is None else f"{attacker}, denoised first"] = summary
+        versions = {"": some.version(privates)}
+        if readable is not None:
+            versions[", denoised first"] = readable(versions[""])
+        seeds, known_scores = question.asked.seeds, {"shares": SHARES, "originals": originals, "fewest": 2}
+        attacks = {
+            f"{who}{how}": infer_attribute(some.task, [version] * seeds, who, model, **known_scores)  # type: ignore[arg-type]
+            for how, version in versions.items()
+            for who in ATTACKERS
+        }
         for attack, summary in attacks.items():
             for by, name in ATTRIBUTE_NAMES.items():
                 yield _figure("attack", f"{name}, {attack}", summary, by)
@@ -115,19 +116,6 @@ def _figure(group: str, name: str, summary: Summary, by: Score) -> Figure:
         repeats=len(summary.seeds), model=summary.model, floor=summary.floor, difference=less.mean, low=less.low,
         high=less.high, of_input=True,
     )  # fmt: skip
-
-
-def _once(readable: Readable) -> Readable:
-    """Return the same function, which denoises equal texts once, since the versions of one release are equal."""
-    known: dict[tuple[str, ...], list[str]] = {}
-
-    def remembered(texts: Sequence[str]) -> list[str]:
-        if (which := tuple(texts)) not in known:
-            known.clear()
-            known[which] = readable(texts)
-        return known[which]
-
-    return remembered
 
 
 def _best(name: str, attacks: Mapping[str, Summary], by: Score) -> Figure:

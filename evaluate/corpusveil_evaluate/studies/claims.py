@@ -101,7 +101,7 @@ class Claim(BaseModel):
 def compare(claims: Iterable[Claim], results: Results, texts: float, names: Mapping[str, Any]) -> Iterator[Check]:
     """Yield a check for every claim, unless the grid lacks its cells or places.
 
-    ``texts`` is the number of texts behind an accuracy, ``names`` what the study calls its data and models.
+    ``texts`` is the number of texts of an accuracy, ``names`` what the study calls its data and models.
     """
     for claim in claims:
         for value in results.where(claim.series[0].cells).options(claim.per) if claim.per else ("",):

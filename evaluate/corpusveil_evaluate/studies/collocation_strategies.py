@@ -19,7 +19,6 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil_evaluate.attacks.attribute_inference import relative_gain
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
-from corpusveil_evaluate.studies.profiles import follow
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, counted
@@ -131,7 +130,7 @@ class Collocated(Study):
         self, task: LabelledTexts, cell: Cell, grid: CollocationGrid, data: StudyData
     ) -> tuple[Mechanism, Budget, TextPolicy, Collocations | None]:
         average = _average(task.name, grid)
-        options, budget = follow(cell["strategy"], cell["epsilon"], average)
+        options, budget = dict[str, Any](STRATEGIES[cell["strategy"]]), cell["epsilon"] * average
         how = options["tokenizer"]
         space = ONE_LIST if cell["space"] == GIVEN else f"corpus-{how}"
         mechanism = data.mechanism(cell["mechanism"], space, **cell["parameters"])

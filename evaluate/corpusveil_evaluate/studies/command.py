@@ -47,9 +47,6 @@ def study(
     queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
     qrels: Annotated[str | None, typer.Option(help="pypantera: judgments, in TREC's format.", metavar="FILE")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that overrides grid settings.", metavar="FILE")] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Prepare the study and show the remaining work; run no cells.")
-    ] = False,
     engine: Annotated[
         Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
     ] = "local",
@@ -67,7 +64,7 @@ def study(
     from corpusveil.pipelines.settings.sections import EngineSettings
     from corpusveil.waiting import choose
     from corpusveil_evaluate.studies.report import lines
-    from corpusveil_evaluate.studies.run_study import lease_of, plan_lines, prepare_study, run_study
+    from corpusveil_evaluate.studies.run_study import lease_of, prepare_study, run_study
     from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
     from corpusveil_evaluate.studies.study_data import Sources
 
@@ -87,10 +84,6 @@ def study(
     choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):
         one = prepare_study(chosen, grid, sources, output, made, watch)
-        if plan:
-            for line in plan_lines(one):
-                print(line)
-            return
         account, page = run_study(one, made, watch)
     for line in lines(account):
         print(line)

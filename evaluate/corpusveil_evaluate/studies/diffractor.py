@@ -14,7 +14,7 @@ from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import compare
-from corpusveil_evaluate.studies.profiles import find as profile
+from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import (
     READ,
@@ -116,7 +116,7 @@ class Diffractor(Study):
         if cell.kind == "speed":
             return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
         task = data.task(cell["task"], grid.train_rows, grid.test_rows)
-        policy, budget = profile(self.name).policy(), Budget(epsilon)
+        policy, budget = PROFILES[self.name].policy(), Budget(epsilon)
 
         def private(texts: Any) -> list[str]:
             return data.private(texts, mechanism, budget, cell["seed"], policy, source=task.name)
@@ -288,7 +288,7 @@ def _speeds(results: Results) -> Table:
 
 
 def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
-    yield from profile("1-diffractor").lines()
+    yield from PROFILES["1-diffractor"].lines()
     if grid.read_first:
         text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."

@@ -14,7 +14,7 @@ from corpusveil.errors import DataError
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import Check, compare
-from corpusveil_evaluate.studies.profiles import find as profile
+from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
     Variants,
@@ -136,7 +136,7 @@ class Pypantera(Study):
         if cell.kind == "plain":
             return plain(_searched(cell, grid, data), grid, data, cell["collection"], seed)
         mechanism = data.mechanism(cell["mechanism"], **cell["parameters"])
-        budget, policy = Budget(cell["epsilon"]), profile(self.name).policy()
+        budget, policy = Budget(cell["epsilon"]), PROFILES[self.name].policy()
         if cell.kind == "task":
             task = data.task(cell["task"], grid.train_rows, grid.test_rows)
             texts = [prepared(text) for text in task.texts]
@@ -241,7 +241,7 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
 
 
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
-    yield from profile("pypantera").lines()
+    yield from PROFILES["pypantera"].lines()
     yield "Texts and queries are preprocessed before they are privatized, so terms with a digit are removed here, too."
     stand_in = ", ".join(data.names(grid.tasks, grid.bundled))
     yield (

@@ -1,25 +1,21 @@
-"""Running a study: prepare, do the unfinished cells, and write results and costs."""
+"""Running a study: prepare, do the unfinished cells, and write results."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import os
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from corpusveil.errors import UnfinishedError
 from corpusveil.storage import files, lease
 from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
-from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, Results, run_cells
+from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, run_cells
 from corpusveil_evaluate.studies.preflight import absolute, check_sets, check_sources, missing_sets
-from corpusveil_evaluate.studies.report import TABLES, Account, Table, statistics_table, write_account
+from corpusveil_evaluate.studies.report import TABLES, Account, statistics_table, write_account
 from corpusveil_evaluate.studies.study import Grid, Study, find
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
 from corpusveil_evaluate.studies.study_preparation import prepare_data
@@ -61,10 +57,6 @@ class PreparedStudy:
     def left(self) -> list[Cell]:
         """The unfinished cells."""
         return [cell for cell in self.cells if self.stage.read(cell) is None]
-
-    def done(self) -> Results:
-        """Return the results of the finished cells."""
-        return Results([done.as_dict() for cell in self.cells if (done := self.stage.read(cell)) is not None])
 
 
 def prepare_study(
@@ -124,15 +116,12 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None 
 
     Raises WorkError if cells failed, after writing the report of all others.
     """
-    began = time.monotonic()
-    left = len(prepared.left)
     results = run_cells(prepared.stage, prepared.cells, engine, watch)
     account = prepared.study.account(results, prepared.grid, prepared.data)
-    wall = time.monotonic() - began if left == len(prepared.cells) else None
     statistics = statistics_table(results)
     account = dataclasses.replace(
         account,
-        tables=(*account.tables, *(() if statistics is None else (statistics,)), costs(results, wall)),
+        tables=(*account.tables, *(() if statistics is None else (statistics,))),
         notes=(
             *account.notes,
             *missing_sets(prepared.grid, prepared.data),
@@ -151,36 +140,3 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None 
             f"{page} is without them; run the same command again to retry them."
         )
     return account, page
-
-
-def costs(results: Results, wall: float | None = None) -> Table:
-    """Return the seconds of cells by kind."""
-    by_kind: dict[str, list[float]] = defaultdict(list)
-    for record in results.records:
-        by_kind[record["kind"]].append(float(record["seconds"]))
-    rows = [
-        (kind, len(each), round(float(np.median(each)), 2), round(max(each), 1), round(sum(each)))
-        for kind, each in by_kind.items()
-    ]
-    notes = () if wall is None else (f"Wall time of this run, without preparation: {wall:.0f} s.",)
-    return Table("What it took", ("cells", "number", "seconds a cell", "longest, s", "sum, s"), rows, notes)
-
-
-def plan_lines(prepared: PreparedStudy) -> Iterator[str]:
-    """Print the remaining work, and its estimated time from the finished cells of each kind."""
-    done = prepared.done()
-    took: dict[str, list[float]] = defaultdict(list)
-    for record in done.records:
-        took[record["kind"]].append(float(record["seconds"]))
-    left = prepared.left
-    yield f"{len(prepared.cells):,} cells, {len(prepared.cells) - len(left):,} of them done."
-    seconds = 0.0
-    for kind in dict.fromkeys(cell.kind for cell in left):
-        many = sum(cell.kind == kind for cell in left)
-        if took[kind]:
-            seconds += many * float(np.mean(took[kind]))
-            yield f"{kind}: {many:,} left, {np.mean(took[kind]):.1f} s for each finished cell."
-        else:
-            yield f"{kind}: {many:,} left; none is finished, so their time is not known."
-    if seconds:
-        yield f"About {seconds:,.0f} core-seconds for the known kinds; divide by the cores of a cluster."

@@ -20,7 +20,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.studies import bundled_text
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
-from corpusveil_evaluate.studies.run_study import plan_lines, prepare_study, run_study
+from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
 from corpusveil_evaluate.studies.study_preparation import prepare_data, reduced
@@ -134,21 +134,6 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
     assert StudyData(ground.folder, ground.sources, needs).space("two").digest == before
     with pytest.raises(InUseError):
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
-
-
-def test_a_plan_counts_what_is_left_and_what_it_takes_by_what_is_done(tmp_path: Path, vectors: str) -> None:
-    study = find("1-diffractor")
-    file = tmp_path / "grid.toml"
-    file.write_text(GRID)
-    one = prepare_study(
-        study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / "o"), Local()
-    )
-    assert next(plan_lines(one)) == f"{len(one.cells)} cells, 0 of them done."
-    one.stage(next(cell for cell in one.cells if cell.kind == "speed"))
-    said = list(plan_lines(one))
-    assert said[0] == f"{len(one.cells)} cells, 1 of them done."
-    assert any(line.startswith("speed: 1 left, ") for line in said)
-    assert any("none is finished, so their time is not known" in line for line in said)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Profiles: each is its study's settings, says what they leave in the clear, and gives way to nothing else."""
+"""Profiles: each is its study's settings, says what they leave in the clear."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.text.policy import TextPolicy
-from corpusveil_evaluate.studies.profiles import PROFILES, find
-from tests.calls import refused
+from corpusveil_evaluate.studies.profiles import PROFILES
 from tests.contracts.spaces import small_space, words_of
 
 # What the papers say, and for D what its package does: per, text, and the parameters of Mahalanobis (lambda), of
@@ -56,7 +54,7 @@ def test_a_profile_is_what_the_study_says_and_no_more() -> None:
     space = small_space(words=WORDS)
     assert set(PROFILES) == set(STUDIES)
     for name, study in STUDIES.items():
-        profile = find(name)
+        profile = PROFILES[name]
         assert (profile.per, profile.text, profile.parameters) == study
         for mechanism, given in profile.parameters.items():
             made = cv.mechanism(mechanism, space, **given)
@@ -66,21 +64,13 @@ def test_a_profile_is_what_the_study_says_and_no_more() -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
     """What the kernel leaves of a text with every kind of token in it is what the profile says it leaves."""
-    policy = find(name).policy()
+    policy = PROFILES[name].policy()
     release = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1e-6), policy, cv.Key.for_tests())
     out = " ".join(cv.privatize([TEXT] * 3, release, ids=["a", "b", "c"]))
-    said = find(name).in_the_clear()
+    said = PROFILES[name].in_the_clear()
     assert 1 <= said.count(".") <= 2
     for token, words in (
         ("the", "stop words"), ("zzcanary", "words outside the vocabulary"), ("12", "numbers"),
         ("!", "punctuation"), ("\U0001f600", "emoji"), ("a@b.example", "e-mail addresses"),
     ):  # fmt: skip
         assert (token in out) == (words in said), token
-
-
-def test_a_policy_takes_what_the_study_leaves_open_and_refuses_the_rest() -> None:
-    assert find("collocations").policy(punctuation="drop") == TextPolicy(stop_words="keep", punctuation="drop")
-    with refused("conflicting-settings", "stop_words = 'mask'"):
-        find("collocations").policy(stop_words="mask")
-    with refused("unknown-name", "pypantera"):
-        find("pypantra")

@@ -1,6 +1,6 @@
 """Search by vectors: cosine of query and document, by any ``Encoder`` of ``similarity.py``.
 
-The study has Contriever; which encoder is behind a figure is in its label. Scores are rounded to six decimals, since
+The study has Contriever; the label of a figure names its encoder. Scores are rounded to six decimals, since
 the last ones depend on how many queries are multiplied at once and would break ties by chance.
 """
 

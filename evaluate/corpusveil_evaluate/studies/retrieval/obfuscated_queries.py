@@ -129,7 +129,7 @@ def query_similarity(variants: Variants, encoder: Encoder) -> dict[str, float]:
 
 @dataclass(slots=True)
 class Combined:
-    """The likeliest originals of several released words: ``words`` int32 [R, k], -1 behind the last, ``emissions``."""
+    """The likeliest originals of several released words: ``words`` int32 [R, k], -1 after the last, ``emissions``."""
 
     words: npt.NDArray[np.int32]
     emissions: npt.NDArray[np.float64]

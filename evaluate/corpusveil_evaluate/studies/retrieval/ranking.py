@@ -23,7 +23,7 @@ NONE = -1
 class Ranking:
     """The best documents of Q queries, best first.
 
-    ``documents`` int64 [Q, depth] are numbers of documents, -1 behind the last result of a query; ``scores`` float64
+    ``documents`` int64 [Q, depth] are numbers of documents, -1 after the last result of a query; ``scores`` float64
     [Q, depth] are what the engine gave them, -inf there.
     """
 

@@ -18,7 +18,10 @@ from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled, u
 from corpusveil.errors import ChangedError, UnsetError, VersionError
-from corpusveil.language.prepared import Prepared, chunks, parts_of, prepare, public_weights
+from corpusveil.kernel.lengths import at_released_length, fillers_of, length_epsilon
+from corpusveil.kernel.prepared import Prepared, chunks, parts_of, prepare, public_weights
+from corpusveil.kernel.span_texts import digest_of_list, public_list, span_texts
+from corpusveil.kernel.surrogates import surrogates
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.recognizers.registry import mark as mark_of
@@ -46,9 +49,6 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
-from corpusveil.transforms.kernel.lengths import at_released_length, fillers_of, length_epsilon
-from corpusveil.transforms.kernel.span_texts import digest_of_list, public_list, span_texts
-from corpusveil.transforms.kernel.surrogates import surrogates
 
 KERNEL_VERSION = 2
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -256,8 +256,7 @@ class Kernel:
         spent: list[Readings] = []
         for first, last in chunks(places):
             part = read.part(first, last)
-            runs, roles, _, words, _ = self._parsed(prepared, part)
-            tokens = part.whole(runs)
+            tokens, roles, _, words, _ = self._parsed(prepared, part)
             if self.length is not None:
                 own = given, places[first : last + 1]
                 tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], *own)
@@ -277,16 +276,16 @@ class Kernel:
     def _parsed(
         self, prepared: Prepared, texts: Texts
     ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None, Covered | None]:
-        """Return tokens, or units, of runs, their roles, how many there are of each, words of each document, and spans.
+        """Return tokens, or units, their roles, how many there are of each, words of each document, and spans.
 
         Words are counted where the budget asks for them. The id of a token that is a span is -2 less its number.
         """
-        tokens = prepared.tokenizer.tokens(texts.data, texts.spans, _scratch)
+        tokens = prepared.tokenizer.tokens(texts.data, texts.documents, _scratch)
         marked = None
         if self.spans is not None:
             recognizers = _recognizers(self.spans, self.span_marks, self.mechanism.space)
             tokens, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
-        words = _words(texts.whole(tokens)) if self.budget.allocation == "word-share" else None
+        words = _words(tokens) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         if marked is not None:
@@ -308,16 +307,15 @@ class Kernel:
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
         """Return what documents become, how many bytes each has, and how many tokens all had.
 
-        Or part of a document, which has so many tokens ``before``.
+        Or part of a document, which has ``before`` tokens in earlier parts.
         """
-        runs, roles, by_role, words, marked = self._parsed(prepared, texts)
+        tokens, roles, by_role, words, marked = self._parsed(prepared, texts)
         counts.roles += by_role
-        tokens = texts.whole(runs)
-        if self.length is not None:  # where documents are one run each
-            runs, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
-            tokens, by_role = runs, np.bincount(roles, minlength=len(ALL_ROLES))
+        if self.length is not None:
+            tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
+            by_role = np.bincount(roles, minlength=len(ALL_ROLES))
         drawn, drawn_bytes = self._draw(prepared, tokens, roles, tags, words, counts, before)
-        replaced = self._surrogates(prepared, texts, runs, roles, tags, drawn, before)
+        replaced = self._surrogates(prepared, tokens, roles, tags, drawn, before)
         if marked is not None and self.spans is not None:
             given = self._spans(self.spans, marked, prepared, tokens, roles, tags, units)
             drawn[roles == SPAN_ROLE] = np.arange(given.offsets.size - 1) + replaced.offsets.size - 1
@@ -325,22 +323,22 @@ class Kernel:
         keep_layout = self.policy.layout == "keep"
         wording = prepared.wording
         drawn_bytes += int(replaced.offsets[-1])
-        bound = output_bound(runs.data.size, by_role, prepared.actions, drawn_bytes, wording.mask_offsets, keep_layout)
+        bound = output_bound(
+            tokens.data.size, by_role, prepared.actions, drawn_bytes, wording.mask_offsets, keep_layout
+        )
         out = np.empty(bound, dtype=np.uint8)
-        offsets = np.empty(runs.documents.size, dtype=np.int64)
+        offsets = np.empty(tokens.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
-            runs.data, runs.documents, runs.starts, runs.ends, runs.offsets, roles, prepared.actions, drawn,
+            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, prepared.actions, drawn,
             wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
             wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
             replaced.text, replaced.offsets,
         )  # fmt: skip
-        written, sizes = texts.joined(out, offsets, blanks=not keep_layout)
-        return written, sizes, len(tokens)
+        return out[: offsets[-1]], np.diff(offsets), len(tokens)
 
     def _goes_in_parts(self) -> bool:
         """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
-        alone = self.budget.per == "token" and self.collocations is None and self.length is None
-        return alone and self.policy.markup != "keep" and self.spans is None
+        return self.budget.per == "token" and all(part is None for part in (self.collocations, self.length, self.spans))
 
     def _write_long(
         self, prepared: Prepared, text: Texts, tags: npt.NDArray[np.uint64], counts: Counts, body: io.BytesIO
@@ -348,7 +346,7 @@ class Kernel:
         """Write what one document becomes, in parts, of which each begins at a blank: memory is for one part."""
         there = np.ones(1, dtype=np.bool_)
         before, begin = 0, body.tell()
-        for bounds in parts_of(text.data, int(text.spans[0]), int(text.spans[1])):
+        for bounds in parts_of(text.data, int(text.documents[0]), int(text.documents[1])):
             piece, _, size = self._chunk(prepared, Texts(text.data, bounds), tags, there, counts, before)
             before += size
             if piece.size and body.tell() > begin and self.policy.layout == "normalize":
@@ -371,8 +369,7 @@ class Kernel:
     def _surrogates(
         self,
         prepared: Prepared,
-        texts: Texts,
-        runs: Tokens,
+        tokens: Tokens,
         roles: npt.NDArray[np.uint8],
         tags: npt.NDArray[np.uint64],
         drawn: npt.NDArray[np.int32],
@@ -381,9 +378,9 @@ class Kernel:
         """Return the surrogates of numbers, and enter in ``drawn`` which of them a token gets."""
         if self.policy.numbers != "surrogate":
             return NO_SURROGATES
-        numbers = picked(texts.whole(runs), roles, prepared.actions, SURROGATE, before)
+        numbers = picked(tokens, roles, prepared.actions, SURROGATE, before)
         drawn[numbers.index] = np.arange(numbers.index.size)
-        return surrogates(runs, numbers.index, numbers.draws(self.draw_key, tags))
+        return surrogates(tokens, numbers.index, numbers.draws(self.draw_key, tags))
 
     def _spans(
         self,

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from corpusveil.budget import Budget
-from corpusveil.language import prepared as prepared_module
-from corpusveil.language.prepared import public_weights
+from corpusveil.kernel import prepared as prepared_module
+from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import Draws
@@ -22,7 +23,6 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.kernel.kernel import Kernel
 from corpusveil.transforms.release.release import Release
 from tests.calls import refused
 from tests.contracts.mechanism import another_key

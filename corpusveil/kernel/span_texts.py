@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import BadRowError, ChangedError, UnsetError
-from corpusveil.language.prepared import Prepared
+from corpusveil.kernel.prepared import Prepared
 from corpusveil.sampling.draws import RESAMPLE, SURROGATE, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.storage import files

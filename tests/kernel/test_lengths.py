@@ -23,9 +23,9 @@ from corpusveil.budget.length import geometric_weights
 from corpusveil.budget.privacy_loss import Pure
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
+from corpusveil.kernel.lengths import filler_weights
 from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.transforms.kernel.lengths import filler_weights
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.document_figures import document_figure
 from corpusveil.transforms.release.pages import render_public

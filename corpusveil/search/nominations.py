@@ -37,10 +37,10 @@ import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int8, Int32, Int64
 from corpusveil.compiled import njit
-from corpusveil.spaces import byte_products
-from corpusveil.spaces.byte_products import LARGEST, offer_pair, offer_tile, padded, quantize, settle
-from corpusveil.spaces.byte_products import bounds as byte_bounds
-from corpusveil.spaces.slices import in_slices, together
+from corpusveil.search import byte_products
+from corpusveil.search.byte_products import LARGEST, offer_pair, offer_tile, padded, quantize, settle
+from corpusveil.search.byte_products import bounds as byte_bounds
+from corpusveil.search.slices import in_slices, together
 from corpusveil.waiting import reached
 
 BYTES = byte_products.FAST

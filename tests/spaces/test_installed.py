@@ -17,7 +17,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.pipelines.settings import toml
-from corpusveil.storage import installed
+from corpusveil.spaces import installed
 from scripts import demo_data
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import WORDS, make_space

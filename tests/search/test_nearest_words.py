@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import nearest_words, slices
-from corpusveil.spaces.nearest_words import NearestSearch, Quantized
+from corpusveil.search import nearest_words, slices
+from corpusveil.search.nearest_words import NearestSearch, Quantized
 from tests.calls import refused
 
 Floats = npt.NDArray[np.float64]

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
+from corpusveil.kernel import surrogates as module
 from corpusveil.sampling.draws import SURROGATE, DrawKey, Draws
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import NUMBER_SHAPES
-from corpusveil.transforms.kernel import surrogates as module
 from corpusveil.transforms.release.manifest import draft
 from tests.contracts.statistics import LEVEL, fit_p_value
 

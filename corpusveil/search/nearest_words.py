@@ -18,7 +18,6 @@ words within this bound is searched by float32.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -29,10 +28,9 @@ import numpy.typing as npt
 from corpusveil.arrays import Float32, Float64, Int8, Int32, Int64, UInt8
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
-from corpusveil.spaces import byte_products
-from corpusveil.spaces.byte_products import COLUMNS, LARGEST, ROWS, SHIFT, multiply, packed, padded, quantize
-from corpusveil.spaces.slices import in_slices
-from corpusveil.spaces.space import Space
+from corpusveil.search import byte_products
+from corpusveil.search.byte_products import COLUMNS, LARGEST, ROWS, SHIFT, multiply, packed, padded, quantize
+from corpusveil.search.slices import in_slices
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 16 MiB of products at a time, whatever the numbers of points and words
 NOMINEES = 64
@@ -201,12 +199,6 @@ class IntegerWords:
 def error_bound(dimensions: int) -> float:
     """Return eta, the largest difference of a key from its scaled rank."""
     return 1.01 * (dimensions + 16) * 2.0**-24
-
-
-@functools.lru_cache(maxsize=4)
-def search_of(space: Space) -> NearestSearch:
-    """Return the search over a space's vectors; prepared once a process."""
-    return NearestSearch.of(space.vectors)
 
 
 @njit(cache=True)

@@ -9,12 +9,11 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from corpusveil.spaces import byte_products, nominations, slices
-from corpusveil.spaces.byte_products import COLUMNS, ROWS, TOGETHER, multiply
+from corpusveil.search import byte_products, nominations, slices
+from corpusveil.search.byte_products import COLUMNS, ROWS, TOGETHER, multiply
+from corpusveil.search.nominations import bounds, nominate, nominate_by_bytes, nominate_by_floats, points_of, rounds
 from corpusveil.spaces.list_orders import greedy_orders
-from corpusveil.spaces.nominations import bounds, nominate, nominate_by_bytes, nominate_by_floats, points_of, rounds
-
-from .test_list_orders import brute_force, cases
+from tests.spaces.test_list_orders import brute_force, cases
 
 
 @njit

@@ -40,7 +40,6 @@ def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | 
     for name, shows, value, what in (
         ("layout", "keep", "normalize", "line breaks"),
         ("case", "restore", "lower", "capitals"),
-        ("markup", "keep", "strip", "tags"),
     ):
         if getattr(policy, name) == shows:
             raise ConflictError(

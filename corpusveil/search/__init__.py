@@ -1,0 +1,1 @@
+"""The vectors nearest to points, exactly: products of floats or bytes nominate, float64 decides. Arrays only."""

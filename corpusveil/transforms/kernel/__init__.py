@@ -1,1 +1,0 @@
-"""The batch kernel and its parts: lengths, surrogates."""
