@@ -40,6 +40,12 @@ def start_command(arguments: list[str], home: Path, log: Path) -> subprocess.Pop
     return start([*COMMAND, *arguments], home, log)
 
 
+def done(output: Path) -> int:
+    """Return how many tasks of an output are recorded as done."""
+    folder = output.with_name(f"{output.name}.records") / "shards"
+    return len(list(folder.glob("part-*.json"))) if folder.exists() else 0
+
+
 def tree(pid: int) -> list[psutil.Process]:
     """Return a process and all that descend from it."""
     try:

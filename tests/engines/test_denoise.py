@@ -6,6 +6,7 @@ One module, so that one process holds its one Spark session.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,24 @@ from corpusveil.language.modelling import build_model
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import denoise
 from tests.calls import Halting, refused
-from tests.engines.corpora import Ground, encode, make_release, release_files, rows
+from tests.engines.corpora import Ground, encode, make_release, release_files, rows, write_corpus
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture(scope="module")
+def ground(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """A small corpus, whose shards are small, empty and of one document: a search takes a while for each word."""
+    folder = tmp_path_factory.mktemp("denoise")
+    shards = [rows(500, 0), rows(200, 1, words=3), [], rows(20, 2, words=100), rows(1, 3)]
+    return replace(ground, folder=folder, corpus=write_corpus(folder / "c4", shards))
 
 
 @pytest.fixture(scope="module")
 def model(ground: Ground) -> LanguageModel:
     folder = ground.folder / "public"
     folder.mkdir()
-    (folder / "a.jsonl").write_bytes(encode(rows(2000, 90, words=20)))
+    (folder / "a.jsonl").write_bytes(encode(rows(800, 90, words=20)))
     count_corpus([str(folder)], str(ground.folder / "counts"), Local(), CountOptions(3, 1))
     build_model(str(ground.folder / "counts"), str(ground.folder / "model"), Local())
     return load_model(ground.folder / "model")

@@ -40,8 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_job_server_writes_the_same_bytes(server: str, ground: Ground, tmp_path: Path) -> None:
     """In processes that the server starts."""
     more = ("--", f"--job_endpoint={server}", *SUBPROCESS)
-    done = run(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more), home=tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeeds(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more))
     privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
 

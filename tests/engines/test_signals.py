@@ -19,8 +19,7 @@ import psutil
 import pytest
 
 from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, write_large_corpus
-from tests.engines.processes import end_session, start, wait_until
-from tests.faults.crashes import done
+from tests.engines.processes import done, end_session, start, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 MARK = "CORPUSVEIL_TEST_MARK"

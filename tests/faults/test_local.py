@@ -1,4 +1,4 @@
-"""The local engine: killed in the middle, or in part, it ends with the bytes of an undisturbed run."""
+"""The local engine: killed, or damaged in part, it ends with the bytes of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ import contextlib
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.calls import fails, succeeds
-from tests.engines.corpora import HANG_SECONDS
-from tests.engines.processes import alive, end_session, tree, wait_until
-from tests.faults.crashes import (
-    Undisturbed,
-    assert_undisturbed,
-    begin,
-    done,
-    records_of,
-)
+from tests.engines.corpora import HANG_SECONDS, Ground, data_files, release_files, write_large_corpus
+from tests.engines.processes import alive, done, end_session, start_command, tree, wait_until
 
 
-def test_workers_end_when_their_parent_is_killed(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    process = begin(undisturbed, output, "--workers", 2)
+def test_workers_end_when_their_parent_is_killed(ground: Ground, tmp_path: Path) -> None:
+    large = write_large_corpus(tmp_path / "large", shards=8, copies=4)
+    process = start_command(
+        ground.arguments(large, tmp_path / "out", "--workers", 2), tmp_path, tmp_path / "killed.log"
+    )
     workers: list[psutil.Process] = []
     try:
-        wait_until(lambda: done(output) > 0 or process.poll() is not None)
+        wait_until(lambda: done(tmp_path / "out") > 0 or process.poll() is not None)
         workers = tree(process.pid)[1:]
         assert len(workers) >= 2
         os.kill(process.pid, signal.SIGKILL)
@@ -41,27 +37,36 @@ def test_workers_end_when_their_parent_is_killed(undisturbed: Undisturbed, tmp_p
         end_session(process)
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "removed", "damaged record"])
+@pytest.fixture(scope="module")
+def finished(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ground, Path]:
+    """A corpus, and its release."""
+    folder = tmp_path_factory.mktemp("finished")
+    small = replace(ground, corpus=write_large_corpus(folder / "in", shards=4, copies=1))
+    succeeds(*small.arguments(small.corpus, folder / "out"))
+    return small, folder / "out"
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "removed", "record"])
 def test_a_damaged_part_of_an_unfinished_run_is_done_again(
-    undisturbed: Undisturbed, tmp_path: Path, damage: str
+    finished: tuple[Ground, Path], tmp_path: Path, damage: str
 ) -> None:
     """A copy of a finished run, without what is written last; a damaged record is named, and may be removed."""
-    output, records = tmp_path / "output", undisturbed.ground.folder / "output.records"
-    shutil.copytree(undisturbed.ground.folder / "output", output)
-    shutil.copytree(records, records_of(output))
+    (ground, whole), output, records = finished, tmp_path / "out", tmp_path / "out.records"
+    shutil.copytree(whole, output)
+    shutil.copytree(whole.with_name("out.records"), records)
     (output / "manifest.json").unlink()
-    text = (records_of(output) / "run.json").read_text()
-    (records_of(output) / "run.json").write_text(text.replace(str(records.parent / "output"), str(output)))
-    shard, record = (sorted(folder.iterdir())[2] for folder in (output / "data", records_of(output) / "shards"))
+    (records / "run.json").write_text((records / "run.json").read_text().replace(str(whole), str(output)))
+    shard, record = data_files(output)[2], sorted((records / "shards").iterdir())[2]
     data = shard.read_bytes()
-    if damage in ("cut", "changed"):
-        shard.write_bytes(data[:-100] if damage == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
+    if damage == "record":
+        record.write_text(record.read_text()[:-20])
+        fails(ground.arguments(ground.corpus, output), "damaged-record", record)
+        record.unlink()
     elif damage == "removed":
         shard.unlink()
     else:
-        record.write_text(record.read_text()[:-20])
-        fails(undisturbed.ground.arguments(undisturbed.ground.corpus, output), "damaged-record", record)
-        record.unlink()
-    completed = succeeds(*undisturbed.ground.arguments(undisturbed.ground.corpus, output))
-    assert undisturbed.content in completed.out
-    assert_undisturbed(undisturbed, output)
+        shard.write_bytes(data[:-100] if damage == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
+    succeeds(*ground.arguments(ground.corpus, output))
+    assert release_files(output) == release_files(whole)
+    assert not list(records.rglob("*.part"))
+    assert not list((records / "progress").glob("*"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.calls import command, fails, succeeds
-from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, release_files, rows
+from tests.calls import command
+from tests.engines.corpora import UNKNOWN, Ground, data_files
 from tests.hostile import inputs
 from tests.hostile.inputs import SECRET, Hostile
 
@@ -42,24 +41,6 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
         assert hostile.said in sentence, (hostile, sentence)
         assert hostile.more or str(source) in sentence, hostile
         assert not [*output.rglob("*part*"), *output.rglob("manifest.json")], hostile
-
-
-def test_what_was_finished_stays(ground: Ground, tmp_path: Path) -> None:
-    """Sound shards beside a hostile one are kept; mended, the run ends as if nothing had been wrong."""
-    folder, good = tmp_path / "in", gzip.compress(encode(rows(50, 1)))
-    folder.mkdir()
-    for number in (0, 2):
-        (folder / f"{number}.json.gz").write_bytes(good)
-    (folder / "1.json.gz").write_bytes(good[:-20])
-    fails(ground.arguments(folder, tmp_path / "out"), "bad-shards", "1.json.gz")
-    before = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
-    assert len(before) == 2
-    (folder / "1.json.gz").write_bytes(good)
-    succeeds(*ground.arguments(folder, tmp_path / "out"))
-    after = {path.name: path.stat().st_mtime_ns for path in data_files(tmp_path / "out")}
-    assert {name: after[name] for name in before} == before
-    succeeds(*ground.arguments(folder, tmp_path / "fresh"))
-    assert release_files(tmp_path / "out") == release_files(tmp_path / "fresh")
 
 
 @pytest.mark.parametrize("megabytes", [4, pytest.param(40, marks=pytest.mark.nightly)])

@@ -49,6 +49,7 @@ class TestTheBytesOfADisk:
         same(place, reference, Local(), rows_per_task=BLOCK)
         assert place.store.objects(f"{place.output}.records/pieces") == {}
 
+    @pytest.mark.nightly
     def test_beam(self, place: Place, reference: Reference) -> None:
         same(place, reference, Beam())
 
