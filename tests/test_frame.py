@@ -110,12 +110,6 @@ def _name(dependency: str) -> str:
     return found.group()
 
 
-def test_importing_the_package_starts_no_engine() -> None:
-    program = "import sys, corpusveil; print(*{'pyspark', 'apache_beam', 'gensim'} & sys.modules.keys())"
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == ""
-
-
 def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
     """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
     folders = ("benchmarks", "attacks", "fuzz", "scripts")
