@@ -24,7 +24,7 @@ REGISTERS = (
     ("corpusveil/cli/*.py", "\nCOMMAND = "),
     ("corpusveil/storage/forms/*.py", "\nSUFFIXES = "),
     ("corpusveil/mechanisms/*.py", "\n@register\n"),
-    ("[ce]*/**/statistics/*.py", "register("),
+    ("evaluate/corpusveil_evaluate/statistics/*.py", "register("),
     ("fuzz/*.py", "\ndef readers("),
 )
 """Folders whose files are found, and what such a file declares."""
