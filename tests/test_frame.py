@@ -24,7 +24,7 @@ REGISTERS = (
     ("corpusveil/cli/*.py", "\nCOMMAND = "),
     ("corpusveil/storage/forms/*.py", "\nSUFFIXES = "),
     ("corpusveil/mechanisms/*.py", "\n@register\n"),
-    ("[ce]*/**/statistics/*.py", "register("),
+    ("evaluate/corpusveil_evaluate/statistics/*.py", "register("),
     ("fuzz/*.py", "\ndef readers("),
 )
 """Folders whose files are found, and what such a file declares."""
@@ -108,12 +108,6 @@ def _name(dependency: str) -> str:
     found = re.match(r"[\w-]+", dependency)
     assert found
     return found.group()
-
-
-def test_importing_the_package_starts_no_engine() -> None:
-    program = "import sys, corpusveil; print(*{'pyspark', 'apache_beam', 'gensim'} & sys.modules.keys())"
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == ""
 
 
 def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:

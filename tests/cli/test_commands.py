@@ -12,7 +12,6 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer
 
@@ -22,11 +21,8 @@ from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     TEST_KEY,
-    WORDS,
     Ground,
-    data_files,
     manifest,
-    read_shard,
     rows,
     text_of,
     write_corpus,
@@ -145,13 +141,6 @@ class TestKey:
         assert corpusveil.Key.load(path).fingerprint() in made.out
         fails(["key", "new", path], "output-in-use", path)
         assert path.read_bytes() == secret
-
-    def test_that_others_may_read_is_refused(self, call: list[str], tmp_path: Path) -> None:
-        key = tmp_path / "mine.key"
-        corpusveil.Key(TEST_KEY).save(key)
-        key.chmod(0o644)
-        fails(changed(call, "--key", str(key)), "unusable-key", f"chmod 600 {key}")
-        assert not (tmp_path / "out").exists()
 
     def test_is_not_made_for_what_is_refused(self, call: list[str], home: Path) -> None:
         """What promises nothing is one rule for Python and here, and it is asked before a key is made."""
@@ -343,15 +332,3 @@ def test_as_many_words_come_back_as_the_mathematics_says(ground: Ground, tmp_pat
             share, count = math.tanh(supposed / 2), totals["privatized"]
             deviation = abs(totals["unchanged"] - share * count) / math.sqrt(count * share * (1 - share))
             assert deviation < 5 if supposed == epsilon else deviation > 10
-
-
-def test_a_space_is_built_and_used(call: list[str], tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    lines = [" ".join([word, *(f"{value:.4f}" for value in rng.standard_normal(4))]) for word in WORDS[:50]]
-    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
-    out = succeeds("space", "--vectors", tmp_path / "vectors.txt", "--output", tmp_path / "space").out
-    assert "50 words, 4 dimensions, 1 list" in out
-    assert corpusveil.load_space(str(tmp_path / "space")).digest in out
-    succeeds(*changed(call, "--space", str(tmp_path / "space")))
-    texts = " ".join(row["text"] for path in data_files(tmp_path / "out") for row in read_shard(path))
-    assert {*re.findall(r"[a-z]+", texts)} <= {*WORDS[:50], "contact"}

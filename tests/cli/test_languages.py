@@ -75,15 +75,6 @@ def test_published_vectors_are_given_a_language(tmp_path: Path) -> None:
         assert cv.load_space(tmp_path / asked).language == "de"
 
 
-def test_another_language_is_said_before_the_run(tmp_path: Path) -> None:
-    (tmp_path / "private.txt").write_text("\n".join(public("de") * 3))
-    ended = succeeds("privatize", tmp_path / "private.txt", "--space", "demo", "--mechanism", "ring-geometric",
-                     "--epsilon", "1", "--test-key", "--output", tmp_path / "out", *QUIET)  # fmt: skip
-    said = ended.err + ended.out
-    assert "another language than the space, which is English" in said
-    assert "German" not in said
-
-
 def test_a_release_is_denoised_where_its_words_have_blanks(made: tuple[str, Path], tmp_path: Path) -> None:
     """Also one that keeps function words, whose list is part of how it is read."""
     language, folder = made

@@ -65,12 +65,9 @@ def test_the_ledger_has_the_noise_of_each_release(call: list[str], tmp_path: Pat
 def test_what_would_show_the_length_is_refused(call: list[str], tmp_path: Path) -> None:
     for options, refusal in (
         (["--pad", "8"], ("conflicting-settings", "punctuation")),
-        ([*FILLED, "--pad", "8", "--layout", "keep"], ("conflicting-settings", "layout")),
-        ([*FILLED, "--pad", "8", "--numbers", "surrogate"], ("conflicting-settings", "numbers")),
         ([*FILLED, "--pad", "8", "--length-epsilon", "1"], ("conflicting-settings", "--length-epsilon", "--pad")),
         ([*FILLED, "--pad-growth", "2"], ("conflicting-settings", "--pad")),
         ([*FILLED, "--pad", "8", "--pad-growth", "1.001"], ("wrong-value", "growth = 1.001")),
-        ([*FILLED, "--pad", "8", "--per", "document", "--allocation", "word-share"], ("conflicting-settings",)),
     ):
         fails([*call, *options], *refusal)
         assert not (tmp_path / "out").exists()

@@ -190,7 +190,8 @@ class TestWhatIsNew:
         lines(ground, "day-2/b.jsonl", 3)
         (ground / "out").mkdir()
         with unwritable(ground / "out"):
-            start(ground, 2)
+            assert "[no-permission]" in start(ground, 2).err
+        assert (samples(ground)["last_status"], samples(ground)["left_out_shards"]) == (2, 0), "no fault of a shard"
         for runs in ("run-00001: begun, not finished", "run-00001: 2 shards, 3 documents"):
             success = samples(ground).get("last_success_timestamp_seconds")
             (ground / "in").rename(ground / "away")
@@ -232,7 +233,7 @@ def test_a_start_beside_another_touches_nothing(ground: Path) -> None:
 
 class TestKilled:
     @pytest.mark.parametrize(
-        "step", [pytest.param(step, marks=[pytest.mark.nightly] * (step % 2)) for step in range(24)]
+        "step", [pytest.param(step, marks=[pytest.mark.nightly] * (step % 4 > 0)) for step in range(24)]
     )
     def test_the_next_start_makes_up_for_it(self, ground: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
         """Stopped at any write: one finished run has every shard, and nothing is counted low."""
@@ -326,17 +327,6 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
-
-    def test_a_night_without_rights_loses_no_shard(self, ground: Path) -> None:
-        """What is wrong with the output is no fault of a shard: it is not left out, and the next night releases it."""
-        start(ground)
-        lines(ground, "day-2/b.jsonl", 3)
-        with unwritable(ground / "out"):
-            assert "[no-permission]" in start(ground, 2).err
-        figures = samples(ground)
-        assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 0, 1)
-        start(ground)
-        assert len(released(ground, 2)) == 1
 
     def test_a_start_that_could_not_begin_is_told(self, ground: Path) -> None:
         """Without its key, without a setting, or without its state, to which nothing can be added."""

@@ -122,24 +122,6 @@ class TestProperties:
             assert at == len(tokens)
 
 
-class TestTheStudysExample:
-    TABLE: Table = {("i", "think"): 4.23, ("therefore", "i"): 3.3, ("i", "am"): 8.2}  # noqa: RUF012
-    TEXT = "I think, therefore I am"
-
-    @pytest.mark.parametrize(
-        ("method", "tokens", "score"),
-        [
-            ("gst", ["i_think", ",", "therefore_i", "am"], 7.53),
-            ("mst", ["i_think", ",", "therefore", "i_am"], 12.43),
-            ("optimal", ["i_think", ",", "therefore", "i_am"], 12.43),
-        ],
-    )
-    def test_gives_its_tokens_and_sums(self, method: str, tokens: list[str], score: float) -> None:
-        (row,) = units([self.TEXT], self.TABLE, method)
-        assert row == tokens
-        assert total(row, self.TABLE) == pytest.approx(score)
-
-
 def test_long_sentences() -> None:
     """A sentence of thousands of candidates is ranked as a short one is."""
     rng = np.random.default_rng(0)

@@ -66,14 +66,14 @@ def test_the_artefact_is_the_model_in_memory(counts: str, tmp_path: Path, monkey
 def test_every_engine_makes_the_same_bytes(
     counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
 ) -> None:
-    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 300)
+    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 3000)
     build_model(counts, str(tmp_path / "alone"), Local())
     build_model(counts, str(tmp_path / "model"), engine)
     assert content(str(tmp_path / "model")) == content(str(tmp_path / "alone"))
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 300)
+    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 3000)
     build_model(counts, str(tmp_path / "model"), Local())
 
     for _ in range(3):

@@ -21,6 +21,7 @@ from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
 SAMPLES = 100_000
 EPSILON = 2.0
+nightly = pytest.mark.nightly
 
 
 def case(name: str, vectors: Any) -> Case:
@@ -69,7 +70,7 @@ def draw(space: Space, word: int, epsilon: float, count: int = SAMPLES, name: st
     return Cmp(space).privatize(np.full(count, word, np.int32), epsilon, draws_of(count, document=f"{name}{word}"))
 
 
-@pytest.mark.parametrize("epsilon", [0.2, EPSILON, 8.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.2, marks=nightly), EPSILON, pytest.param(8.0, marks=nightly)])
 def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
     """Angles times the Gamma law, in two dimensions: the law of the samples.
 
@@ -88,7 +89,8 @@ def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
         assert fit_p_value(NearestSearch.of(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
 
 
-def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded() -> None:
+@pytest.mark.parametrize("rays", [20_000, pytest.param(100_000, marks=nightly)])
+def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded(rays: int) -> None:
     """Of the exact law: at most epsilon, and at least 0.97 of it, so that nothing of the budget is wasted.
 
     Control: the law at 1.1 epsilon exceeds it.
@@ -96,14 +98,15 @@ def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded() -> None:
     apart = distances(PLANE) + np.eye(8)
 
     def realised(epsilon: float) -> float:
-        logs = np.log([planar_law(word, epsilon, 100_000) for word in range(8)])
+        logs = np.log([planar_law(word, epsilon, rays) for word in range(8)])
         return float(((logs[:, None] - logs[None]).max(axis=2) / apart).max())
 
     assert 0.97 * EPSILON < realised(EPSILON) <= EPSILON * (1 + 1e-4)
     assert realised(1.1 * EPSILON) > EPSILON * (1 + 1e-2)
 
 
-def test_samples_in_ten_dimensions_agree_with_random_rays() -> None:
+@pytest.mark.parametrize("rays", [20_000, pytest.param(40_000, marks=nightly)])
+def test_samples_in_ten_dimensions_agree_with_random_rays(rays: int) -> None:
     """In any dimension random rays estimate the law without bias: every frequency is within 7 standard errors.
 
     Control: samples at 1.15 epsilon are not.
@@ -112,7 +115,7 @@ def test_samples_in_ten_dimensions_agree_with_random_rays() -> None:
     points, epsilon = space.vectors.astype(np.float64), 3.0
 
     def worst(word: int, spent: float) -> float:
-        by_ray = masses(points, word, epsilon, sphere(40_000, 10))
+        by_ray = masses(points, word, epsilon, sphere(rays, 10))
         law, error = by_ray.mean(axis=0), by_ray.var(axis=0) / len(by_ray)
         seen = np.bincount(draw(space, word, spent), minlength=12) / SAMPLES
         return float((np.abs(seen - law) / np.sqrt(error + law / SAMPLES)).max())
@@ -125,7 +128,7 @@ def test_samples_in_ten_dimensions_agree_with_random_rays() -> None:
 # What is printed
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("epsilon", [0.5, pytest.param(2.0, marks=nightly), pytest.param(6.0, marks=nightly)])
 def test_estimated_share_of_unchanged_words_is_that_of_the_law(epsilon: float) -> None:
     """The printed share is within 6 of its own standard errors of the exact one; at 1.5 epsilon it is not."""
     mechanism = Cmp(PLANE)

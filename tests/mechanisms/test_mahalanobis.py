@@ -11,7 +11,7 @@ from corpusveil.mechanisms.cmp import Cmp
 from corpusveil.mechanisms.mahalanobis import Mahalanobis, shape_of
 from corpusveil.spaces import Space
 from tests.calls import refused
-from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
+from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import angles, draw, masses
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
@@ -134,13 +134,3 @@ class TestTheGuarantee:
     def test_renormalised_directions_break_it(self) -> None:
         """The published error (mechanisms.md §8): unit vectors along the ellipse exceed epsilon in the norm."""
         assert realised(0.5, 1.0, norms(STRETCHED, 1.0), renormalized=True) > 1.3 * 0.5
-
-
-def test_a_token_has_its_noise_in_any_batch() -> None:
-    """To the last bit: sums of a fixed order, in blocks of any size."""
-    space = space_of(normal(30, 33))
-    mechanism, draws = Mahalanobis(space), draws_of(100)
-    whole = mechanism.noise(draws, np.full(100, 2.0))
-
-    for low, high in ((0, 1), (17, 60), (99, 100)):
-        assert np.array_equal(mechanism.noise(draws.of(slice(low, high)), np.full(high - low, 2.0)), whole[low:high])

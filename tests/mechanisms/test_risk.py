@@ -18,8 +18,6 @@ from corpusveil.spaces.vectors import Vectors
 from tests.calls import refused
 
 SIZE = 5
-EXACT = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "tight-exponential", "santext", "tem",
-         "custext", "syntf")  # fmt: skip
 
 
 def space_of(size: int = SIZE, dimensions: int = 3, lists: int = 2) -> Space:
@@ -31,22 +29,6 @@ def space_of(size: int = SIZE, dimensions: int = 3, lists: int = 2) -> Space:
 @pytest.fixture(scope="module")
 def space() -> Space:
     return space_of()
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_it_is_the_best_of_all_guessing_rules(space: Space, name: str) -> None:
-    """All 5^5 rules that guess a word from an output, enumerated: none is right more often, one as often."""
-    mechanism, shares, epsilon = cv.mechanism(name, space), prior_of(space).shares, 1.0
-    law = mechanism.distributions(np.arange(SIZE), epsilon)
-    joint = shares[:, None] * law
-    best = max(
-        sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in itertools.product(range(SIZE), repeat=5)
-    )
-    found = word_risk(mechanism, epsilon)
-    assert found.share == pytest.approx(best, rel=1e-12)
-    assert found.unchanged == pytest.approx((shares * np.diag(law)).sum(), rel=1e-12)
-    assert found.blind == shares.max()
-    assert found.exact
 
 
 @pytest.mark.parametrize("name", ["ring-geometric", "santext", "vickrey-cmp"])

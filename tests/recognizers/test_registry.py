@@ -113,11 +113,3 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with refused("missing-package", "pip install", package):
         make(terms if name == "T" else name, space)
-
-
-def test_presidio_finds_by_its_patterns_without_a_model(space: Space) -> None:
-    pytest.importorskip("presidio_analyzer", reason="needs presidio-analyzer, which no group installs")
-    text = "Ö: bob@example.org, card 4111 1111 1111 1111, +1 212 555 0123, DE89 3704 0044 0532 0130 00"
-    kinds = dict(found([text, ""], make("presidio", space))[0])
-    assert {"contact", "card", "phone", "iban"} <= set(kinds)
-    assert kinds["card"] == "4111 1111 1111 1111"

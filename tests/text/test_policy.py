@@ -125,16 +125,6 @@ def test_what_is_dropped_between_two_words_leaves_a_blank(layout: Any) -> None:
     assert write(["river😀", "😀river"], layout=layout) == ["élan", "élan"]
 
 
-@pytest.mark.parametrize("layout", ["normalize", "keep"])
-def test_words_drawn_for_tokens_that_touch_stand_apart(layout: Any) -> None:
-    """A symbol or a hyphen that becomes a word is not run together with the words beside it."""
-    assert write(["river😀river"], layout=layout, other="resample") == ["élan élan élan"]
-    assert write(["river-river."], layout=layout, punctuation="resample") == ["élan élan élan élan"]
-    assert write(["river😀42"], layout=layout, other="resample", numbers="keep") == ["élan élan 42"]
-    assert write(["(river)"], layout=layout) == ["(élan)"]
-    assert write(["river😀river"], layout=layout, other="keep") == ["élan😀élan"]
-
-
 TEXT = st.lists(st.sampled_from(["river", "The", "Qq", "4", "me@x.org", "😀", ".", "-", "'", " ", "\n", "\x00"]))
 FIELDS = st.fixed_dictionaries(
     {name: st.sampled_from(POLICIES[1:]) for name in ROLE_NAMES[1:]}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from corpusveil.text.classes import CLASS_NAMES, CONTACT, NUMBER, OTHER, PUNCTUATION, UNKNOWN, WORD
-from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
-from tests.calls import refused
+from corpusveil.text.tokens import Tokenizer, Tokens
 
 VOCABULARY = ["the", "don't", "café", "ὀδός", "river", "straße", "中文", "हिन्दी", "10", "a"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -185,22 +183,3 @@ def test_words_of_the_vocabulary_are_found_in_any_case_and_with_either_apostroph
     tokens = TOKENIZER.tokenize(["THE Don’t CAFÉ ὈΔΌΣ STRAßE 中文 हिन्दी a theme 10 www.the.org @the the://x"])
     found = [VOCABULARY[id] if id >= 0 else None for id in tokens.ids]
     assert found == ["the", "don't", "café", "ὀδός", "straße", "中文", "हिन्दी", "a", *[None] * 5]
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_every_arrow_string_type_is_read_with_its_offset(kind: pa.DataType) -> None:
-    """A slice of a column is that part of it, whatever lies before it in the buffer."""
-    texts = ["not this", "the river", "", "don't", None, "a", "nor that"]
-    column = pa.array(texts, pa.string()).cast(kind)
-    for start, length in ((0, 7), (1, 5), (3, 2), (2, 1), (4, 1), (6, 1), (3, 0)):
-        tokens = TOKENIZER.tokenize(column.slice(start, length))
-        plain = TOKENIZER.tokenize([text or "" for text in texts[start : start + length]])
-        assert tokens.offsets.tolist() == plain.offsets.tolist()
-        assert tokens.ids.tolist() == plain.ids.tolist()
-        assert [tokens.texts(d) for d in range(length)] == [plain.texts(d) for d in range(length)]
-
-
-@pytest.mark.parametrize("column", [pa.array([[1], [2]]), pa.array([{"a": 1}])])
-def test_what_is_no_text_is_refused(column: pa.Array) -> None:
-    with refused("wrong-column", "type"):
-        string_buffers(column)

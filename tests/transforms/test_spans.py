@@ -160,13 +160,6 @@ def test_spans_resampled_have_the_law_of_public_counts() -> None:
     assert fit_p_value(np.array([index[word] for word in seen]), np.full(len(WORDS), 1 / len(WORDS))) < LEVEL
 
 
-def test_a_surrogate_has_uniform_digits_at_each_place() -> None:
-    drawn = "".join(re.findall(r"\d", written(["+12 34 " * 9_000], release_of({"phone": "surrogate"}))[0]))
-    digits = np.array([int(digit) for digit in drawn])
-    assert fit_p_value(digits, np.full(10, 0.1)) > LEVEL
-    assert fit_p_value(digits, np.array([0.13, *[0.87 / 9] * 9])) < LEVEL
-
-
 # Pseudonyms
 
 

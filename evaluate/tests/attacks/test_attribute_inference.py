@@ -13,8 +13,6 @@ from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import Tfidf
 from tests.contracts.spaces import words_of
 
-WORDS = words_of(60)
-
 
 def test_relative_gain() -> None:
     """Utility falls from 0.9 to 0.72 and the attacker from 0.8 to 0.4: a gain of 0.8 - 0.5."""

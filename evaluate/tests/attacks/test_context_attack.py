@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -51,10 +49,6 @@ def sentences(count: int, length: int, seed: int = 5) -> list[npt.NDArray[np.int
             words.append((words[-1] + 1) % SIZE if follows else int(rng.choice(SIZE, p=law / law.sum())))
         out.append(np.array(words[1:], np.int32))
     return out
-
-
-def key(number: int) -> Key:
-    return Key(hashlib.sha256(bytes([number])).digest())
 
 
 @pytest.mark.parametrize("name", ["ring-geometric", "cmp"])

@@ -113,12 +113,3 @@ def test_a_release_that_this_version_would_not_make_is_said(source: Path, secret
     found = evaluate_release(matched, manifest, Question.of(seeds=2, space=space))
     assert "Keys were not tried" in " ".join(found.notes)
     assert not by_key(found, CONFIRMED)
-
-
-def test_publishable_says_nothing_of_keys(
-    source: Path, secret: Path, space: Space, key: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ("--space", str(space.url), "--leaked-key", str(key), "--publishable")
-    assert evaluate(source, secret, tmp_path / "r", *options) == 0
-    for text in (capsys.readouterr().out, (tmp_path / "r" / "report.json").read_text()):
-        assert "leaked key" not in text

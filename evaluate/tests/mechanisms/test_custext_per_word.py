@@ -8,12 +8,12 @@ import numpy as np
 
 from corpusveil_evaluate.mechanisms.custext_per_word import CusTextPerWord
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
-from tests.contracts.mechanism import Case, matrix
+from tests.contracts.mechanism import Case, RefutedContract, matrix
 from tests.mechanisms.spaces import distances, excess, normal, space_of
 from tests.mechanisms.test_custext import DUPLICATES, Integers
 
 
-class TestCusTextPerWord(Integers):
+class TestCusTextPerWord(RefutedContract, Integers):
     name = "custext-per-word"
 
     @classmethod

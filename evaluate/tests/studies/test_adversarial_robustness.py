@@ -15,9 +15,8 @@ from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil_evaluate.mechanisms.truncated_gumbel import extent, floor_of
 from corpusveil_evaluate.studies import adversarial_robustness as study
-from corpusveil_evaluate.studies.cells import Results
 from corpusveil_evaluate.studies.run_study import PreparedStudy, prepare_study, run_study
-from corpusveil_evaluate.studies.study import claims_of, read_grid
+from corpusveil_evaluate.studies.study import read_grid
 from corpusveil_evaluate.studies.study_data import Sources
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal, space_of
@@ -112,52 +111,3 @@ def test_epsilons_below_the_floor_stand_for_it(data: Path, tmp_path: Path) -> No
     assert study.epsilon_of(mechanism, -50.0) > floor
     assert study.epsilon_of(mechanism, 86.0) == pytest.approx(math.exp(86))
     assert study.epsilon_of(make("cmp", space), 5.0) == 5.0
-
-
-def results_of(ibp: dict[float, float], augmented: dict[float, float], clean: float = 0.8) -> Results:
-    """Return made results of CMP on one task, with a floor of a half and 200 texts."""
-    records = [
-        {
-            "kind": "attack",
-            "options": {"task": "sst2", "regime": regime, "mechanism": "cmp", "at": at, "seed": 0},
-            "result": {"adversarial": value, "clean": clean, "floor": 0.5, "texts": 200},
-        }
-        for regime, values in (("ibp", ibp), ("augmented", augmented))
-        for at, value in values.items()
-    ]
-    return Results(records)
-
-
-def paper_of(mechanism: str) -> list[dict[float, float]]:
-    """Return the paper's adversarial accuracy by place, of ibp and of the augmented network."""
-    claims = {claim.claim.split(":")[0]: claim for claim in claims_of(study.STUDY) if "accuracy rises" in claim.claim}
-    papers = [claims[f"{mechanism}, {regime}"].paper for regime in ("ibp", "augmented")]
-    return [{float(at): (value or 0) / 100 for at, (value,) in paper.items()} for paper in papers]
-
-
-class TestChecks:
-    GRID = read_grid(study.STUDY)
-
-    def verdicts(self, results: Results) -> dict[str, bool | None]:
-        class Here:
-            sources = Sources("somewhere", ("vectors",))
-            bundled = False
-
-        found = study.STUDY.checks(results, self.GRID, Here())  # type: ignore[arg-type]
-        return {one.claim: one.same for one in found if one.claim.startswith("cmp") and "N_w" not in one.claim}
-
-    def test_what_the_paper_saw_is_the_same_direction(self) -> None:
-        ibp, augmented = paper_of("cmp")
-        seen = self.verdicts(results_of(ibp, augmented))
-        assert set(seen.values()) == {True}
-        assert len(seen) == 4
-
-    def test_the_opposite_is_not(self) -> None:
-        ibp = {20: 0.8, 40: 0.7, 80: 0.2, 150: 0.05, 200: 0.3}
-        augmented = {20: 0.9, 40: 0.8, 80: 0.5, 150: 0.1, 200: 0.07}
-        assert set(self.verdicts(results_of(ibp, augmented)).values()) == {False}
-
-    def test_a_network_that_learnt_nothing_and_a_difference_of_noise_tell_nothing(self) -> None:
-        flat = dict.fromkeys(paper_of("cmp")[0], 0.5)
-        seen = self.verdicts(results_of(flat, {20: 0.1, 40: 0.2, 80: 0.3, 150: 0.4, 200: 0.6}, clean=0.51))
-        assert [same for claim, same in seen.items() if "ibp" in claim] == [None, None, None]

@@ -20,7 +20,6 @@ from corpusveil.jobs.local import Local
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.studies import bundled_text
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
-from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
 from corpusveil_evaluate.studies.study_preparation import prepare_data, reduced
@@ -136,22 +135,6 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
 
 
-@pytest.mark.slow
-@pytest.mark.spark
-def test_cells_on_spark_find_what_cells_on_processes_find(vectors: str, tmp_path: Path) -> None:
-    from corpusveil.jobs.spark import Spark
-
-    study = find("1-diffractor")
-    file = tmp_path / "grid.toml"
-    file.write_text(GRID + 'on_lists = ["diffractor-geometric"]\n')
-    found = []
-    for name, engine in (("local", Local()), ("spark", Spark("local[2]"))):
-        one = prepare_study(
-            study, read_grid(study, file=str(file)), Sources(vectors=(vectors,)), str(tmp_path / name), Local()
-        )
-        run_study(one, engine)
-        found.append(_figures(one.done().records))
-    assert found[0] == found[1]
 
 
 def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:

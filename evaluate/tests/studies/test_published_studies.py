@@ -170,7 +170,8 @@ def test_puc_is_that_of_the_rows_of_its_paper(
     metrics: dict[str, float | None] = dict(zip(METRICS, five, strict=True))
     for alpha, value in zip((0.75, 0.5, 0.25), printed, strict=True):
         assert score_of(accuracy / 100, baseline / 100, metrics, alpha) == pytest.approx(value, abs=0.0051)
-    assert score_of(accuracy / 100, baseline / 100, metrics | {"cs": -1.0}, 0.5) is None
+    for missing in ((accuracy, baseline, metrics | {"cs": -1.0}), (None, baseline, metrics), (accuracy, None, metrics)):
+        assert score_of(*missing, 0.5) is None
 
 
 def test_the_regression_finds_coefficients_that_were_put_in() -> None:
@@ -182,11 +183,3 @@ def test_the_regression_finds_coefficients_that_were_put_in() -> None:
     assert fit == pytest.approx(1)
     points[:, 4] = rng.normal(size=30)
     assert comparative.regression(points)[1] < 0.6
-
-
-def test_a_score_is_left_out_where_a_metric_is_missing_or_out_of_range() -> None:
-    five = {"n_w": 0.0, "s_w": 97.5, "pp": 98.2, "cs": 33.5, "low": 46.8}
-    assert comparative.score_of(0.521, 0.773, five, 0.5) == pytest.approx(71.94, abs=0.02)
-    assert comparative.score_of(0.521, 0.773, {**five, "cs": -1.0}, 0.5) is None
-    assert comparative.score_of(None, 0.773, five, 0.5) is None
-    assert comparative.score_of(0.5, None, five, 0.5) is None

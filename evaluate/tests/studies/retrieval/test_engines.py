@@ -18,13 +18,6 @@ from corpusveil_evaluate.studies.retrieval.ranking import NONE
 from tests.contracts.spaces import small_space, words_of
 
 TEXTS = ["The cat sat.", "the dog sat, the dog ran!", "A cat and a dog: 12 cats", "", "birds"]
-WORDS = [
-    ["the", "cat", "sat"],
-    ["the", "dog", "sat", "the", "dog", "ran"],
-    ["a", "cat", "and", "a", "dog", "cats"],
-    [],
-    ["birds"],
-]
 
 
 def test_bm25_scores_are_those_of_the_library() -> None:

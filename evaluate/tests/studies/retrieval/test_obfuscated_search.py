@@ -10,18 +10,15 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.errors import BadValueError
-from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
-from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.retrieval.bm25 import Bm25
 from corpusveil_evaluate.studies.retrieval.dense import Dense
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
     Variants,
-    denoised,
     obfuscate,
     prepared,
     query_similarity,
@@ -110,31 +107,3 @@ def test_variants_have_noise_of_their_own_and_are_the_same_under_one_key() -> No
 def test_queries_are_prepared_as_in_the_study() -> None:
     assert prepared("What is a DL-19 query, 2nd   «Edition» | = ?\tDon't") == "what is a query edition dont"
     assert prepared("12 ...") == ""
-
-
-def test_an_engine_that_denoises_first_learns_and_finds_more() -> None:
-    """Texts say words in order, which public text shows: each variant by itself gives more of its query back."""
-    rng = np.random.default_rng(5)
-
-    def said(length: int) -> str:
-        begin = int(rng.integers(400))
-        return " ".join(WORDS[(begin + k) % 400] for k in range(length))
-
-    model = KneserNey.of_texts([said(12) for _ in range(2000)]).model
-    queries = [said(6) for _ in range(40)]
-    mine = release(0.3, "ring-geometric")
-    drawn = obfuscate(queries, mine, 3)
-    readable = Denoiser(mine.mechanism, mine.budget, mine.policy, model).readable
-    read = denoised(drawn, readable)
-    assert (read.queries, read.epsilon, read.count) == (drawn.queries, drawn.epsilon, drawn.count)
-    encoder = AveragedVectors(SPACE)
-    before, after = query_similarity(drawn, encoder), query_similarity(read, encoder)
-    assert after["jaccard"] > before["jaccard"] + 0.1
-    assert read.texts[7][2] == readable([drawn.texts[7][2]])[0], "a variant is read by itself"
-    engine, judged = Bm25.of_texts(queries), [{row} for row in range(40)]
-
-    def found(variants: Variants) -> float:
-        pools = search_obfuscated(engine, variants, 1).pools
-        return float(np.mean([bool(right & set(pool.tolist())) for right, pool in zip(judged, pools, strict=True)]))
-
-    assert found(read) > found(drawn) + 0.1

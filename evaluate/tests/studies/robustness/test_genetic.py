@@ -107,11 +107,6 @@ class Recording(Mechanism):
     distance: ClassVar[str] = ""  # type: ignore[assignment]
 
 
-def sure(texts: np.ndarray, premises: np.ndarray | None) -> np.ndarray:
-    """Return a certain class 0, whatever the text: nothing ever succeeds."""
-    return np.tile([0.9, 0.1], (len(texts), 1))
-
-
 class TestGenetic:
     @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.1, 1.0, 5.0]), st.integers(2, 7))

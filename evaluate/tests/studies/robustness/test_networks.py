@@ -24,7 +24,6 @@ from corpusveil_evaluate.studies.robustness.networks import (
     Convolutional,
     Entailment,
     Network,
-    Points,
     Trained,
     initial,
 )
@@ -232,32 +231,3 @@ class TestTraining:
         assert plain.right(examples).mean() == hard.right(examples).mean() == 1
         assert certified(hard, boxes, examples).mean() > 0.95
         assert certified(hard, boxes, examples).mean() > certified(plain, boxes, examples).mean() + 0.1
-
-
-@kinds
-def test_layers_agree_with_pytorch(kind: str) -> None:
-    """Where PyTorch is installed: the same weights in its layers give the same scores."""
-    torch = pytest.importorskip("torch")
-    network, parameters, vectors, examples = made(kind, 13)
-    p = {name: torch.tensor(value) for name, value in parameters.items()}
-
-    def linear(name: str, x: object) -> object:
-        return torch.nn.functional.linear(x, p[f"{name}.weight"].T, p[f"{name}.bias"])
-
-    expected = []
-    for row in range(len(examples)):
-        text = examples.texts[row][examples.texts[row] >= 0]
-        h = torch.relu(linear("words", torch.tensor(vectors[text])))
-        if examples.premises is None:
-            kernel = p["convolution.weight"].reshape(3, network.width, network.width).permute(2, 1, 0)
-            h = torch.nn.functional.conv1d(h.T[None], kernel, p["convolution.bias"], padding=1)
-            h = torch.relu(linear("hidden", torch.relu(h)[0].mean(dim=1)))
-        else:
-            premise = examples.premises[row][examples.premises[row] >= 0]
-            before = torch.relu(linear("words", torch.tensor(vectors[premise]))).sum(dim=0)
-            h = torch.cat([before, h.sum(dim=0)])
-            h = torch.relu(linear("second", torch.relu(linear("first", h))))
-        expected.append(linear("output", h).numpy())
-    found = Trained.of(network, parameters, vectors).scores(examples.texts, examples.premises)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert Points(np).array is np
