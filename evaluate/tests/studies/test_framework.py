@@ -135,8 +135,6 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
 
 
-
-
 def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """Return what cells found, but for times."""
     return [
