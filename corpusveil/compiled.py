@@ -85,7 +85,8 @@ def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str]) -
             key = name if function.__closure__ else f"{function.__module__}.{function.__qualname__}"
             if key in parts:
                 return
-            parts[key] = repr(sorted((options or {}).items()))
+            # The order of a set, such as fastmath's, is another in each process.
+            parts[key] = repr([(k, sorted(v) if isinstance(v, set) else v) for k, v in sorted((options or {}).items())])
             file = function.__code__.co_filename
             parts[file.removeprefix(str(PACKAGE))] = _file_digest(file)
             read = _names(function.__code__)

@@ -24,7 +24,6 @@ import numpy as np
 from corpusveil.arrays import Float32, Float64, Int64
 from corpusveil.errors import BadValueError, DataError, UnsetError
 from corpusveil.sampling.weights import ln
-from corpusveil.spaces.nominations import points_of
 from corpusveil.spaces.tour_improvement import nearest
 from corpusveil.spaces.vectors import Vectors
 
@@ -109,7 +108,7 @@ def _logarithms(counts: Int64) -> Float64:
 
 def median_spacing(vectors: Float32) -> float:
     """Return the median Euclidean distance of words from their nearest other word, of ``LOOKED_AT`` words."""
-    points = points_of(np.ascontiguousarray(vectors, np.float32))
+    vectors = np.ascontiguousarray(vectors, np.float32)
     rows = np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), LOOKED_AT)).astype(np.int64))
-    squares = [nearest(points, row, 1)[1][0] for row in rows.tolist()]
+    squares = [nearest(vectors, row, 1)[1][0] for row in rows.tolist()]
     return float(np.median(np.sqrt(squares)))

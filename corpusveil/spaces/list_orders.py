@@ -23,14 +23,14 @@ import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
+from corpusveil.spaces.nominations import Nominations, least_distance, nominate, squared_distance
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
 from corpusveil.waiting import muted, reached
 
-NOMINEES = 64
-# A word whose nominees are all used needs a full scan of the words left, which are copied together whenever they are
-# this share of those copied last. New nominations among them pay for their matrix product once the scans since the last
-# ones reach a share of the words left (measured with vectors of 300 dimensions: at 34,573 words 136 scans, 1 renewal).
+NOMINEES = 40
+# A word whose nominees are all used needs a full scan of the words left. New nominations among them pay for their
+# matrix product once there are at most this share of the words that had the last ones, and the scans since reach a
+# share of the words left (measured with vectors of 300 dimensions: at 34,573 words 136 scans, 1 renewal).
 SHRUNK = 0.8
 SCANS = 1 / 64
 BLOCK = 8192
@@ -102,7 +102,7 @@ class Cells:
     ids: Int64
     cells: list[Int64]
     near: Int32
-    made: dict[int, tuple[Points, Nominations]]
+    made: dict[int, tuple[Float32, Nominations]]
     kept: bool
     neighbored: bool
 
@@ -134,16 +134,16 @@ class Cells:
     def _through(self, number: int, start: int) -> Int64:
         """Return the tour of a cell; its memory is released before the next cell."""
         some = self.cells[number]
-        points, nominations = self._prepared(number)
-        tour: Int64 = some[_tour(points, nominations, int(np.searchsorted(some, start)))[0]]
+        vectors, nominations = self._prepared(number)
+        tour: Int64 = some[_tour(vectors, nominations, int(np.searchsorted(some, start)))[0]]
         return tour
 
-    def _prepared(self, number: int) -> tuple[Points, Nominations]:
+    def _prepared(self, number: int) -> tuple[Float32, Nominations]:
         if number in self.made:
             return self.made[number]
         some = self.cells[number]
-        points = points_of(self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]])
-        prepared = points, nominate(points, NOMINEES)
+        vectors = self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]]
+        prepared = vectors, nominate(vectors, NOMINEES)
         if self.neighbored:
             self.near[some] = some[neighbors_among(self.near.shape[1], *prepared)]
         if self.kept:
@@ -183,31 +183,28 @@ def _fingerprints(vectors: Float32) -> UInt64:
     return sums
 
 
-def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, int]:
-    """Return the tour of all points from ``start``, and how many full scans it took."""
-    vectors = points.vectors
+def _tour(vectors: Float32, nominations: Nominations, start: int) -> tuple[Int32, int]:
+    """Return the tour of all words from ``start``, and how many full scans it took."""
     order = np.empty(len(vectors), np.int32)
     order[0] = word = start
     used = np.zeros(len(vectors), np.bool_)
     used[start] = True
     rows, floors = nominations.rows.copy(), nominations.floors.copy()
-    pool = points  # the words of a full scan: unused words, and some that were used since
     at, scans, since, nominated = 1, 0, 0, len(vectors)
     while True:
-        at, word = _walk(vectors, rows, floors, points.scale, used, order, at, word)
+        at, word = _walk(vectors, rows, floors, used, order, at, word)
         left = len(order) - at
         reached("going from word to word", at / len(order))
         if not left:
             return order, scans
-        if left <= SHRUNK * len(pool.ids):
-            pool = points.take(np.flatnonzero(~used).astype(np.int32))
+        unused = np.flatnonzero(~used)
         if since >= SCANS * left and left <= SHRUNK * nominated:
-            renewed = nominate(pool, rows.shape[1])
-            rows[pool.ids, : renewed.rows.shape[1]] = pool.ids[renewed.rows]
-            rows[pool.ids, renewed.rows.shape[1] :] = pool.ids[renewed.rows[:, :1]]
-            floors[pool.ids] = renewed.floors
+            renewed = nominate(vectors, rows.shape[1], unused)
+            rows[unused, : renewed.rows.shape[1]] = renewed.rows
+            rows[unused, renewed.rows.shape[1] :] = renewed.rows[:, :1]
+            floors[unused] = renewed.floors
             since, nominated = 0, left
-        word = int(_nearest(vectors, pool.ids, bounds(points, pool, word), points.scale, used, word))
+        word = int(nearest_of(vectors, unused, word)[1])
         used[word] = True
         order[at] = word
         at, scans, since = at + 1, scans + 1, since + 1
@@ -215,45 +212,25 @@ def _tour(points: Points, nominations: Nominations, start: int) -> tuple[Int32, 
 
 @njit(nogil=True, cache=True)
 def _walk(
-    vectors: Float32, nominees: Int32, floors: Float32, scale: float, used: Bool, order: Int32, at: int, word: int
+    vectors: Float32, nominees: Int32, floors: Float64, used: Bool, order: Int32, at: int, word: int
 ) -> tuple[int, int]:
     """Go from word to word while the nearest unused nominee is certainly the nearest unused word."""
     while at < len(order):
         best = np.inf
         nearest = -1
         for other in nominees[word]:
-            if not used[other]:
+            if not used[other] and least_distance(vectors, word, np.int64(other)) <= best:
                 squared = squared_distance(vectors, word, np.int64(other))
                 if squared < best or (squared == best and other < nearest):
                     best = squared
                     nearest = other
-        if not best * scale < floors[word]:
+        if not best < floors[word]:
             break
         word = nearest
         used[word] = True
         order[at] = word
         at += 1
     return at, word
-
-
-@njit(nogil=True, cache=True)
-def _nearest(vectors: Float32, ids: Int32, bounds: Float32, scale: float, used: Bool, word: int) -> np.int64:
-    """Return the unused word nearest to ``word``: in float64 wherever the lower bound does not exclude it."""
-    least = np.float32(np.inf)
-    likely = np.int64(-1)
-    for j in range(len(ids)):
-        if bounds[j] < least and not used[ids[j]]:
-            least = bounds[j]
-            likely = np.int64(ids[j])
-    best = squared_distance(vectors, word, likely)
-    nearest = likely
-    for j in range(len(ids)):
-        if bounds[j] <= best * scale and not used[ids[j]]:
-            squared = squared_distance(vectors, word, np.int64(ids[j]))
-            if squared < best or (squared == best and ids[j] < nearest):
-                best = squared
-                nearest = np.int64(ids[j])
-    return nearest
 
 
 def cells_of(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
@@ -323,12 +300,13 @@ def _project(vectors: Float32, ids: Int64, direction: Float64, out: Float64) -> 
 
 @njit(nogil=True, cache=True)
 def nearest_of(vectors: Float32, ids: Int64, word: int) -> tuple[float, int]:
-    """Return the squared distance and the id of the word among ``ids`` nearest to a word; ties go to the lowest id."""
+    """Return the squared distance and the id of the word among ascending ``ids`` nearest to a word, ties by id."""
     best = np.inf
     nearest = ids[0]
     for other in ids:
-        squared = squared_distance(vectors, word, other)
-        if squared < best:
-            best = squared
-            nearest = other
+        if least_distance(vectors, word, other) < best:
+            squared = squared_distance(vectors, word, other)
+            if squared < best:
+                best = squared
+                nearest = other
     return best, nearest

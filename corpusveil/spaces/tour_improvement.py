@@ -16,7 +16,7 @@ import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.compiled import called, njit
-from corpusveil.spaces.nominations import Nominations, Points, bounds, nominate, points_of, squared_distance
+from corpusveil.spaces.nominations import Nominations, least_distance, nominate, squared_distance
 
 NEIGHBORS = 10
 NOMINEES = 64
@@ -49,37 +49,37 @@ def neighbors(vectors: Float32, k: int) -> Int32:
 
     K is less than k when there are fewer words.
     """
-    points = points_of(np.ascontiguousarray(vectors, np.float32))
-    return neighbors_among(k, points, nominate(points, max(NOMINEES, 4 * k)))
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    return neighbors_among(k, vectors, nominate(vectors, max(NOMINEES, 4 * k)))
 
 
-def neighbors_among(k: int, points: Points, nominations: Nominations) -> Int32:
+def neighbors_among(k: int, vectors: Float32, nominations: Nominations) -> Int32:
     """Return the result of ``neighbors`` from existing nominations.
 
     It is exact for any nominations: in doubt, all words are compared.
 
     Args:
         k: how many, at least 1.
-        points: all vectors.
+        vectors: float32 [V, d], contiguous.
         nominations: of all of them among all of them; some more than k each.
     """
-    vectors, size = points.vectors, len(points.ids)
+    size = len(vectors)
     k = min(k, size - 1)
     near, squares = np.empty((size, k), np.int32), np.empty((size, k), np.float64)
     unsure = np.zeros(size, np.bool_)
-    _choose(vectors, nominations.rows, nominations.floors, points.scale, near, squares, unsure)
+    _choose(vectors, nominations.rows, nominations.floors, near, squares, unsure)
     for row in np.flatnonzero(unsure).tolist():
-        near[row] = nearest(points, row, k)[0]
+        near[row] = nearest(vectors, row, k)[0]
     return near
 
 
-def nearest(points: Points, row: int, k: int) -> tuple[Int32, Float64]:
+def nearest(vectors: Float32, row: int, k: int) -> tuple[Int32, Float64]:
     """Return the k words nearest to a word, nearest first, ties by id, and their squared distances.
 
     Compares all words.
     """
     near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
-    _scan_all(points.vectors, bounds(points, points, row), points.scale, row, near, squares)
+    _scan_all(vectors, row, near, squares)
     return near, squares
 
 
@@ -98,9 +98,12 @@ def _edges(vectors: Float32, tour: Int64) -> Float64:
 
 
 @called
-def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float) -> int:
-    """Insert a word into a sorted row of nearest words; return its new length."""
+def _insert(vectors: Float32, row: int, other: int, rows: Int32, squares: Float64, used: int) -> int:
+    """Insert a word into the sorted nearest words of ``row``; return their new number."""
     k = len(rows)
+    if other == row or (used == k and least_distance(vectors, row, other) > squares[k - 1]):
+        return used
+    squared = squared_distance(vectors, row, other)
     if used == k and (squared > squares[k - 1] or (squared == squares[k - 1] and other > rows[k - 1])):
         return used
     at = min(used, k - 1)
@@ -114,28 +117,19 @@ def _insert(rows: Int32, squares: Float64, used: int, other: int, squared: float
 
 
 @njit(nogil=True, cache=True)
-def _choose(
-    vectors: Float32, nominees: Int32, floors: Float32, scale: float, near: Int32, squares: Float64, unsure: Bool
-) -> None:
+def _choose(vectors: Float32, nominees: Int32, floors: Float64, near: Int32, squares: Float64, unsure: Bool) -> None:
     for row in range(len(near)):
         used = np.int64(0)
         for nominee in nominees[row]:
-            other = np.int64(nominee)
-            if other != row:
-                used = _insert(near[row], squares[row], used, other, squared_distance(vectors, row, other))
-        unsure[row] = used < near.shape[1] or not squares[row, -1] * scale < floors[row]
+            used = _insert(vectors, row, np.int64(nominee), near[row], squares[row], used)
+        unsure[row] = used < near.shape[1] or not squares[row, -1] < floors[row]
 
 
 @njit(nogil=True, cache=True)
-def _scan_all(vectors: Float32, bounds: Float32, scale: float, row: int, near: Int32, squares: Float64) -> None:
-    """Find the nearest of all words: in float64 wherever the lower bound does not exclude it."""
+def _scan_all(vectors: Float32, row: int, near: Int32, squares: Float64) -> None:
     used = np.int64(0)
-    k = len(near)
-    for other in range(len(bounds)):
-        if other == row:
-            continue
-        if used < k or bounds[other] <= squares[k - 1] * scale:
-            used = _insert(near, squares, used, other, squared_distance(vectors, row, other))
+    for other in range(len(vectors)):
+        used = _insert(vectors, row, other, near, squares, used)
 
 
 @called

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
-from corpusveil.spaces.nominations import nominate, points_of
+from corpusveil.spaces.nominations import nominate
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT, neighbors, neighbors_among
 
 Points = npt.NDArray[np.float32]
@@ -97,8 +97,7 @@ def test_neighbours_are_exact(nominees: int) -> None:
         [points(300, 3), np.zeros((200, 3), np.float32), np.round(points(400, 2, 3) @ np.ones((2, 3)))]
     )
     vectors = vectors.astype(np.float32)
-    prepared = points_of(vectors)
-    got = neighbors_among(6, prepared, nominate(prepared, nominees))
+    got = neighbors_among(6, vectors, nominate(vectors, nominees))
     assert (got == neighbors(vectors, 6)).all()
     for word in range(0, len(vectors), 7):
         squares = ((vectors[word].astype(np.float64) - vectors.astype(np.float64)) ** 2).sum(axis=1)
