@@ -16,8 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
-    "audits", "budget", "cli", "collocations", "deployment", "jobs", "language", "ledger", "mechanisms",
-    "pipelines", "recognizers", "sampling", "spaces", "storage", "text", "transforms",
+    "audits", "budget", "cli", "collocations", "deployment", "jobs", "kernel", "language", "ledger", "mechanisms",
+    "pipelines", "recognizers", "sampling", "search", "spaces", "storage", "text", "transforms",
 }  # fmt: skip
 LARGEST = 1_000_000
 REGISTERS = (

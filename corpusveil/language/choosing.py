@@ -34,7 +34,7 @@ from corpusveil.text.tokens import Tokens, string_buffers
 OFFERED, BATCH = 16, 64
 """The default number of candidates for a chooser, and the most documents that it is given at once."""
 TOGETHER = 1 << 20
-"""About so many candidates are in memory, and in a row group of the table."""
+"""About this number of candidates is in memory, and in a row group of the table."""
 _LOGARITHMS = decimal.Context(prec=25)
 _CANDIDATE = pa.struct([("word", pa.large_string()), ("log_likelihood", pa.float64()), ("log_prior", pa.float64())])
 _PLACE = pa.struct([
@@ -220,7 +220,7 @@ class Lister(Denoiser):
     def _parts(
         self, reader: Offer, tokens: Tokens, replaced: npt.NDArray[np.bool_], rows: npt.NDArray[np.int64], most: int
     ) -> Iterator[tuple[int, int, pa.LargeListArray]]:
-        """Yield the places of at most so many documents, and the numbers of the first and behind the last."""
+        """Yield the places of at most this many documents, the number of the first, and that after the last."""
         before = np.append(0, np.cumsum((tokens.data & 0xC0) != 0x80))  # characters, by their first bytes
         begins = np.repeat(before[tokens.documents[:-1]], np.diff(tokens.offsets))[replaced]
         spans = np.stack([before[edges[replaced]] - begins for edges in (tokens.starts, tokens.ends)])

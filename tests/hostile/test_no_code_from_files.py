@@ -22,7 +22,7 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 
 ALLOWED = {
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
-    ("storage/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
+    ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
     ("deployment/schedules.py", "import of yaml"): "writes YAML with the safe dumper; it reads none",
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
     ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",

@@ -202,8 +202,8 @@ class DenoiseSettings(Section):
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
     candidates: int | None = key(
-        "Instead of a text, write so many of the likeliest originals of each word, with their likelihoods, for another "
-        "model; with {denoise.chooser}, offer it so many. Default with that: 16.", None, ge=1)
+        "Instead of a text, write this many of the likeliest originals of each word, with their likelihoods, for "
+        "another model; with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
     chooser: str | None = key(
         "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
