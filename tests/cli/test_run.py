@@ -48,7 +48,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         },
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6,
-                   "memory": "500MB", "spill": f"{folder}"},
+                   "memory": "500MB", "spill": f"{folder}/spill"},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
@@ -74,6 +74,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     write(folder / "public", make(500, 3), 2)
     write(folder / "private", make(60, 4), 2)
+    (folder / "spill").mkdir()
     cv.Key.generate().save(folder / "release.key")
     (folder / "importance.tsv").write_text(f"{WORDS[0]}\t2\n")
     return folder

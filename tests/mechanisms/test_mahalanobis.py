@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -71,11 +72,16 @@ def law_of(word: int, epsilon: float, lam: float, count: int = 20_000, *, renorm
     return np.asarray(masses(STRETCHED.vectors.astype(np.float64), word, epsilon, rays).mean(axis=0))
 
 
+@functools.cache
+def logs_of(epsilon: float, lam: float, *, renormalized: bool) -> Floats:
+    """Return the logarithms of the exact laws in the plane."""
+    return np.log([law_of(word, epsilon, lam, renormalized=renormalized) for word in range(len(STRETCHED))])
+
+
 def realised(epsilon: float, lam: float, apart: Floats, *, renormalized: bool = False) -> float:
-    """Return the largest log-ratio by distance of the exact laws in the plane."""
-    size = len(STRETCHED)
-    logs = np.log([law_of(word, epsilon, lam, 40_000, renormalized=renormalized) for word in range(size)])
-    return float(((logs[:, None] - logs[None]).max(axis=2) / (apart + np.eye(size))).max())
+    """Return their largest log-ratio by distance."""
+    logs = logs_of(epsilon, lam, renormalized=renormalized)
+    return float(((logs[:, None] - logs[None]).max(axis=2) / (apart + np.eye(len(STRETCHED)))).max())
 
 
 class TestTheShape:
