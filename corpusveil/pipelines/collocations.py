@@ -16,7 +16,7 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
@@ -103,7 +103,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
-    (chosen,) = settings.needed("embeddings")
+    chosen = needed(settings.embeddings, "embeddings")
     tokens, output = _place(settings, "tokens"), chosen.vectors
     training = Training(
         dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative, hs=chosen.hs,
@@ -127,8 +127,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 
 def _of(settings: Settings) -> CollocationsSettings:
-    (flow,) = settings.needed("collocations")
-    return flow  # type: ignore[no-any-return]  # needed() returns sections of any kind
+    return needed(settings.collocations, "collocations")
 
 
 def _language(flow: CollocationsSettings) -> str | None:
