@@ -41,10 +41,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         )  # fmt: skip
         watch.say(str(audited))
     else:
-        audited = audit(
-            mechanism, epsilons[0], claim=asked.claim, draws=asked.draws, pairs=asked.pairs, level=asked.level,
-            words=asked.words,
-        )  # fmt: skip
+        audited = audit(mechanism, epsilons[0], claim=asked.claim, level=asked.level)
         for line in audited.lines():
             watch.say(line)
         model = asked.model or (None if settings.model is None else settings.model.path)

@@ -62,8 +62,13 @@ class PrivatizeFromFile(beam.PTransform):
         if (of := settings.ledger) is not None:
             unit = unit or of.unit
         if of is not None and of.path is not None:
-            caps = {"cap": of.cap, "cap_token": of.cap_token, "cap_ldp": of.cap_ldp, "cap_delta": of.cap_delta}
-            ledger = Ledger(of.path, **caps, memory=of.memory, spill=of.spill)
+            caps: dict[str, Any] = {
+                "cap": of.cap,
+                "cap_token": of.cap_token,
+                "cap_ldp": of.cap_ldp,
+                "cap_delta": of.cap_delta,
+            }
+            ledger = Ledger(of.path, **caps, memory=of.memory)
         self._documents = PrivatizeDocuments(
             made, corpus.text, corpus.id, ledger=ledger, unit=unit, corpus=corpus.name, cap=cap
         )

@@ -106,7 +106,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     chosen = needed(settings.embeddings, "embeddings")
     tokens, output = _place(settings, "tokens"), chosen.vectors
     training = Training(
-        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative, hs=chosen.hs,
+        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative,
         epochs=chosen.epochs, min_count=chosen.min_count, sg=chosen.sg, sample=chosen.sample, alpha=chosen.alpha,
         seed=chosen.seed, workers=chosen.threads,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
             # In this process alone: a function cannot be sent to another one to report from there.
             progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
             with waiting("training"):
-                made = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
+                made = train_vectors(tokens, output, engine, training, progress=progress)
     watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made

@@ -38,7 +38,7 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     release = chosen.release or needed(settings.output, "output").path
     model = chosen.model or needed(settings.model, "model").path
     search = Search(
-        breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
+        breadth=chosen.breadth, width=chosen.width,
         margin=chosen.margin,
     )  # fmt: skip
     table = chosen.collocations or settings.text.collocations

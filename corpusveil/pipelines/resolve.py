@@ -82,7 +82,7 @@ def resolve(settings: Settings, *, choose: Choose = at_risk, make_key: bool = Tr
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
         units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, ledger.spill)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
     run = Run(
         release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
         records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,
@@ -197,7 +197,7 @@ def refuse_published(settings: Settings) -> None:
         "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
-        "the ledger": [] if ledger is None else [ledger.path, ledger.spill],
+        "the ledger": [] if ledger is None else [ledger.path],
         "the log": [log for log in (output.log or events.given(),) if log != "-"],
     }
     for public in (output.path, *([] if denoise is None else [denoise.path])):
