@@ -40,9 +40,10 @@ epsilon = 1
 path = "release.key"
 [output]
 path = "{output}"
+[model]
+path = "{model}"
 [denoise]
 path = "{output}-readable"
-model = "{model}"
 """
 
 
