@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from corpusveil.audits import LEVEL
 from corpusveil.choices import (
+    DOCUMENTS,
     Allocation,
     CsvFormulas,
     Duplicates,
@@ -45,8 +46,6 @@ STAGES = ("count", "score", "tokenize", "model", "denoise")
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 EVALUATE = "evaluate release"
-DOCUMENTS = 10_000
-"""The number of documents to evaluate."""
 
 
 def _weights(given: Any) -> Any:
@@ -174,7 +173,7 @@ class ModelSettings(Section):
         "The language model of public text: the folder or URL that 'model' writes and denoising, previews, audits and "
         "a risk of context read, or the name of an installed space.", path=True, named=True,
         commands={"model": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit"), "model"),
-        needed=("model", "denoise"), metavar="URL", group="Where")
+        needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations]; without "
         "either, the model exists.", None, path=True, needed=True, metavar="URL")

@@ -47,8 +47,9 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     """Compare a release with its original, and write the report."""
     asked = needed(settings.evaluate, "evaluate")
     watch = watch or Watch()
-    originals = [asked.original] if asked.original is not None else settings.value("corpus.input") or []
-    private = asked.private or settings.value("output.path")
+    corpus, output = settings.corpus, settings.output
+    originals = [asked.original] if asked.original is not None else [] if corpus is None else corpus.input
+    private = asked.private or ("" if output is None else output.path)
     for name, value in (("original", originals), ("private", private), ("path", path := asked.path or "")):
         if not value:
             raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")

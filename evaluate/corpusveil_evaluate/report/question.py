@@ -53,12 +53,12 @@ class Question:
     def opened(cls, settings: Settings) -> Self:
         """Return the question of settings; what ``[evaluate]`` leaves out is that of other sections."""
         asked = needed(settings.evaluate, "evaluate")
-        other = {"text": "text", "separator": "separator", "corpus": "name"}
-        given = {name: getattr(asked, name) or settings.value(f"corpus.{key}") for name, key in other.items()}
-        space, table = settings.value("space.path"), asked.collocations or settings.text.collocations
+        given, table = {}, asked.collocations or settings.text.collocations
+        if (of := settings.corpus) is not None:
+            given = {"text": of.text, "separator": of.separator, "corpus": of.name}
         return cls(
-            asked.model_copy(update=given),
-            None if space is None else load_space(space),
+            asked.model_copy(update={name: getattr(asked, name) or other for name, other in given.items()}),
+            None if settings.space is None else load_space(settings.space.path),
             None if table is None else load_collocations(table),
             None if asked.encoder is None else SentenceEncoder(asked.encoder),
             None if asked.vectors is None else read_vectors(asked.vectors),
