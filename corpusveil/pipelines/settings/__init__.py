@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules, sections
-from corpusveil.pipelines.settings.fields import Section, fault
+from corpusveil.pipelines.settings.fields import Section, declared, fault
 
 T = TypeVar("T", bound=Section)
 
@@ -76,13 +76,16 @@ class Settings(BaseModel):
         """
         from corpusveil.storage.installed import SCHEME, is_name
 
-        changes = {}
-        for name, section, is_made in (
-            ("space", self.space, self.embeddings is not None or self.value("space.vectors")),
-            ("model", self.model, self.value("model.counts") or self.value("collocations.counts")),
-        ):
-            if section is not None and not is_made and is_name(section.path, folder):
-                changes[name] = {"path": SCHEME + section.path}
+        made = set()
+        if self.embeddings is not None or self.value("space.vectors"):
+            made.add(self.value("space.path"))
+        if self.value("model.counts") or self.value("collocations.counts"):
+            made.add(self.value("model.path"))
+        changes: dict[str, dict[str, Any]] = {}
+        for setting in declared(Settings):
+            address: Any = self.value(setting.place) if setting.named else None
+            if address not in made and is_name(address, folder):
+                changes.setdefault(setting.name, {})[setting.key] = SCHEME + address
         return self.changed(**changes)
 
 

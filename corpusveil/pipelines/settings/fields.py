@@ -44,6 +44,8 @@ class Setting:
     """A regular expression of its values as a template parameter, if the type is not precise enough."""
     often: bool = False
     """Whether help lists it first, among the options that most calls need."""
+    named: bool = False
+    """Whether it may be the name of an installed space."""
     name: str = ""
     """The name of its section, and its own."""
     key: str = ""

@@ -134,7 +134,7 @@ class SpaceSettings(Section):
 
     path: str = key(
         "The space: a folder or URL that 'space' writes and 'privatize' reads, or the name of an installed space, such "
-        "as 'en'.", path=True,
+        "as 'en'.", path=True, named=True,
         commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
         needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
     vectors: list[str] = key(
@@ -171,7 +171,7 @@ class ModelSettings(Section):
 
     path: str = key(
         "The language model of public text: the folder or URL that 'model' writes and denoising, previews, audits and "
-        "a risk of context read, or the name of an installed space.", path=True,
+        "a risk of context read, or the name of an installed space.", path=True, named=True,
         commands={"model": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit"), "model"),
         needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
