@@ -28,7 +28,6 @@ _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusve
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
-_ONE_MODEL = "{model.path} names the language model of all steps, which need not make it"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
 _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
 _CONNECT = (
@@ -40,13 +39,6 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 GONE = (
     Gone("denoise.candidates", "how many originals the search tries is {denoise.breadth}; in Python, "
          "corpusveil.language.channel has the law of each", ("denoise --candidates",)),
-    Gone("budget.model", _ONE_MODEL),
-    Gone("denoise.model", _ONE_MODEL),
-    Gone("audit.model", _ONE_MODEL),
-    Gone("audit.mechanism", "an audit checks {mechanism.name}"),
-    Gone("audit.parameters", "an audit checks {mechanism.name} with the parameters beside it"),
-    Gone("denoise.width", "16 originals of each word are scored in triples; in Python, Search(width=…) says how many",
-         ("denoise --width",)),
     Gone("denoise.unknown_share", "the share is that of the model's text; in Python, Search(unknown_share=…) sets it",
          ("denoise --unknown-share",)),
     Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
@@ -57,7 +49,7 @@ GONE = (
     Gone("audit.draws", _OF_AUDITS, ("audit --draws",)),
     Gone("audit.pairs", _OF_AUDITS, ("audit --pairs",)),
     Gone("audit.words", _OF_AUDITS, ("audit --words",)),
-    Gone("denoise.chooser", "denoising searches by {model.path} alone; leave it out", ("denoise --chooser",)),
+    Gone("denoise.chooser", "denoising searches by {denoise.model} alone; leave it out", ("denoise --chooser",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
@@ -71,7 +63,7 @@ GONE = (
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
     Gone("a space with arcs", "build the space again, without spacing, sensitive and harmless"),
     Gone("length.noise", "it is called {length.epsilon} now"),
-    Gone("audit.mechanisms", "it is {mechanism.name} now, and an audit checks one"),
+    Gone("audit.mechanisms", "it is called {audit.mechanism} now, and an audit checks one"),
     Gone("audit.curve", _OF_CURVES, ("audit --curve",)),
     Gone("audit.inputs", _OF_CURVES, ("audit --inputs",)),
     Gone("audit.risks", _OF_CURVES, ("audit --risk",)),

@@ -9,24 +9,25 @@ from typing import Any
 from corpusveil.audits.document_audit import DocumentAudit, audit_documents
 from corpusveil.audits.guarantee_audit import Audit, audit
 from corpusveil.budget import Budget
-from corpusveil.errors import ConflictError, RefutedError
+from corpusveil.errors import ConflictError, RefutedError, UnsetError
 from corpusveil.language.ladder import reader_ladder
 from corpusveil.language.model import load_model
-from corpusveil.pipelines.resolve import mechanism_of
-from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.sections import AuditSettings
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.pipelines.settings import Settings, needed
+from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.pipelines.watch import Watch
+from corpusveil.spaces import load_space
 from corpusveil.storage import files
 
 
 def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit:
-    """Do the audit of ``[mechanism]``; an epsilon that ``[audit]`` leaves out is that of ``[budget]``.
+    """Do the audit; what ``[audit]`` leaves out is that of ``[mechanism]`` and ``[budget]``.
 
     Raises RefutedError, after the result is written, if a guarantee is refuted.
     """
-    asked = settings.audit or AuditSettings()
+    asked = needed(settings.audit, "audit")
     watch = watch or Watch()
-    mechanism = mechanism_of(settings.settled())
+    mechanism = _mechanism(settings)
     epsilon = None if settings.budget is None else settings.budget.epsilon
     epsilons = asked.epsilons or ([] if epsilon is None else [epsilon])
     if not epsilons or (len(epsilons) > 1 and not asked.documents):
@@ -43,8 +44,11 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         audited = audit(mechanism, epsilons[0], claim=asked.claim, level=asked.level)
         for line in audited.lines():
             watch.say(line)
-        model = None if settings.model is None else load_model(settings.model.path)
-        ladder = reader_ladder(mechanism, epsilons[0], model, policy=settings.text.policy())
+        model = asked.model or (None if settings.model is None else settings.model.path)
+        ladder = reader_ladder(
+            mechanism, epsilons[0], None if model is None else load_model(model),
+            policy=settings.text.policy(),
+        )  # fmt: skip
         watch.say(str(ladder))
         readers = {"readers": dataclasses.asdict(ladder)}
     if asked.path is not None:
@@ -52,3 +56,13 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
     if audited.refuted:
         raise RefutedError("The audit refuted this; choose another mechanism, or report a fault of ours.")
     return audited
+
+
+def _mechanism(settings: Settings) -> Mechanism:
+    asked, space = needed(settings.audit, "audit"), needed(settings.space, "space")
+    own, given = settings.mechanism, dict[str, Any](pairs("parameter", asked.parameters))
+    if asked.mechanism is not None:
+        return make(asked.mechanism, load_space(space.path), **given)
+    if own is None:
+        raise UnsetError("audit.mechanism: this setting is missing; add it.")
+    return make(own.name, load_space(space.path), **own.parameters | given)

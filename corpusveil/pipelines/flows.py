@@ -77,8 +77,7 @@ FLOWS = (
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "pipelines.language:build_model", wanted=("model.path", "model.counts or collocations.counts"),
-        artefact="model.path"),
+        "pipelines.language:build_model", wanted=("model.path",), artefact="model.path"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.

@@ -36,8 +36,11 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     """Denoise a release; finished work is not repeated."""
     chosen, space = needed(settings.denoise, "denoise"), needed(settings.space, "space")
     release = chosen.release or needed(settings.output, "output").path
-    model = needed(settings.model, "model").path
-    search = Search(breadth=chosen.breadth, margin=chosen.margin)
+    model = chosen.model or needed(settings.model, "model").path
+    search = Search(
+        breadth=chosen.breadth, width=chosen.width,
+        margin=chosen.margin,
+    )  # fmt: skip
     table = chosen.collocations or settings.text.collocations
     made = denoise_corpus.denoise(
         release, chosen.path, space=load_space(space.path),

@@ -158,7 +158,7 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
         decisive |= {
             "budget.risk": risk.risk,
             "budget.risk_of": risk.risk_of,
-            "the digest of model.path": risk.model,
+            "the digest of budget.model": risk.model,
             "the weights of budget.function_words": risk.weights,
         }
     return decisive

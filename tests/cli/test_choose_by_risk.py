@@ -145,13 +145,13 @@ class TestAFile:
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
     def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
-        """As denoising has; without counts, it must exist."""
+        """As denoising has; a model that is named beside the risk goes before it."""
         asked = settings(public, risk=0.6, risk_of="context")
         file = save(folder / "run.toml", asked)
-        fails(["plan", file], "missing-setting", "run.toml", "model.path", "budget.risk_of")
+        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
         assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
-        asked["model"] = {"path": "models/elsewhere"}
+        asked["budget"]["model"] = "models/elsewhere"
         fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
 
 

@@ -169,7 +169,7 @@ class TestLauncher:
         given = {**GIVEN, "risk": "0.5", "riskOf": "context", "model": VALID["model"]}
         del given["epsilon"]
         assert dataflow.launch(words(given)) == 0
-        values = [launched[0].value(name) for name in ("budget.epsilon", "budget.risk", "budget.risk_of", "model.path")]
+        values = [launched[0].value(f"budget.{name}") for name in ("epsilon", "risk", "risk_of", "model")]
         assert values == [None, 0.5, "context", VALID["model"]]
 
     def test_what_beam_does_not_know_is_left_out_and_said(

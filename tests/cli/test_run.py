@@ -290,7 +290,7 @@ class TestAReadableRelease:
 
     def test_needs_what_it_is_made_of(self, ground: Path, values: dict[str, dict[str, Any]]) -> None:
         file = ground / "less.toml"
-        for left_out, named in (("model", "model.path"), ("space", "space")):
+        for left_out, named in (("model", "denoise.model"), ("collocations", "model.counts"), ("space", "space")):
             less = {name: values[name] for name in values if name != left_out}
             fails(["run", save(file, less)], "missing-setting", named)
         del values["space"]["counts"]

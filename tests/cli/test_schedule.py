@@ -122,10 +122,9 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
         ("output", {"path": f"{ground}/ledger/out"}, "overlapping-paths"),
         ("ledger", {"path": f"{ground}/link/ledger"}, "overlapping-paths"),
         ("schedule", {"state": f"{ground}/out/state"}, "overlapping-paths"),
-        ("denoise", {"path": f"{ground}/records/run"}, "overlapping-paths"),
+        ("denoise", {"path": f"{ground}/records/run", "model": f"{ground}/model"}, "overlapping-paths"),
     ):  # fmt: skip
         values = settings(ground)
-        values |= {"model": {"path": f"{ground}/model"}} if section == "denoise" else {}
         values[section] = given or {}
         if given is None:
             del values[section]

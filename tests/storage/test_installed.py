@@ -40,10 +40,9 @@ epsilon = 1
 path = "release.key"
 [output]
 path = "{output}"
-[model]
-path = "{model}"
 [denoise]
 path = "{output}-readable"
+model = "{model}"
 """
 
 

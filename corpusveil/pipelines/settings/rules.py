@@ -27,6 +27,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 
 NEEDS = {
     "budget.risk_of": "budget.risk",
+    "budget.model": "budget.risk",
     "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
     "ledger.cap_delta": "ledger.cap",
@@ -46,7 +47,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _key,
         _pairs,
         _risk,
-        _model,
         _budget,
         _presets,
         _ledger,
@@ -78,20 +78,21 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
-    if denoise is not None and settings.model is None:
-        yield "model.path", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
+    if denoise is not None and not (denoise.model or settings.value("model.path")):
+        yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
     if budget is None:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
     if budget.risk is not None and budget.risk_of in OF_CONTEXT and risk_model(settings) is None:
         model = "a language model of public text; add this key (make the model with 'corpusveil model')"
-        yield "model.path", f"{{budget.risk_of}} {budget.risk_of} needs {model}"
+        yield "budget.model", f"{{budget.risk_of}} {budget.risk_of} needs {model}"
 
 
 def risk_model(settings: Settings) -> str | None:
-    """Return the address of the language model for a risk of context."""
-    return None if settings.model is None else settings.model.path
+    """Return the address of the language model for a risk of context; by default that of [model]."""
+    address: str | None = settings.value("budget.model") or settings.value("model.path")
+    return address
 
 
 def risk_reader(settings: Settings) -> RiskOf:
@@ -129,6 +130,8 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
+    if budget.model is not None and budget.risk_of not in (None, *OF_CONTEXT):
+        yield "budget.model", _needs("{budget.risk_of} content-context or context")
     for multiplies, by in (
         (budget.strategy is not None, "{budget.strategy}"),
         (budget.average_words is not None, "{budget.average_words}"),
@@ -138,18 +141,6 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "budget.risk", f"this key is for the epsilon of a word, and {by} multiplies epsilon; leave either out"
     if settings.settled().value("budget.per") != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
-
-
-def _model(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Refuse a model of a release that nothing makes or reads."""
-    model, budget = settings.model, settings.budget
-    others = (settings.denoise, settings.audit, settings.collocations, model is None or model.counts)
-    if budget is None or any(others):
-        return
-    if budget.risk is None:
-        yield "model.path", _needs("{budget.risk}")
-    elif budget.risk_of not in (None, *OF_CONTEXT):
-        yield "model.path", _needs("{budget.risk_of} content-context or context")
 
 
 def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -293,20 +284,20 @@ def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
-    given = settings.model_fields_set - ({"mechanism"} if settings.audit is not None else set())  # which may be audited
-    release = [section for section in OF_RELEASE if section in given]
+    release = [section for section in OF_RELEASE if section in settings.model_fields_set]
     for section in NEEDED:
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
     flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise
+    if model is not None and (model.counts or settings.value("collocations.counts")) is None:
+        yield "model.counts", "a model is made from counts; add this key or {collocations.counts}"
     if denoise is not None:
         if (denoise.release or settings.value("output.path")) is None:
             yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
-    for section in ("space", "mechanism"):
-        if settings.audit is not None and getattr(settings, section) is None:
-            yield section, "this section is missing; {audit} needs the mechanism that it checks, and its space"
+    if settings.audit is not None and space is None:
+        yield "space", "this section is missing; {audit} needs the space of the mechanism"
     if settings.evaluate is not None and settings.evaluate.path is None:
         yield "evaluate.path", "this key is missing"
     if flow is not None:
@@ -315,12 +306,5 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"
             yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
-    elif not (
-        release
-        or (model and model.counts)
-        or denoise
-        or settings.audit
-        or settings.evaluate
-        or (space and space.vectors)
-    ):
+    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

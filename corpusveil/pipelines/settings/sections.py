@@ -170,13 +170,11 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The language model of public text: the folder or URL that 'model' writes and denoising, previews, audits and "
-        "a risk of context read, or the name of an installed space.", path=True, named=True,
-        commands={"model": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit"), "model"),
-        needed=("model",), metavar="URL", group="Where")
+        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, named=True,
+        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
     counts: str | None = key(
-        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations]; without "
-        "either, the model exists.", None, path=True, needed=True, metavar="URL")
+        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
+        path=True, needed=True, metavar="URL")
     min_count: int = key("Leave out words that occur less often.", 1, ge=1)
     min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
     min_trigram: int = key(
@@ -194,10 +192,14 @@ class DenoiseSettings(Section):
     path: str = key(
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Where")
+    model: str | None = key(
+        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
+        metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
+    width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
@@ -234,9 +236,8 @@ class MechanismSettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     name: str = key(
-        "The mechanism; 'corpusveil mechanisms' lists all names.",
-        commands=dict.fromkeys((*SHOWING, "audit"), "mechanism"), needed=("privatize", "audit"), metavar="NAME",
-        form="[a-z0-9]+(?:-[a-z0-9]+)*")
+        "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
+        needed=("privatize",), metavar="NAME", form="[a-z0-9]+(?:-[a-z0-9]+)*")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -272,8 +273,11 @@ class BudgetSettings(Section):
         "most readable. For a budget per token.", None, gt=0, lt=1)
     risk_of: RiskOf | None = key(
         "The reader that {budget.risk} is about: whether all words count or content words alone, and whether each is "
-        "seen alone or in its context, which needs {model.path}. Default: content-context with a model, else "
+        "seen alone or in its context, which needs {budget.model}. Default: content-context with a model, else "
         "content.", None)
+    model: str | None = key(
+        "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
+        "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     function_words: str | None = key(
         "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number behind "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
@@ -575,11 +579,18 @@ class AuditSettings(Section):
     GROUP: ClassVar[Group] = "How private"
     COMMANDS = ("audit",)
 
+    mechanism: str | None = key(
+        "The mechanism. Default in a file: that of [mechanism].", None, needed=True, metavar="NAME")
+    parameters: list[str] = key(
+        "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
     epsilons: list[float] = key(
         "Epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
     claim: bool = key("Check what its paper claims instead.", default=False)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
+    model: str | None = key(
+        "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
+        "file: the model of [model].", None, path=True, metavar="URL", named=True)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
         "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")
