@@ -75,5 +75,7 @@ RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
 OF_CONTEXT: tuple[RiskOf, ...] = ("context", "content-context")
 """The readers with a language model."""
 
+DOCUMENTS = 10_000
+"""The number of documents to evaluate."""
 SPOOL_BYTES = 32 << 30
 """The most disk space for tokens during training."""

@@ -27,6 +27,7 @@ class Gone:
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
 _FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
+_OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
 _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
 _CONNECT = (
@@ -37,6 +38,16 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("denoise.unknown_share", "the share is that of the model's text; in Python, Search(unknown_share=…) sets it",
+         ("denoise --unknown-share",)),
+    Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
+    Gone("embeddings.spool", "tokens take at most 32 GiB of the temporary folder; leave it out", ("train --spool",)),
+    Gone("ledger.spill", "a decision spills into the temporary folder, which TMPDIR names",
+         ("privatize --ledger-spill",)),
+    Gone("schedule.at", "'corpusveil schedule FILE.toml --write KIND --at CRON' says when a schedule starts"),
+    Gone("audit.draws", _OF_AUDITS, ("audit --draws",)),
+    Gone("audit.pairs", _OF_AUDITS, ("audit --pairs",)),
+    Gone("audit.words", _OF_AUDITS, ("audit --words",)),
     Gone("denoise.aim", "denoising writes the likeliest word in each place; leave it out", ("denoise --aim",)),
     Gone("budget.profile", "docs/studies.md has the settings of each study", ("privatize --profile",)),
     Gone("cv.profile", "docs/studies.md has the settings of each study"),

@@ -27,7 +27,6 @@ LEFT_OUT: Mapping[str, str] = {
     "engine.options": "these are options of the job, which the launcher receives beside the parameters",
     "engine.workers": "Dataflow adds and removes workers; num_workers and max_num_workers are options of the job",
     "engine.master": "it is for Spark",
-    "ledger.spill": "this folder would be on the launcher, which has its temporary one",
     "output.log": "this file is on one machine; Dataflow keeps the logs of the workers",
 }
 """The settings of ``privatize`` that are not parameters, and why."""

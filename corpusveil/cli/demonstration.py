@@ -19,9 +19,10 @@ from corpusveil.collocations.public_texts import of_gensim, public_texts
 from corpusveil.errors import InUseError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.language.denoise import NO_FACTS
-from corpusveil.pipelines import privatize
+from corpusveil.pipelines.privatize import privatize
+from corpusveil.pipelines.resolve import resolve
 from corpusveil.pipelines.run import run
-from corpusveil.pipelines.settings import toml
+from corpusveil.pipelines.settings import needed, toml
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
@@ -53,14 +54,15 @@ def demonstrate(output: str) -> None:
     report.say(f"{document.file}: the whole flow, on public text and {len(news)} news articles that gensim ships")
     run(document, report)
     settings = document.settings
-    manifest = read_manifest(settings.value("output.path"))
+    manifest = read_manifest(needed(settings.output, "output").path)
     risk = risk_of(manifest)
     digests = {"local": manifest["content_sha256"]}
     for name in engines():
         where = {"name": name, "workers": 2 if name == "spark" else None}
-        again = settings.changed(output={"path": str(folder / f"private-{name}")}, engine=where)
-        digests[name] = privatize.run(again, risk=risk).content_sha256
-        report.say(f"Privatized on the {name} engine, too: {again.value('output.path')}")
+        output = str(folder / f"private-{name}")
+        again = resolve(settings.changed(output={"path": output}, engine=where), choose=lambda *_: risk)
+        digests[name] = privatize(again).content_sha256
+        report.say(f"Privatized on the {name} engine, too: {output}")
     if len(set(digests.values())) > 1:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)

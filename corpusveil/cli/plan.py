@@ -25,7 +25,7 @@ def plan(
     """
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines import scheduled
-    from corpusveil.pipelines.privatize import plan as forecast
+    from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
 
@@ -36,4 +36,4 @@ def plan(
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
     watch = Terminal("none")
-    forecast(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)
+    foresee(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)

@@ -10,7 +10,7 @@ import typer
 from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 
 COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
 
@@ -59,8 +59,8 @@ def lines(made: Preview, settings: Settings) -> list[str]:
     from corpusveil.language.denoise import NO_FACTS
     from corpusveil.spaces.installed import SCHEME
 
-    (space, mechanism) = settings.needed("space", "mechanism")
-    path = space.path.removeprefix(SCHEME)
+    mechanism = needed(settings.mechanism, "mechanism")
+    path = needed(settings.space, "space").path.removeprefix(SCHEME)
     key = "A throwaway key: the next preview will differ." if settings.key.path is None else f"Key {settings.key.path}."
     printed = [PRIVATE, f"Space {path}, mechanism {mechanism.name}. {key}", "", *map(_risk, made.drawn)]
     for number, text in enumerate(made.before):

@@ -40,8 +40,7 @@ def privatize(
     --key release.key --output private/2026-11
     """
     from corpusveil.cli.progress import Terminal
-    from corpusveil.pipelines.privatize import plan as foresee
-    from corpusveil.pipelines.privatize import run
+    from corpusveil.pipelines.privatize import foresee, run
 
     if plan or plan_duplicates:
         foresee(settings, Terminal(progress), duplicates=plan_duplicates)

@@ -15,6 +15,7 @@ from corpusveil.cli.options import ProgressOption
 from corpusveil.deployment.schedules import KINDS, MARK, Call, definition, parse_times
 from corpusveil.errors import AddressError, BadValueError, ConflictError, InUseError
 
+DAILY = "0 3 * * *"
 COMMAND = ("schedule", "Privatize shards that are new since the last run.")
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def schedule(
     ] = None,
     to: Annotated[str, typer.Option(help="The folder that --write writes to.", metavar="FOLDER")] = ".",
     at: Annotated[
-        str | None, typer.Option(help="When to start, as a cron expression in UTC. Default: schedule.at, 0 3 * * *.")
+        str | None, typer.Option(help="For --write: when to start, as a cron expression in UTC. Default: 0 3 * * *.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
     claim: Annotated[
@@ -59,7 +60,7 @@ def schedule(
         scheduled.check(document)
         if write != "kubernetes" and (image or claim) is not None:
             raise ConflictError("--image and --claim are for --write kubernetes; leave them out.")
-        _write(document, write, to, at or document.settings.schedule.at, image, claim)
+        _write(document, write, to, at or DAILY, image, claim)
         return
     if (image or at or claim) is not None:
         raise ConflictError("--at, --image and --claim need --write; add it, or leave them out.")

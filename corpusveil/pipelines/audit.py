@@ -13,7 +13,7 @@ from corpusveil.errors import ConflictError, RefutedError, UnsetError
 from corpusveil.language.ladder import reader_ladder
 from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
@@ -25,10 +25,10 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
 
     Raises RefutedError, after the result is written, if a guarantee is refuted.
     """
-    (asked,) = settings.needed("audit")
+    asked = needed(settings.audit, "audit")
     watch = watch or Watch()
     mechanism = _mechanism(settings)
-    epsilon = settings.value("budget.epsilon")
+    epsilon = None if settings.budget is None else settings.budget.epsilon
     epsilons = asked.epsilons or ([] if epsilon is None else [epsilon])
     if not epsilons or (len(epsilons) > 1 and not asked.documents):
         raise ConflictError("An audit of words checks a mechanism at one epsilon; give one.")
@@ -41,13 +41,10 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         )  # fmt: skip
         watch.say(str(audited))
     else:
-        audited = audit(
-            mechanism, epsilons[0], claim=asked.claim, draws=asked.draws, pairs=asked.pairs, level=asked.level,
-            words=asked.words,
-        )  # fmt: skip
+        audited = audit(mechanism, epsilons[0], claim=asked.claim, level=asked.level)
         for line in audited.lines():
             watch.say(line)
-        model = asked.model or settings.value("model.path")
+        model = asked.model or (None if settings.model is None else settings.model.path)
         ladder = reader_ladder(
             mechanism, epsilons[0], None if model is None else load_model(model),
             policy=settings.text.policy(),
@@ -62,7 +59,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
 
 
 def _mechanism(settings: Settings) -> Mechanism:
-    asked, space = settings.needed("audit", "space")
+    asked, space = needed(settings.audit, "audit"), needed(settings.space, "space")
     own, given = settings.mechanism, dict[str, Any](pairs("parameter", asked.parameters))
     if asked.mechanism is not None:
         return make(asked.mechanism, load_space(space.path), **given)

@@ -16,11 +16,10 @@ from apache_beam.yaml.yaml_errors import (
 
 from corpusveil.errors import UnsetError, either, no_column
 from corpusveil.ledger.summary import Ledger
-from corpusveil.pipelines.privatize import refuse_other, release_of
+from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.sections import CorpusSettings
 from corpusveil.pipelines.settings.toml import read
-from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import PLACES, Key
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
@@ -58,14 +57,18 @@ class PrivatizeFromFile(beam.PTransform):
         corpus = corpus.model_copy(update={name: value for name, value in given.items() if value is not None})
         settings = settings.model_copy(update={"corpus": corpus})
         self._columns = Columns.of(corpus.text, corpus.id, corpus.keep)
-        made = release_of(settings, _key(settings, key), Watch())
-        refuse_other(settings, made)
+        made = release_of(settings.settled(), _key(settings, key))
         ledger = None
         if (of := settings.ledger) is not None:
             unit = unit or of.unit
         if of is not None and of.path is not None:
-            caps = {"cap": of.cap, "cap_token": of.cap_token, "cap_ldp": of.cap_ldp, "cap_delta": of.cap_delta}
-            ledger = Ledger(of.path, **caps, memory=of.memory, spill=of.spill)
+            caps: dict[str, Any] = {
+                "cap": of.cap,
+                "cap_token": of.cap_token,
+                "cap_ldp": of.cap_ldp,
+                "cap_delta": of.cap_delta,
+            }
+            ledger = Ledger(of.path, **caps, memory=of.memory)
         self._documents = PrivatizeDocuments(
             made, corpus.text, corpus.id, ledger=ledger, unit=unit, corpus=corpus.name, cap=cap
         )

@@ -16,7 +16,7 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
@@ -103,10 +103,10 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
-    (chosen,) = settings.needed("embeddings")
+    chosen = needed(settings.embeddings, "embeddings")
     tokens, output = _place(settings, "tokens"), chosen.vectors
     training = Training(
-        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative, hs=chosen.hs,
+        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative,
         epochs=chosen.epochs, min_count=chosen.min_count, sg=chosen.sg, sample=chosen.sample, alpha=chosen.alpha,
         seed=chosen.seed, workers=chosen.threads,
     )  # fmt: skip
@@ -120,15 +120,14 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
             # In this process alone: a function cannot be sent to another one to report from there.
             progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
             with waiting("training"):
-                made = train_vectors(tokens, output, engine, training, spool_bytes=chosen.spool, progress=progress)
+                made = train_vectors(tokens, output, engine, training, progress=progress)
     watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made
 
 
 def _of(settings: Settings) -> CollocationsSettings:
-    (flow,) = settings.needed("collocations")
-    return flow  # type: ignore[no-any-return]  # needed() returns sections of any kind
+    return needed(settings.collocations, "collocations")
 
 
 def _language(flow: CollocationsSettings) -> str | None:

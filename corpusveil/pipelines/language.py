@@ -12,7 +12,7 @@ from corpusveil.language import modelling
 from corpusveil.language.denoise import NO_FACTS, Search
 from corpusveil.language.model import load_model
 from corpusveil.pipelines.collocations import said_when_made
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.transforms.release import denoise_corpus
@@ -20,8 +20,8 @@ from corpusveil.transforms.release import denoise_corpus
 
 def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Make the language model of the counts; return its description."""
-    (chosen,) = settings.needed("model")
-    counts, output, began = chosen.counts or settings.value("collocations.counts"), chosen.path, time.monotonic()
+    chosen, counted, began = needed(settings.model, "model"), settings.collocations, time.monotonic()
+    counts, output = chosen.counts or (None if counted is None else counted.counts), chosen.path
     if counts is None:
         raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
     pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
@@ -34,16 +34,14 @@ def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     """Denoise a release; finished work is not repeated."""
-    chosen, space = settings.needed("denoise", "space")
-    release = chosen.release or settings.value("output.path")
-    model = chosen.model or settings.value("model.path")
-    if release is None:
-        raise UnsetError("denoise.release: this setting is missing; add it.")
+    chosen, space = needed(settings.denoise, "denoise"), needed(settings.space, "space")
+    release = chosen.release or needed(settings.output, "output").path
+    model = chosen.model or (None if settings.model is None else settings.model.path)
     search = Search(
-        breadth=chosen.breadth, width=chosen.width, unknown_share=chosen.unknown_share,
+        breadth=chosen.breadth, width=chosen.width,
         margin=chosen.margin,
     )  # fmt: skip
-    table = chosen.collocations or settings.value("text.collocations")
+    table = chosen.collocations or settings.text.collocations
     made = denoise_corpus.denoise(
         release, chosen.path, space=load_space(space.path),
         model=None if model is None else load_model(model),

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import DataError, UserError
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.privatize import mechanism_of, pseudonym_key, pseudonym_unit
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.resolve import columns_of, release_of
+from corpusveil.pipelines.settings import Settings, needed
+from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
@@ -63,29 +63,19 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
     text, and for settings that no release can have.
     """
-    text = settings.settled().text
-    policy = text.policy()
-    mechanism = mechanism_of(settings)
-    table = None if text.collocations is None else load_collocations(text.collocations)
     model = None if settings.model is None else load_model(settings.model.path)
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
-    before, ids, units = _first_texts(settings)
+    output = OutputSettings(path="-", accept_no_guarantee=True)
+    of_first = settings.model_copy(update={"budget": BudgetSettings(epsilon=epsilons[0]), "output": output})
+    first = release_of(of_first, key)
+    mechanism, policy, columns = first.mechanism, first.policy, columns_of(settings)
+    before, ids, units = _first_texts(settings, columns)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
-    column, counts, drawn = settings.value("corpus.text"), Counts(), []
+    counts, drawn = Counts(), []
     for epsilon in epsilons:
-        release = Release(
-            mechanism,
-            Budget(epsilon),
-            policy,
-            key,
-            table,
-            length=settings.length.chosen(),
-            accept_no_guarantee=True,
-            spans=settings.spans.policy(),
-            pseudonyms=pseudonym_key(settings, key),
-        )
+        release = dataclasses.replace(first, budget=Budget(epsilon))
         with waiting(f"drawing at epsilon {epsilon:.4g}"):
-            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
+            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, columns.text, units)
             texts = made.to_pylist()
             drawn.append(Drawn(
                 epsilon, texts, _denoised(release, model, texts), mechanism.retention(epsilon),
@@ -94,10 +84,9 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     return Preview(before, drawn, counts)
 
 
-def _first_texts(settings: Settings) -> tuple[list[str], list[object], list[str]]:
+def _first_texts(settings: Settings, columns: Columns) -> tuple[list[str], list[object], list[str]]:
     """Return the first texts of the corpus that are not blank, and their identities and units in a release."""
-    (corpus,) = settings.needed("corpus")
-    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
+    corpus = needed(settings.corpus, "corpus")
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import signal
@@ -15,10 +16,12 @@ from corpusveil.choices import RiskOf
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
 from corpusveil.jobs.beam import goes_on_alone
-from corpusveil.pipelines import privatize
+from corpusveil.mechanisms import Mechanism
+from corpusveil.pipelines.privatize import privatize
+from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import Plan, Schedule, go_on
 from corpusveil.pipelines.schedule_state import LEFT_OUT, Did, LeftOut, metrics_of, note, prometheus
-from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
@@ -56,15 +59,15 @@ def schedule_of(document: Document) -> Schedule:
     """Return the schedule of a file. Raises UserError if the file, or its key, is not fit for a schedule."""
     check(document)
     settings = document.settings
-    privatize.refuse_published(settings)
-    corpus, output = settings.needed("corpus", "output")
-    key, state = settings.key, Records(files.absolute(privatize.state_of(settings)))
+    refuse_published(settings)
+    corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
+    key, state = settings.key, Records(files.absolute(state_of(settings)))
     secret = Key.load(key.path) if key.path is not None else Key.from_environment(str(key.environment))
     return Schedule(
         tuple(corpus.input),
         corpus.root or root_of(corpus.input),
         output.path,
-        privatize.records_of(settings),
+        records_of(output),
         state,
         secret.derive("records"),
         _digest(document.written),
@@ -96,27 +99,23 @@ class Chosen(Record):
     basis: Line | None = None
 
 
-def chosen(settings: Settings, schedule: Schedule) -> EpsilonAtRisk | None:
-    """Return the choice by the settings' risk at the first run; None if epsilon is given.
+def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
+    """Return the choice by the settings' risk at the first run.
 
     It is made once, so that a schedule always has the same epsilon. Another risk, mechanism or space means another
     release, which the schedule refuses.
     """
-    (budget,) = settings.needed("budget")
-    if budget.risk is None:
-        return None
-    mechanism = privatize.mechanism_of(settings)
+    budget, text = needed(settings.budget, "budget"), settings.text
     decisive = [
         budget.risk, rules.risk_reader(settings), rules.risk_model(settings), mechanism.name, mechanism.parameters()
     ]  # fmt: skip
-    text = settings.settled().text
     if (budget.function_words, text.stop_words) != (None, "privatize"):  # what earlier versions did not have
         decisive += [budget.function_words, text.stop_words]
     decisive += [] if text.language is None else [text.language]
     asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:
-        choice = privatize.at_risk(settings, mechanism)
+        choice = at_risk(settings, mechanism)
         schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(choice)))
         return choice
     return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
@@ -207,10 +206,8 @@ def _start(document: Document, watch: Watch, did: Did) -> int | None:
 
 
 def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch) -> None:
-    privatize.run(
-        settings_of(document, schedule, plan), watch, risk=chosen(document.settings, schedule),
-        check=lambda release: refuse_other(release, document, schedule),
-    )  # fmt: skip
+    resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
+    privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
 
 
 def _tell(document: Document, did: Did, status: int, error: BaseException | None = None) -> None:
@@ -220,7 +217,7 @@ def _tell(document: Document, did: Did, status: int, error: BaseException | None
     """
     settings, state = document.settings, None
     if settings.output is not None and not isinstance(error, OverlapError):  # which may say that the state is public
-        state = Records(files.absolute(privatize.state_of(settings)))
+        state = Records(files.absolute(state_of(settings)))
     last = did.metric(state, status, error)
     failed: CorpusveilError | None = None
 
@@ -248,8 +245,8 @@ def _tell(document: Document, did: Did, status: int, error: BaseException | None
 def without_left_out(document: Document, watch: Watch) -> Settings:
     """Return settings without the shards that the schedule of a file leaves out, which are named."""
     settings = document.settings
-    (corpus,) = settings.needed("corpus")
-    left_out = Records(privatize.state_of(settings)).read(LEFT_OUT, LeftOut)
+    corpus = needed(settings.corpus, "corpus")
+    left_out = Records(state_of(settings)).read(LEFT_OUT, LeftOut)
     if left_out is None or left_out.settings != _digest(document.written):
         return settings
     root, used = corpus.root or root_of(corpus.input), []

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.pipelines.collocations import said_when_made
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space, call_of
@@ -26,7 +26,7 @@ MANY = 1_000_000
 
 def build(settings: Settings, watch: Watch) -> Space:
     """Build the space of the given vectors, or of the embeddings in these settings."""
-    (chosen,) = settings.needed("space")
+    chosen = needed(settings.space, "space")
     output, began = chosen.path, time.monotonic()
     read = []
     for url in vectors_of(settings):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.choices import Separator
+from corpusveil.choices import DOCUMENTS, Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
-from corpusveil.pipelines.settings.sections import DOCUMENTS
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
 from corpusveil.storage.nested import refuse_nested

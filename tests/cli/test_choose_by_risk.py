@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.pipelines import privatize
+from corpusveil.pipelines import resolve
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import QUIET, command, fails, succeeds
 from tests.cli.test_run import save
@@ -107,18 +107,28 @@ class TestARelease:
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So it can't depend on it: here there is none, and an error comes without announcements."""
+        """So it can't depend on it: here there is none, and an error comes without announcements.
+
+        It is chosen before there is a release, too: only one is made, of that epsilon.
+        """
         (folder / "in" / "a.jsonl").unlink()
         chosen: list[float] = []
+        released: list[float] = []
 
         def choose(*arguments: Any, **options: Any) -> Any:
             found = cv.epsilon_for_risk(*arguments, **options)
             chosen.append(found.epsilon)
             return found
 
-        monkeypatch.setattr(privatize, "epsilon_for_risk", choose)
+        def make(mechanism: Any, budget: cv.Budget, *parts: Any, **more: Any) -> cv.Release:
+            released.append(budget.epsilon)
+            return cv.Release(mechanism, budget, *parts, **more)
+
+        monkeypatch.setattr(resolve, "epsilon_for_risk", choose)
+        monkeypatch.setattr(resolve, "Release", make)
         ended = command(*call(public, "--risk", "0.5"))
         assert (ended.status, ended.out, len(chosen)) == (2, "", 1)
+        assert released == chosen
         assert "[missing-file]" in ended.err
 
 
@@ -174,7 +184,7 @@ def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, mon
     save(folder / "s.toml", settings(public, risk=0.5))
     out += succeeds("schedule", file, *QUIET).out
     (folder / "in" / "c.jsonl").write_text(json.dumps({"text": WORDS[4]}) + "\n")
-    monkeypatch.setattr(privatize, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
+    monkeypatch.setattr(resolve, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
     out += succeeds("schedule", file, *QUIET).out
     found = chosen(public, 0.5)
     assert out.count(found.sentence()) == 3

@@ -32,7 +32,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "hyphens": "join",
         },
         "embeddings": {
-            "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4, "negative": 4, "hs": 0,
+            "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4, "negative": 4,
             "epochs": 1, "min_count": 3, "sg": 1, "sample": 0.01, "alpha": 0.03, "seed": 2, "threads": 1,
         },
         "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3,
@@ -48,7 +48,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         },
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6,
-                   "memory": "500MB", "spill": f"{folder}/spill"},
+                   "memory": "500MB"},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
@@ -56,7 +56,6 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         },
         "schedule": {
             "state": f"{folder}/schedule", "prometheus": f"{folder}/metrics.prom",
-            "at": "0 4 * * *",
         },
     }  # fmt: skip
 

@@ -139,7 +139,6 @@ def places() -> Iterator[Call]:
     finding = ("--spans", "rules", "--treat", "phone=pseudonym", "--pseudonym-key")
     yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
     yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/..")
-    yield privatize("ledger spills*[overlapping-paths]", *counted, "{output}/../x", "--ledger-spill", "{output}/spill")
     yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
     yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
     yield privatize("the log*[overlapping-paths]", "--log", "{output}/log.jsonl")
@@ -174,8 +173,6 @@ def ledgers() -> Iterator[Call]:
     for size in ("", "0", "lots", "5 apples", "-1GB"):
         yield counted("--ledger-memory", "--ledger-memory", size)
     yield counted("memory 1KB", "--ledger-memory", "1KB")
-    for folder in ("{missing}", "{file}"):
-        yield counted(folder, "--ledger-spill", folder)
     yield counted("memory://ledger", ledger="memory://ledger")
     yield counted("{release}", ledger="{release}")
     yield counted("{file}", ledger="{file}")

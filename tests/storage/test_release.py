@@ -18,10 +18,9 @@ from corpusveil.errors import WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
-from corpusveil.pipelines.privatize import keep
-from corpusveil.pipelines.settings.sections import KeySettings
-from corpusveil.pipelines.watch import Watch
+from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
+from corpusveil.storage import home
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -298,9 +297,9 @@ class TestStartedTwice:
         self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        own = home.own_key(str(output))
         with ThreadPoolExecutor(8) as pool:
-            new = [Key.generate() for _ in range(8)]
-            kept = pool.map(lambda key: keep(key, KeySettings(), str(output), Watch()), new)
+            kept = pool.map(lambda _: keep(Key.generate(), own, str(output)), range(8))
             keys = {key.secret for key in kept}
         assert len(keys) == 1
         (path,) = (tmp_path / "config").rglob("*.key")

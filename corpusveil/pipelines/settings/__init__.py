@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.settings import rules, sections
-from corpusveil.pipelines.settings.fields import declared, fault
+from corpusveil.pipelines.settings.fields import Section, declared, fault
+
+T = TypeVar("T", bound=Section)
 
 
 class Settings(BaseModel):
@@ -85,9 +87,9 @@ class Settings(BaseModel):
                 changes.setdefault(setting.name, {})[setting.key] = SCHEME + address
         return self.changed(**changes)
 
-    def needed(self, *names: str) -> tuple[Any, ...]:
-        """Return sections that a flow requires. Raises UserError for a missing section."""
-        for name in names:
-            if getattr(self, name) is None:
-                raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")
-        return tuple(getattr(self, name) for name in names)
+
+def needed(section: T | None, name: str) -> T:
+    """Return a section that a flow requires. Raises UserError if it is missing."""
+    if section is None:
+        raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")
+    return section

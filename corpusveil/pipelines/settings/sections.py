@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
-from corpusveil.audits import LEVEL, PAIRS, WORDS
+from corpusveil.audits import LEVEL
 from corpusveil.choices import (
-    SPOOL_BYTES,
+    DOCUMENTS,
     Allocation,
     Duplicates,
     Hyphens,
@@ -45,8 +45,6 @@ STAGES = ("count", "score", "tokenize", "model", "denoise")
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 EVALUATE = "evaluate release"
-DOCUMENTS = 10_000
-"""The number of documents to evaluate."""
 
 
 def _weights(given: Any) -> Any:
@@ -115,8 +113,7 @@ class EmbeddingsSettings(Section):
         group="Where")
     dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
     window: int = key("Context words on each side.", 5, ge=1)
-    negative: int = key("Negative samples; 0 for none.", 5, ge=0)
-    hs: int = key("1: hierarchical softmax.", 0, ge=0, le=1)
+    negative: int = key("Negative samples.", 5, ge=1)
     epochs: int = key("Passes over the tokens.", 5, ge=1)
     min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
     sg: int = key("1: skip-gram, 0: CBOW.", 0, ge=0, le=1)
@@ -127,7 +124,6 @@ class EmbeddingsSettings(Section):
         "Training threads. More than 1 is faster, and results differ from run to run.", 1, ge=1, group="Engine")
     trainer: Literal["gensim", "spark"] = key(
         "The trainer: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
-    spool: int = key("The most disk space for tokens, in bytes.", SPOOL_BYTES, ge=1, group="Engine")
 
 
 class SpaceSettings(Section):
@@ -208,8 +204,6 @@ class DenoiseSettings(Section):
         "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
     width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
-    unknown_share: float | None = key(
-        "Share of words outside the vocabulary. Default: as in the text of the model.", None, ge=0, le=1)
     margin: float = key(
         "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
         "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
@@ -449,12 +443,9 @@ class LedgerSettings(Section):
     cap_ldp: float | None = key(
         "The most that a unit may spend in nats of plain LDP, over all metrics, documents and tokens.", None, gt=0)
     memory: str = key(
-        "The memory for a decision, such as 1GB; more is spilled to disk.", "1GB", metavar="SIZE",
+        "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
         pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", form="[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B",
         commands={"privatize": "ledger_memory"})
-    spill: str | None = key(
-        "A local folder for what a decision spills. Default: the temporary folder.", None, path=True, metavar="PATH",
-        commands={"privatize": "ledger_spill"})
 
 
 class EngineSettings(Section):
@@ -590,11 +581,7 @@ class AuditSettings(Section):
         "Epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
     claim: bool = key("Check what its paper claims instead.", default=False)
-    draws: int | None = key(
-        "Draws of each word if laws are sampled. Default: 100,000, or 5,000 if draws are slow.", None, ge=1000)
-    pairs: int = key("Pairs of words to compare, if there is no exact law.", PAIRS, ge=1)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
-    words: int = key("Words to compare, if there is an exact law.", WORDS, ge=2)
     model: str | None = key(
         "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
         "file: the model of [model].", None, path=True, metavar="URL", named=True)
@@ -621,7 +608,6 @@ class ScheduleSettings(Section):
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
     prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
-    at: str = key("When the schedule starts, as a cron expression in UTC.", "0 3 * * *", group="Where")
 
     def settle_seconds(self) -> float:
         """Return the age from which a shard is released."""

@@ -21,7 +21,7 @@ from corpusveil.errors import (
     UnsetError,
     no_column,
 )
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -45,23 +45,22 @@ REPORTS = ("report.csv", "report.json", "report.html")
 
 def run(settings: Settings, watch: Watch | None = None) -> Findings:
     """Compare a release with its original, and write the report."""
-    (asked,) = settings.needed("evaluate")
+    asked = needed(settings.evaluate, "evaluate")
     watch = watch or Watch()
-    originals = [asked.original] if asked.original is not None else settings.value("corpus.input") or []
-    private = asked.private or settings.value("output.path")
-    for name, value in (("original", originals), ("private", private), ("path", asked.path)):
+    corpus, output = settings.corpus, settings.output
+    originals = [asked.original] if asked.original is not None else [] if corpus is None else corpus.input
+    private = asked.private or ("" if output is None else output.path)
+    for name, value in (("original", originals), ("private", private), ("path", path := asked.path or "")):
         if not value:
             raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")
     for folder in (*originals, private):
-        if lies_in_input(asked.path, folder, REPORTS):
-            raise OverlapError(
-                f"{asked.path}: this is in {folder}, which the report is not part of; choose another folder."
-            )
-    files.check_folder(asked.path)  # report an unwritable output now, not after all the work
+        if lies_in_input(path, folder, REPORTS):
+            raise OverlapError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
+    files.check_folder(path)  # report an unwritable output now, not after all the work
     findings = _of_files(originals, private, Question.opened(settings))
     for line in (findings.publishable() if asked.publishable else findings).lines():
         watch.say(line)
-    page = write_report(findings, asked.path, publishable=asked.publishable)
+    page = write_report(findings, path, publishable=asked.publishable)
     secret = "" if asked.publishable else " (private: it shows original text)"
     watch.say(f"{page}{secret}, {findings.seconds:.0f} s")
     return findings

@@ -11,7 +11,7 @@ from typing import Any, Self
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError
-from corpusveil.pipelines.settings import Settings
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil.sampling.keys import Key
@@ -47,18 +47,18 @@ class Question:
         opened = {name: given.pop(name, None) for name in ("space", "collocations", "encoder", "vectors")}
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
         settings = validated({"evaluate": asked}, _Arguments())
-        return cls(settings.needed("evaluate")[0], keys=tuple(keys), **opened)
+        return cls(needed(settings.evaluate, "evaluate"), keys=tuple(keys), **opened)
 
     @classmethod
     def opened(cls, settings: Settings) -> Self:
         """Return the question of settings; what ``[evaluate]`` leaves out is that of other sections."""
-        (asked,) = settings.needed("evaluate")
-        other = {"text": "text", "separator": "separator", "corpus": "name"}
-        given = {name: getattr(asked, name) or settings.value(f"corpus.{key}") for name, key in other.items()}
-        space, table = settings.value("space.path"), asked.collocations or settings.value("text.collocations")
+        asked = needed(settings.evaluate, "evaluate")
+        given, table = {}, asked.collocations or settings.text.collocations
+        if (of := settings.corpus) is not None:
+            given = {"text": of.text, "separator": of.separator, "corpus": of.name}
         return cls(
-            asked.model_copy(update=given),
-            None if space is None else load_space(space),
+            asked.model_copy(update={name: getattr(asked, name) or other for name, other in given.items()}),
+            None if settings.space is None else load_space(settings.space.path),
             None if table is None else load_collocations(table),
             None if asked.encoder is None else SentenceEncoder(asked.encoder),
             None if asked.vectors is None else read_vectors(asked.vectors),

@@ -1,0 +1,189 @@
+"""From settings to the plan of a release: what runs, as one frozen value, before anything of the corpus is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpusveil.budget import Budget
+from corpusveil.choices import OF_CONTEXT
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.errors import MismatchError
+from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.units import scope_of, units_of
+from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms.content import content_weights
+from corpusveil.pipelines.settings import Settings, needed, rules
+from corpusveil.pipelines.settings.sections import (
+    EngineSettings,
+    KeySettings,
+    OutputSettings,
+)
+from corpusveil.recognizers.registry import is_terms
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import load_space
+from corpusveil.storage import events, files, home
+from corpusveil.storage.inputs import refuse_nested
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.release.corpus import Run
+from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
+
+Choose = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
+"""What chooses epsilon by the risk of settings, for their mechanism."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key."""
+
+    run: Run
+    columns: Columns
+    records: str
+    engine: EngineSettings
+    own_key: Path | None
+    log: str | None
+
+
+def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
+    """Return the epsilon for the risk of the settings, from public artefacts alone."""
+    budget = needed(settings.budget, "budget")
+    reader, model = rules.risk_reader(settings), None
+    if reader in OF_CONTEXT:
+        model = context().load_model(str(rules.risk_model(settings)))
+    content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
+    policy = settings.text.policy()
+    return epsilon_for_risk(mechanism, float(budget.risk or 0), of=reader, model=model, policy=policy, content=content)
+
+
+def resolve(settings: Settings, *, choose: Choose = at_risk, make_key: bool = True) -> Plan:
+    """Return the plan of the settings' release.
+
+    If settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused.
+    """
+    settings = settings.settled()
+    corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
+    refuse_published(settings)
+    key = key_of(settings.key, output.path)
+    release, columns, own, spending = release_of(settings, key, choose), columns_of(settings), None, None
+    if not is_given(settings.key):
+        own = home.own_key(output.path)
+        if make_key and (kept := keep(key, own, output.path)) != key:  # another start has made it in the meantime
+            release = dataclasses.replace(release, key=kept)
+    if ledger is not None and ledger.path is not None:
+        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
+        units = units_of(ledger.unit)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
+    run = Run(
+        release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
+        records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,
+        on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
+    )  # fmt: skip
+    own = own if own is not None and own.exists() else None
+    return Plan(run, columns, records_of(output), settings.engine, own, output.log or events.given())
+
+
+def release_of(settings: Settings, key: Key, choose: Choose = at_risk) -> Release:
+    """Return the release of settings whose presets are written out, under a key, which is not that of their ``[key]``.
+
+    Raises MismatchError for another release than the only one that they allow, if they name one.
+    """
+    budget, text = needed(settings.budget, "budget"), settings.text
+    output = settings.output or OutputSettings(path="-")  # a pipeline of Beam writes what it likes
+    mechanism = mechanism_of(settings)
+    table = None if text.collocations is None else load_collocations(text.collocations)
+    pseudonyms = pseudonym_key(settings, key)
+    risk = None if budget.risk is None else choose(settings, mechanism)
+    epsilon: Any = budget.epsilon if risk is None else risk.epsilon
+    release = Release(
+        mechanism, Budget(epsilon, budget.per, budget.allocation, tuple(budget.weights)), text.policy(), key, table,
+        output.duplicates,
+        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
+    )  # fmt: skip
+    if output.only_release is not None and release.name != output.only_release:
+        raise MismatchError(
+            f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
+            "space, the key or the version of corpusveil differs."
+        )
+    return release
+
+
+def mechanism_of(settings: Settings) -> Mechanism:
+    """Return the mechanism of the settings, on its space."""
+    chosen, space = needed(settings.mechanism, "mechanism"), needed(settings.space, "space")
+    return make(chosen.name, load_space(space.path), **chosen.parameters)
+
+
+def columns_of(settings: Settings) -> Columns:
+    """Return the columns of the corpus, with that of the unit within which pseudonyms are equal, if there is one."""
+    corpus, spans = needed(settings.corpus, "corpus"), settings.spans.policy()
+    unit = None if settings.ledger is None else settings.ledger.unit
+    scope = scope_of(unit, scoped=spans is not None and spans.scoped)
+    within = None if scope is None else scope.column
+    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, within)
+
+
+def key_of(settings: KeySettings, output: str) -> Key:
+    """Return the key that settings name; otherwise the output's own, or a new one, which ``keep`` keeps."""
+    if settings.test:
+        return Key.for_tests()
+    if settings.environment is not None:
+        return Key.from_environment(settings.environment)
+    if settings.path is None:
+        own = home.own_key(output)
+        return Key.load(own) if own.exists() else Key.generate()
+    return Key.load(settings.path)
+
+
+def is_given(settings: KeySettings) -> bool:
+    """Say whether settings name a key; otherwise the output has one of its own."""
+    return settings.test or settings.environment is not None or settings.path is not None
+
+
+def keep(key: Key, own: Path, output: str) -> Key:
+    """Return the key of an output in the user's key folder: this key, if the output has none yet."""
+    if not own.exists():
+        files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
+    home.note_output(own, output)
+    return Key.load(own)
+
+
+def pseudonym_key(settings: Settings, key: Key) -> Key | None:
+    """Return the key of pseudonyms, sent to workers as its place where the release's ``key`` is."""
+    path = settings.spans.key
+    if path is None:
+        return None
+    return Key.load(path) if key.place is None else Key.at("path", path)
+
+
+def records_of(output: OutputSettings) -> str:
+    """Return the address of the private records."""
+    return output.records or output.path.rstrip("/") + ".records"
+
+
+def state_of(settings: Settings) -> str:
+    """Return the address of the state of the settings' schedule."""
+    return settings.schedule.state or needed(settings.output, "output").path.rstrip("/") + ".schedule"
+
+
+def refuse_published(settings: Settings) -> None:
+    """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
+    output, ledger, denoise = needed(settings.output, "output"), settings.ledger, settings.denoise
+    folders = ("the ledger", "the private records", "the state of the schedule")
+    private: dict[str, Iterable[str | None]] = {
+        "the private records": [records_of(output)],
+        "the state of the schedule": [state_of(settings)],
+        "the key": [settings.key.path or str(home.own_key(output.path))],
+        "the key of pseudonyms": [settings.spans.key],
+        "the file of terms": [path for path in settings.spans.find if is_terms(path)],
+        "the ledger": [] if ledger is None else [ledger.path],
+        "the log": [log for log in (output.log or events.given(),) if log != "-"],
+    }
+    for public in (output.path, *([] if denoise is None else [denoise.path])):
+        for what, addresses in private.items():
+            for address in filter(None, addresses):
+                refuse_nested(address, what, public, whole=what in folders)
