@@ -54,7 +54,8 @@ class Stamp:
     def digest(self) -> str:
         """A digest of the parts, in hex. First asked for at the first call, when all modules are complete."""
         parts: dict[str, str] = {}
-        _visit("", self.dispatcher, (), parts)
+        roots = frozenset({PACKAGE.name, _root(self.dispatcher.py_func.__module__)})
+        _visit("", self.dispatcher, (), parts, roots)
         return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -75,12 +76,20 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str]) -> None:
-    """Enter in ``parts`` what a global ``value`` contributes to machine code; of a module, its members in ``names``."""
+def _root(module: str) -> str:
+    """Return the package of a module: this one, or another whose loops are compiled as ours are."""
+    return module.partition(".")[0]
+
+
+def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str], roots: frozenset[str]) -> None:
+    """Enter in ``parts`` what a global ``value`` contributes to machine code; of a module, its members in ``names``.
+
+    Only functions and modules of the packages ``roots`` are looked at.
+    """
     options = getattr(value, "targetoptions", None)  # a compiled function has these, an intrinsic a __wrapped__
     function = getattr(value, "py_func", getattr(value, "__wrapped__", value))
     match function:
-        case FunctionType() if function.__module__.partition(".")[0] == PACKAGE.name:
+        case FunctionType() if _root(function.__module__) in roots:
             # Closures of one function differ in what they hold, so the place that names one tells it apart.
             key = name if function.__closure__ else f"{function.__module__}.{function.__qualname__}"
             if key in parts:
@@ -92,10 +101,10 @@ def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str]) -
             read = _names(function.__code__)
             scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
             for each in sorted(read.union(function.__code__.co_freevars).intersection(scope)):
-                _visit(f"{key}:{each}", scope[each], read, parts)
-        case ModuleType() if function.__name__.partition(".")[0] == PACKAGE.name:
+                _visit(f"{key}:{each}", scope[each], read, parts, roots)
+        case ModuleType() if _root(function.__name__) in roots:
             for each in sorted(set(names).intersection(vars(function))):
-                _visit(f"{function.__name__}.{each}", vars(function)[each], names, parts)
+                _visit(f"{function.__name__}.{each}", vars(function)[each], names, parts, roots)
         case np.ndarray():
             content = hashlib.sha256(np.ascontiguousarray(function).tobytes()).hexdigest()
             parts[name] = f"{function.dtype.str} {function.shape} {content}"

@@ -14,7 +14,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.resolve import columns_of, release_of
+from corpusveil.pipelines.resolve import pseudonym_unit, release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_markup
@@ -68,7 +68,8 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     output = OutputSettings(path="-", accept_no_guarantee=True)
     of_first = settings.model_copy(update={"budget": BudgetSettings(epsilon=epsilons[0]), "output": output})
     first = release_of(of_first, key)
-    mechanism, policy, columns = first.mechanism, first.policy, columns_of(settings)
+    mechanism, policy, corpus = first.mechanism, first.policy, needed(settings.corpus, "corpus")
+    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
     before, ids, units = _first_texts(settings, columns)
     tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
     counts, drawn = Counts(), []

@@ -32,7 +32,7 @@ from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 
-Choose = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
+ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
 """What chooses epsilon by the risk of settings, for their mechanism."""
 
 
@@ -59,7 +59,7 @@ def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     return epsilon_for_risk(mechanism, float(budget.risk or 0), of=reader, model=model, policy=policy, content=content)
 
 
-def resolve(settings: Settings, *, choose: Choose = at_risk, make_key: bool = True) -> Plan:
+def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bool = True) -> Plan:
     """Return the plan of the settings' release.
 
     If settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused.
@@ -86,7 +86,7 @@ def resolve(settings: Settings, *, choose: Choose = at_risk, make_key: bool = Tr
     return Plan(run, columns, records_of(output), settings.engine, own, output.log or events.given())
 
 
-def release_of(settings: Settings, key: Key, choose: Choose = at_risk) -> Release:
+def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> Release:
     """Return the release of settings whose presets are written out, under a key, which is not that of their ``[key]``.
 
     Raises MismatchError for another release than the only one that they allow, if they name one.
@@ -120,11 +120,16 @@ def mechanism_of(settings: Settings) -> Mechanism:
 
 def columns_of(settings: Settings) -> Columns:
     """Return the columns of the corpus, with that of the unit within which pseudonyms are equal, if there is one."""
-    corpus, spans = needed(settings.corpus, "corpus"), settings.spans.policy()
+    corpus = needed(settings.corpus, "corpus")
+    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, pseudonym_unit(settings))
+
+
+def pseudonym_unit(settings: Settings) -> str | None:
+    """Return the column of the unit within which pseudonyms are equal, if there is one."""
+    spans = settings.spans.policy()
     unit = None if settings.ledger is None else settings.ledger.unit
     scope = scope_of(unit, scoped=spans is not None and spans.scoped)
-    within = None if scope is None else scope.column
-    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, within)
+    return None if scope is None else scope.column
 
 
 def key_of(settings: KeySettings, output: str) -> Key:

@@ -36,7 +36,7 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedRun:
     """One run: its number, its shards, and why they are in it (``new`` or ``changed``), by relative path."""
 
     number: int
@@ -60,8 +60,8 @@ class Ahead:
     ``summary`` and ``left_out`` replace what the state has. ``waiting`` is the number of shards that are too young.
     """
 
-    plan: Plan | None
-    abandoned: tuple[tuple[Plan, str], ...]
+    plan: PlannedRun | None
+    abandoned: tuple[tuple[PlannedRun, str], ...]
     summary: StartSummary
     left_out: LeftOut
     waiting: int = 0
@@ -88,10 +88,10 @@ class Schedule:
     page: bool = True
     """Whether releases have a public page."""
 
-    def output_of(self, plan: Plan) -> str:
+    def output_of(self, plan: PlannedRun) -> str:
         return files.join(self.output, plan.name)
 
-    def records_of(self, plan: Plan) -> str:
+    def records_of(self, plan: PlannedRun) -> str:
         return files.join(self.records, plan.name)
 
     def next(self) -> Ahead:
@@ -120,7 +120,7 @@ class Schedule:
         shards, numbers = find_shards(self.inputs, self.root), self._numbers()
         finished, summary, unfinished = self._summaries(numbers)
         there, left_out = {shard.relative for shard in shards}, self.left_out()
-        abandoned: list[tuple[Plan, str]] = []
+        abandoned: list[tuple[PlannedRun, str]] = []
         for number in unfinished:
             plan = self._plan(number)
             gone = sum(shard.relative not in there for shard in plan.shards)
@@ -135,10 +135,10 @@ class Schedule:
             left_out.model_copy(update={"shards": kept}) if kept else LeftOut(), waiting,
         )  # fmt: skip
 
-    def is_released(self, plan: Plan) -> bool:
+    def is_released(self, plan: PlannedRun) -> bool:
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
 
-    def finish(self, plan: Plan) -> dict[str, Any]:
+    def finish(self, plan: PlannedRun) -> dict[str, Any]:
         """Record that a run is done; return its manifest.
 
         Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
@@ -174,7 +174,7 @@ class Schedule:
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
         return manifest
 
-    def leave_out(self, plan: Plan, sentences: Mapping[int, str]) -> None:
+    def leave_out(self, plan: PlannedRun, sentences: Mapping[int, str]) -> None:
         """Abandon a run, and leave unusable shards, given by number, out of later runs.
 
         They are tried again when they or the settings change, or when the record is removed. The other shards are in
@@ -212,7 +212,7 @@ class Schedule:
 
     def _due(
         self, shards: Sequence[InputShard], number: int, summary: StartSummary
-    ) -> tuple[Plan | None, dict[str, Any], int]:
+    ) -> tuple[PlannedRun | None, dict[str, Any], int]:
         """Return the run of new and changed shards, all stamps of unchanged shards, and how many shards are too young.
 
         A shard that changed after it was left out is due, and is left out until a run has released it.
@@ -234,7 +234,7 @@ class Schedule:
                 why[shard.relative] = "changed"
             else:
                 known[shard.relative] = (shard.size, shard.stamp, before[2])
-        plan = Plan(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
+        plan = PlannedRun(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
         return plan, known, waiting
 
     def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:
@@ -250,7 +250,7 @@ class Schedule:
         left_out = self.left_out()
         return dict(left_out.shards) if left_out.settings == self.settings else {}
 
-    def _give_up(self, plan: Plan, why: str) -> None:
+    def _give_up(self, plan: PlannedRun, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
         files.remove_folder(self.output_of(plan))
         files.remove_folder(self.records_of(plan))
@@ -271,7 +271,7 @@ class Schedule:
         """Return the done record of a run; None if it is missing or damaged."""
         return self._sound(f"runs/{number:05d}.done.json", Finished)
 
-    def _plan(self, number: int) -> Plan:
+    def _plan(self, number: int) -> PlannedRun:
         name = f"runs/{number:05d}.plan.json"
         plan = self._sound(name, Planned)
         if plan is None:
@@ -283,14 +283,14 @@ class Schedule:
                     f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; restore the "
                     "plan from a copy."
                 )
-        return Plan(number, shards, plan.why)
+        return PlannedRun(number, shards, plan.why)
 
 
-def _part(number: int, plan: Plan) -> str:
+def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
 
 
-def go_on(schedule: Schedule, privatize: Callable[[Plan], Any], tell: Callable[[str], None], did: Did) -> int:
+def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], tell: Callable[[str], None], did: Did) -> int:
     """Do all due runs, one by one, counting in ``did`` what was done; return the exit status.
 
     ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Only shards whose data

@@ -19,7 +19,7 @@ from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
-from corpusveil.pipelines.schedule import Plan, Schedule, go_on
+from corpusveil.pipelines.schedule import PlannedRun, Schedule, go_on
 from corpusveil.pipelines.schedule_state import LEFT_OUT, Did, LeftOut, metrics_of, note, prometheus
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
@@ -121,7 +121,7 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
     return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
 
 
-def settings_of(document: Document, schedule: Schedule, plan: Plan) -> Settings:
+def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:
     """Return the settings of one run: its shards, below their common root, and its own folders."""
     return document.settings.changed(
         corpus={"input": [shard.url for shard in plan.shards], "root": schedule.root},
@@ -139,7 +139,7 @@ def refuse_other(release: Release, document: Document, schedule: Schedule) -> bo
         return not earlier.release
     changed = []
     with contextlib.suppress(CorpusveilError):  # the earlier release was moved
-        manifest = read_manifest(schedule.output_of(Plan(earlier.last, (), {})))
+        manifest = read_manifest(schedule.output_of(PlannedRun(earlier.last, (), {})))
         then = _decisive(manifest["configuration"], manifest["key_fingerprint"], risk_of(manifest))
         now = _decisive(release.configuration(), release.key.fingerprint(), release.risk)
         changed = differences(then, now)
@@ -205,7 +205,7 @@ def _start(document: Document, watch: Watch, did: Did) -> int | None:
     return status
 
 
-def _privatize(document: Document, schedule: Schedule, plan: Plan, watch: Watch) -> None:
+def _privatize(document: Document, schedule: Schedule, plan: PlannedRun, watch: Watch) -> None:
     resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
     privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
 

@@ -265,7 +265,8 @@ def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -
 
     Links are resolved.
     """
-    places = _folder(private), _folder(public)
+    folder = _folder(public)
+    places = _folder(private), folder
     if _within(*places) or (whole and _within(*reversed(places))):
         raise OverlapError(
             f"{private}: {what} and the output folder {public}, which is for the public, contain each other; move "
