@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.errors import BadShardsError, UnfinishedError, UserError, WorkError
+from corpusveil.errors import UnfinishedError, UserError, WorkError
 from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
+from corpusveil.storage.records import Failed
 
 CELLS = "cells"
 
@@ -226,7 +227,11 @@ def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: St
     failed: tuple[str, ...] = ()
     try:
         run(stage, mixed, engine, watch)
-    except BadShardsError as error:
-        failed = tuple(error.sentences.values())
+    except UserError:  # whatever a cell failed by, the others have figures
+        place = stage.place()
+        records_of = (place.read(f"failed/{name}", Failed) for name in place.names("failed"))
+        failed = tuple(record.sentence for record in records_of if record is not None)
+        if not failed:
+            raise
     records = [record.as_dict() for cell in cells if (record := stage.read(cell)) is not None]
     return Results(records, failed)
