@@ -229,8 +229,8 @@ def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: St
         run(stage, mixed, engine, watch)
     except UserError:  # whatever a cell failed by, the others have figures
         place = stage.place()
-        records_of = (place.read(f"failed/{name}", Failed) for name in place.names("failed"))
-        failed = tuple(record.sentence for record in records_of if record is not None)
+        notes = (place.read(f"failed/{name}", Failed) for name in place.names("failed"))
+        failed = tuple(note.sentence for note in notes if note is not None)
         if not failed:
             raise
     records = [record.as_dict() for cell in cells if (record := stage.read(cell)) is not None]

@@ -76,7 +76,7 @@ def test_a_tiny_study_has_all_figures_and_keeps_its_promises(data: Path, tmp_pat
         assert fallen + least <= stands
         assert stands > 0.8
     names = {one.title for one in account.tables}
-    assert {"N_w and S_w over epsilon", "S_w at equal N_w", "Accuracy under cmp", "What it took"} <= names
+    assert {"N_w and S_w over epsilon", "S_w at equal N_w", "Accuracy under cmp"} <= names
     assert json.loads((tmp_path / "study.json").read_text())["checks"]
     assert Path(page).exists()
     assert all(check.differs for check in account.checks)
