@@ -26,6 +26,7 @@ from corpusveil.errors import (
     UserError,
     replaced,
 )
+from corpusveil.spaces.installed import located
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.parquet import read_whole, sound
@@ -197,7 +198,11 @@ class Collocations:
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
-    """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them."""
+    """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them.
+
+    The name of an installed space, such as ``en``, is the table of its package.
+    """
+    url = located(url, "collocations")
     fs, path = files.resolve(url)
     reading = EARLIER
     if fs.isfile(path):

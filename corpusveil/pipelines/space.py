@@ -10,7 +10,7 @@ from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space, call_of
-from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces.public_counts import read_counts, read_neighbors
 from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vectors import read_importance, read_vectors, scaled
 from corpusveil.spaces.vocabulary import parts, read_words
@@ -35,9 +35,12 @@ def build(settings: Settings, watch: Watch) -> Space:
     if chosen.importance is not None:
         factors = read_importance(chosen.importance)
         read = [scaled(vectors, factors) for vectors in read]
-    counts = None
+    counts = neighbors = None
     if chosen.counts is not None:
-        counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), read[0].hyphens, read[0].language)
+        how_read = read[0].hyphens, read[0].language
+        counts = read_counts(chosen.counts, Vocabulary.from_words(read[0].words), *how_read)
+        if chosen.grammar != 0 and chosen.lists:
+            neighbors = read_neighbors(chosen.counts, Vocabulary.from_words(read[0].words, counts), *how_read)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
     size = len(read[0].words)
     if only is not None:
@@ -49,6 +52,7 @@ def build(settings: Settings, watch: Watch) -> Space:
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
         "only": only, "balance": chosen.balance, "cell": chosen.cell,
+        "neighbors": neighbors, "grammar": chosen.grammar,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):
@@ -79,6 +83,7 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
     )
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
+    watch.say(built.info["made"].get("grammar_note", "Grammar 0: the order of the lists knows meaning alone."))
     if "cell_note" in built.info["made"]:
         watch.warn(built.info["made"]["cell_note"])
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)

@@ -24,10 +24,12 @@ from corpusveil.errors import (
 )
 from corpusveil.search.nearest_words import NearestSearch
 from corpusveil.spaces.balance import Balance, balanced, settled
+from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
 from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
+from corpusveil.waiting import waiting
 
 
 def build_space(
@@ -41,6 +43,8 @@ def build_space(
     only: Collection[str] | None = None,
     balance: float | None = 0.0,
     cell: int | None = None,
+    neighbors: Neighbors | None = None,
+    grammar: float | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -61,10 +65,13 @@ def build_space(
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
         cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
             at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
+        neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
+        grammar: how much the use of words counts beside their meaning in the order of lists (``grammar.py``); None:
+            1 if there are neighbors, otherwise 0.
 
     Raises:
-        UserError: an argument is out of range, a balance is given without counts, or the embeddings share
-            fewer than two words.
+        UserError: an argument is out of range, a balance is given without counts, a grammar without neighbors, or the
+            embeddings share fewer than two words.
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
@@ -74,8 +81,10 @@ def build_space(
     chosen = _balance(embeddings, lists, public, order, union, balance)
     call = call_of(
         embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance,
-        cell=cell,
+        cell=cell, neighbors=neighbors, grammar=grammar,
     )  # fmt: skip
+    of_use, use_note = _grammar(embeddings, lists, union, neighbors, grammar)
+    counted = embeddings[0].words
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
     if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
@@ -83,7 +92,7 @@ def build_space(
             raise ConflictError(
                 "balance: public counts have only the words that all embeddings share; leave union or balance out."
             )
-        note = _note(balance, chosen) | _cells(embeddings, lists, cell)
+        note = _note(balance, chosen) | use_note | _cells(embeddings, lists, cell)
         return _united(embeddings, public, lists, seed, chosen.order, cell, note, call)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
@@ -94,29 +103,35 @@ def build_space(
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
     ordered, scales = restricted, None
+    if of_use and neighbors is not None:
+        use = neighbors.of(counted, words)
+        with waiting("learning how words are used"):
+            ordered = [with_grammar(v, use, of_use) for v in restricted]
     if chosen.weight:
-        named = [Vectors(words, v, e.source) for e, v in zip(embeddings, restricted, strict=True)]
+        sources = [embedding.source for embedding in embeddings]
         try:
-            weighted = [balanced(vectors, vocabulary.counts, chosen.weight) for vectors in named]
+            weighted = _balanced(words, sources, ordered, vocabulary.counts, chosen.weight)
+            if not chosen.alone:
+                restricted = _balanced(words, sources, restricted, vocabulary.counts, chosen.weight)[0]
         except (UnsetError, DataError):
             if not chosen.alone:
                 raise
             chosen = settled(None, order, "all words have the same public count, or the same vector")
         else:
-            ordered, scales = [longer.vectors for longer, _ in weighted], [scale for _, scale in weighted]
-            restricted = restricted if chosen.alone else ordered
+            ordered, scales = weighted
     orders = np.concatenate([ORDERS[chosen.order](v, s, cell) for v, s in zip(ordered, starts, strict=True)])
     names = [[words[start] for start in ids] for ids in starts]
     made = _made(embeddings, names, chosen.order, seed)
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
-    made |= _note(balance, chosen) | _cells(embeddings, lists, cell, len(words))
+    made |= _note(balance, chosen) | use_note | _cells(embeddings, lists, cell, len(words))
     return _space(vocabulary, restricted[0], orders, None, made, call)
 
 
 def call_of(
     embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None, union: bool,
     only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None,
+    neighbors: Neighbors | None = None, grammar: float | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
@@ -125,6 +140,8 @@ def call_of(
     decided: list[Any] = [VERSION, lists, seed, chosen.order, union, words, *chosen.decides]
     if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
         decided.append({"cell": cell})
+    if (of_use := _grammar(embeddings, lists, union, neighbors, grammar)[0]) and neighbors is not None:
+        decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):
         decided.append(spoken)
     for part in (decided, *(embedding.words for embedding in embeddings)):
@@ -148,6 +165,44 @@ def _balance(
     elif union and len(embeddings) > 1:
         obstacle = "counts do not cover the words of all embeddings"
     return settled(balance, order, obstacle)
+
+
+def _balanced(
+    words: list[str], sources: Sequence[str], vectors: Sequence[Float32], counts: Int64 | None, weight: float
+) -> tuple[list[Float32], list[float]]:
+    """Return the balanced vectors of each embedding, and their scales."""
+    made = [balanced(Vectors(words, v, source), counts, weight) for v, source in zip(vectors, sources, strict=True)]
+    return [longer.vectors for longer, _ in made], [scale for _, scale in made]
+
+
+def _grammar(
+    embeddings: Sequence[Vectors], lists: int, union: bool, neighbors: Neighbors | None, grammar: float | None
+) -> tuple[float, dict[str, Any]]:
+    """Return the weight of grammar in the order of the lists, and a description's fields for it.
+
+    Raises UserError for a weight that is out of range, or that this space cannot have.
+    """
+    obstacle = None
+    if neighbors is None or not neighbors.counts.size:
+        obstacle = "there are no public counts of pairs of words"
+    elif not lists:
+        obstacle = "there are no lists"
+    elif union and len(embeddings) > 1:
+        obstacle = "counts do not cover the words of all embeddings"
+    else:
+        obstacle = neighbors.obstacle
+    if grammar is None:
+        return (0.0, {}) if obstacle or neighbors is None else (OF_LISTS, _use_note(OF_LISTS, "the default"))
+    if checked(grammar) and obstacle:
+        raise UnsetError(
+            f"grammar {grammar:g} has no effect: {obstacle}; give the output of 'corpusveil count --max-n 2' of more "
+            "text, or leave grammar out."
+        )
+    return checked(grammar), _use_note(grammar, "as asked") if grammar else {}
+
+
+def _use_note(weight: float, why: str) -> dict[str, Any]:
+    return {"grammar": weight, "grammar_note": f"Grammar {weight:g} in the order of the lists: {why}."}
 
 
 def _note(balance: float | None, chosen: Balance) -> dict[str, str]:

@@ -1,10 +1,13 @@
 """Spaces and language models by name: archives that packages install, found by their entry points and unpacked once.
 
-The package that a line names holds ``space.zip``, with the folders ``space`` and ``model``, and ``space.zip.sha256``,
-as ``sha256sum`` writes it (docs/spaces.md)::
+The package that a line names holds ``space.zip`` and ``space.zip.sha256``, as ``sha256sum`` writes it (docs/spaces.md).
+The archive has a folder ``space``, and perhaps ``model`` or, in its place, ``counts`` of which the model is made when
+it is first asked for, with the archive's ``sample.jsonl.zst``: counts take a third of the model. ``collocations`` is
+the table of the same text::
 
     [project.entry-points."corpusveil.spaces"]
     en = "corpusveil_space_en"
+    en-collocations = "corpusveil_space_en.collocations"
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import os
 import re
 import shutil
 import zipfile
+from collections.abc import Callable
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,13 +27,16 @@ from typing import Any, Literal
 from corpusveil.errors import ArtefactError, NotMadeError, PackageError
 from corpusveil.ownership import refuse_others
 from corpusveil.storage import files, home
+from corpusveil.waiting import waiting
 
 GROUP = "corpusveil.spaces"
 SCHEME = "space://"
 """The beginning of an address that is a name wherever it is read, whatever folders are there."""
 ENGLISH, DEMO = "en", "demo"
 """The space of bundled text (``spaces/en``), and its other name."""
-ARCHIVE = "space.zip"
+ARCHIVE, SAMPLE = "space.zip", "sample.jsonl.zst"
+COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score"}
+"""The command that makes each folder."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -39,10 +46,15 @@ def is_name(address: Any, folder: str = "") -> bool:
     return is_plain and not files.exists(os.path.join(folder, address))
 
 
-def located(address: str, which: Literal["space", "model"]) -> str:
-    """Return the folder of the space or model that an address names, unpacked once; any other address unchanged.
+Which = Literal["space", "model", "counts", "collocations"]
+Making = Callable[[Path, Path], None]
+"""Makes the second folder of the first, in which the archive's counts and sample are."""
 
-    Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
+
+def located(address: str, which: Which, made: Making | None = None) -> str:
+    """Return the folder that an address names, unpacked once; any other address unchanged.
+
+    ``made`` makes it of the counts in an archive that does not have it. Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
     damaged archive or one without a model; and where other users may write to the cache.
     """
     if not address.startswith(SCHEME) and not is_name(address):
@@ -55,7 +67,7 @@ def located(address: str, which: Literal["space", "model"]) -> str:
     if not points:
         raise NotMadeError(
             f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
-            f"{which}', or pip install corpusveil-space-{name}."
+            f"{COMMANDS[which]}', or pip install corpusveil-space-{name.partition('-')[0]}."
         )
     if len(points) > 1:
         packages = ", ".join(sorted(point.dist.name for point in points if point.dist))
@@ -72,26 +84,32 @@ def located(address: str, which: Literal["space", "model"]) -> str:
         ) from None
     target = home.cache_folder("spaces", f"{name}-{digest[:16]}") / which
     if not target.exists():
-        _unpack(archive, digest, target)
+        _unpack(archive, digest, target, made)
     refuse_others(target)
     return str(target)
 
 
-def _unpack(archive: Traversable, digest: str, target: Path) -> None:
+def _unpack(archive: Traversable, digest: str, target: Path, made: Making | None) -> None:
     with open(target.with_name("lock"), "w") as lock, archive.open("rb") as file:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.exists():
             return
         if hashlib.file_digest(file, "sha256").hexdigest() != digest or not zipfile.is_zipfile(file):  # type: ignore[arg-type]
             raise ArtefactError(f"{archive}: this archive is damaged; install its package again.")
+        part = target.with_name("part")
+        shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
         with zipfile.ZipFile(file) as zipped:
-            names = [name for name in zipped.namelist() if name.startswith(f"{target.name}/")]
-            if not names:
+            names = zipped.namelist()
+            own = [name for name in names if name.startswith(f"{target.name}/")]
+            counts = [name for name in names if name.startswith("counts/") or name == SAMPLE]
+            if not own and not (made and counts):
                 raise NotMadeError(
-                    f"{archive}: this package has no {target.name}; make one with 'corpusveil {target.name}'."
+                    f"{archive}: this package has no {target.name}; make one with 'corpusveil {COMMANDS[target.name]}'."
                 )
-            part = target.with_name("part")
-            shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
-            zipped.extractall(part, names)
+            zipped.extractall(part, own or counts)
+        if not own and made:
+            with waiting(f"making the {target.name} of {archive.name}, once"):
+                made(part, part / target.name)
         (part / target.name).chmod(0o700)  # whatever the umask
         (part / target.name).rename(target)
+        shutil.rmtree(part)

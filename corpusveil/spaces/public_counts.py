@@ -1,4 +1,4 @@
-"""Public word counts for a vocabulary: from n-gram counts (Parquet) or a table of words (TSV, CSV)."""
+"""Public counts for a vocabulary, of words and of neighbors: from n-gram counts (Parquet) or a table (TSV, CSV)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
+from corpusveil.spaces.grammar import COLUMNS, Neighbors
 from corpusveil.spaces.vector_formats import open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
@@ -63,6 +64,33 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
             "right file."
         )
     return total
+
+
+def read_neighbors(
+    url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None, language: str | None = None
+) -> Neighbors:
+    """Return how often the words of ``vocabulary``, which has counts, are next to its most frequent words.
+
+    The other arguments and errors are those of ``read_counts``. Counts without pairs of words give no neighbors.
+    """
+    frequent = np.array([], np.int64) if vocabulary.counts is None else np.argsort(-vocabulary.counts, kind="stable")
+    column = np.full(len(vocabulary), -1, np.int32)
+    width = min(COLUMNS, len(vocabulary))
+    column[frequent[:width]] = np.arange(min(width, frequent.size), dtype=np.int32)
+    known = pa.array(vocabulary.words, pa.string())
+    rows, columns, totals = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    for ngrams, counts in _pairs(url, hyphens, language):
+        is_pair = pc.equal(pc.count_substring(ngrams, " "), 1)
+        two = pc.split_pattern(ngrams.filter(is_pair), " ").flatten()
+        ids = pc.fill_null(pc.index_in(two, value_set=known), -1).to_numpy(zero_copy_only=False).reshape(-1, 2)
+        counted = counts[is_pair.to_numpy(zero_copy_only=False)]
+        for word, neighbor, shift in ((ids[:, 0], ids[:, 1], width), (ids[:, 1], ids[:, 0], 0)):
+            at = np.where(neighbor >= 0, column[neighbor], -1)
+            kept = (word >= 0) & (at >= 0)
+            rows.append(word[kept].astype(np.int32))
+            columns.append((at[kept] + shift).astype(np.int32))
+            totals.append(counted[kept])
+    return Neighbors(len(vocabulary), width, np.concatenate(rows), np.concatenate(columns), np.concatenate(totals))
 
 
 def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[Pairs]:

@@ -157,6 +157,10 @@ class SpaceSettings(Section):
         "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
         "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
         "unchanged.", None, ge=0)
+    grammar: float | None = key(
+        "Weight of grammar beside meaning in the order of lists, so that a noun is replaced by a noun; needs "
+        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts and no {space.union}.",
+        None, ge=0)
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German, or detect, by their first words. "
         "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE", form="[A-Za-z]+")
@@ -196,7 +200,7 @@ class DenoiseSettings(Section):
         "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
-        metavar="URL", group="Text")
+        metavar="URL", group="Text", named=True)
     candidates: int | None = key(
         "Instead of a text, write this many of the likeliest originals of each word, with their likelihoods, for "
         "another model; with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
@@ -315,8 +319,8 @@ class TextSettings(Section):
 
     tokenizer: TokenizerName = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
-        "The collocation table, made by 'corpusveil score'; required for any tokenizer but word.", None, path=True,
-        metavar="URL")
+        "The collocation table, made by 'corpusveil score', or the name of an installed one, such as 'en'; required for "
+        "any tokenizer but word.", None, path=True, metavar="URL", named=True)
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(
@@ -528,7 +532,7 @@ class EvaluateSettings(Section):
         group="Where")
     collocations: str | None = key(
         "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
-        metavar="URL", group="Where")
+        metavar="URL", group="Where", named=True)
     text: str | None = key(
         "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN", form=WORD)
     private_text: str | None = key(
