@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +22,14 @@ from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
-from corpusveil.spaces.installed import SAMPLE, located
+from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
-from corpusveil.storage.engine import Here
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
+MAKER = "corpusveil.language.modelling:model_of_archive"
+"""What makes the model of an archive of counts; by name, since it imports this module."""
 
 
 class Arrays(NamedTuple):
@@ -211,7 +212,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
     or if it is damaged.
     """
-    address = files.absolute(located(files.as_text(url), "model", _of_counts))
+    address = files.absolute(located(files.as_text(url), "model", pkgutil.resolve_name(MAKER)))
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))
@@ -233,14 +234,6 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     return LanguageModel(
         vocabulary, arrays, description["digest"], int(description["least"]), reading, address, description
     )
-
-
-def _of_counts(folder: Path, output: Path) -> None:
-    """Make the model of an installed archive, which has counts in its place."""
-    from corpusveil.language.modelling import build_model
-
-    sample = folder / SAMPLE
-    build_model(str(folder / "counts"), str(output), Here(), sample=str(sample) if sample.exists() else None)
 
 
 def _fits(words: int, arrays: Arrays) -> bool:

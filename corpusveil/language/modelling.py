@@ -196,6 +196,12 @@ def build_model(
     return make_once(output, "model", mark, lambda: _build(counts, description, output, engine, least, mark, watch))
 
 
+def model_of_archive(folder: Path, output: Path) -> None:
+    """Make the model of an installed archive, which has counts in its place, and perhaps a sample."""
+    sample = folder / SAMPLE
+    build_model(str(folder / "counts"), str(output), Here(), sample=str(sample) if sample.exists() else None)
+
+
 def _build(
     counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], mark: str,
     watch: StageWatch | None,
