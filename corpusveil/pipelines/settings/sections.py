@@ -178,6 +178,9 @@ class ModelSettings(Section):
     min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
     min_trigram: int = key(
         "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
+    sample: str | None = key(
+        "Public texts that no count has read, for {budget.risk}: JSON lines of text, register and counted, in a file "
+        ".jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")
 
 
 class DenoiseSettings(Section):
