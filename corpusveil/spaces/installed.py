@@ -77,6 +77,26 @@ def located(address: str, which: Literal["space", "model"]) -> str:
     return str(target)
 
 
+def ships_model(address: str) -> bool:
+    """Say whether an address names a space whose package has a language model as well, or is not installed."""
+    if not address.startswith(SCHEME) and not is_name(address):
+        return False
+    asked = address.removeprefix(SCHEME)
+    try:
+        return bool(located(address, "model"))
+    except NotMadeError:
+        return not metadata.entry_points(group=GROUP, name=ENGLISH if asked == DEMO else asked)
+
+
+def shipped_beside(url: str | None) -> str | None:
+    """Return the address of the language model of the package that an opened space is from; None without one."""
+    folder = None if url is None else Path(url).parent
+    if folder is None or folder.parent != home.cache_folder("spaces"):
+        return None
+    name = SCHEME + folder.name.rpartition("-")[0]
+    return name if ships_model(name) else None
+
+
 def _unpack(archive: Traversable, digest: str, target: Path) -> None:
     with open(target.with_name("lock"), "w") as lock, archive.open("rb") as file:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -18,6 +18,7 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.transforms.release.document_figures import SAMPLES, counted
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     which = counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
-        m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure,
-        picture=picture, counted=which[:1].upper() + which[1:],
+        risk=risk_of(manifest), m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep,
+        shown=SHOWN_FILES, figure=figure, picture=picture, counted=which[:1].upper() + which[1:],
     )  # fmt: skip
 
 
