@@ -29,6 +29,7 @@ from corpusveil.language.model_text import uniform_of
 from corpusveil.language.sample import Sample, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
+from corpusveil.mechanisms.risk import recovered
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import NUMBER, WORD
@@ -68,6 +69,11 @@ class ContextRisk(TextShares):
     """What readers recover of text like the model's, and of text ``unlike`` it; None if the sample has no such text."""
 
     unlike: TextShares | None
+
+    def sentence(self) -> str:
+        """Say it in one sentence, without its full stop."""
+        unlike = None if self.unlike is None else (self.unlike.content.share, self.unlike.content.error)
+        return ", and ".join(recovered((self.content.share, self.content.error), unlike))
 
 
 def context_risk(

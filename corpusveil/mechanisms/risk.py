@@ -395,6 +395,21 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: boo
     return first + (last - first) * step / STEPS
 
 
+Figure = tuple[float, float]
+"""A measured share, and its standard error."""
+
+
+def recovered(like: Figure, unlike: Figure | None = None, *, own_text: bool = False) -> tuple[str, ...]:
+    """Say what a reader from context recovers, of each kind of text, everywhere in the same words."""
+    kind = "the public text that was given" if own_text else "text like the model's"
+    said = f"a reader with the public model recovers {_about(like)} of the content words of {kind}"
+    return (said, *([] if unlike is None else [f"{_about(unlike)} of those of text unlike it"]))
+
+
+def _about(figure: Figure) -> str:
+    return f"about {figure[0]:.1%} (± {100 * figure[1]:.1f})"
+
+
 def reader_guesses(share: float, of: str, beside: float | None = None, blind: float | None = None) -> str:
     """Say what a reader who sees each word alone guesses: *about*, for the text is not the public text.
 

@@ -282,16 +282,16 @@ class BudgetSettings(Section):
     risk: float | None = key(
         "Instead of {budget.epsilon}: the largest share of the content words of public text that a reader may recover "
         "from context, above 0 and below 1. 0.3: most private; 0.5: balanced; 0.7: most readable. For a budget per "
-        "token.", None, gt=0, lt=1)
+        "token.", None, gt=0, lt=1, commands=SHOWING)
     risk_of: RiskOf | None = key(
         "The reader that {budget.risk} is about: of content words from context, or a weaker one, who sees each word "
-        "alone, of content words or of all. Default: content-context.", None)
+        "alone, of content words or of all. Default: content-context.", None, commands=SHOWING)
     model: str | None = key(
         "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: the model of [model] "
         "in a file, or that of the space's package.", None, path=True, metavar="URL", named=True)
     risk_text: str | None = key(
         "For {budget.risk}: public text of your kind, in the form and column of the input, on which the risk is "
-        "measured. Default: the sample of the model.", None, path=True, metavar="FILE")
+        "measured. Default: the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING)
     function_words: str | None = key(
         "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
         "a tab says how much a word counts.", None, path=True, metavar="URL")

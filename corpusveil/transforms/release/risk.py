@@ -16,7 +16,7 @@ from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import largest_epsilon, prior_of, reader_guesses, word_risk
+from corpusveil.mechanisms.risk import largest_epsilon, prior_of, reader_guesses, recovered, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -75,10 +75,8 @@ class EpsilonAtRisk(Shown):
         """What a reader recovers: a line for each kind of text."""
         if self.error is None:
             return (reader_guesses(self.measured, self.risk_of, self.beside),)
-        kind = "the public text that was given" if self.own_text else "text like the model's"
-        like = f"{_share(self.measured, self.error)} of the content words of {kind}"
-        unlike = [] if self.unlike is None else [f"{_share(self.unlike, self.unlike_error)} of those of text unlike it"]
-        return (f"a reader with the public model recovers {like}", *unlike)
+        unlike = None if self.unlike is None else (self.unlike, self.unlike_error or 0.0)
+        return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text))
 
     def sentence(self) -> str:
         """Say it in one sentence."""
@@ -106,10 +104,6 @@ class EpsilonAtRisk(Shown):
             f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%} of {self.counted}",
             [("guessed", f"{', and '.join(self.readers)}"), ("by", by), ("promise", nats)],
         )  # fmt: skip
-
-
-def _share(share: float, error: float | None) -> str:
-    return f"about {share:.1%} (± {100 * (error or 0.0):.1f})"
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
