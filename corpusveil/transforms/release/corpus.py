@@ -338,8 +338,6 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        if self.first:
-            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
         drafted, left = draft(run.release, job.columns), job.left(tasks)
         if left and isinstance(self.engine, Detachable) and self.engine.detached:
             self.engine.launch(job, left, Finish(job, tasks, drafted, run.picture()))
@@ -347,6 +345,8 @@ class _Start:
         shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, drafted)
+        if self.first:
+            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
         events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
