@@ -196,10 +196,10 @@ def _readers(
 def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, float]:
     """Return the standard error at an epsilon, and what is recovered of text unlike the model's."""
     like, *others = [context().precise(each.read(epsilon)).content for each in reads]
-    found = {"error": like.error}
+    shares = {"error": like.error}
     for unlike in others:
-        found |= {"unlike": unlike.share, "unlike_error": unlike.error}
-    return {name: round(value, DIGITS) for name, value in found.items()}
+        shares |= {"unlike": unlike.share, "unlike_error": unlike.error}
+    return {name: round(value, DIGITS) for name, value in shares.items()}
 
 
 def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
