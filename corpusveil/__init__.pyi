@@ -53,7 +53,9 @@ from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanob
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
+from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
+from corpusveil.pipelines.python_calls import release as release
 from corpusveil.sampling.keys import Key as Key
 from corpusveil.spaces import Space as Space
 from corpusveil.spaces import load_space as load_space
@@ -152,12 +154,14 @@ __all__ = [
     "mechanism",
     "mechanism_names",
     "plan",
+    "preview",
     "privatize",
     "privatize_corpus",
     "privatize_table",
     "read_vectors",
     "reader_ladder",
     "register_sql",
+    "release",
     "score_counts",
     "term_vectors",
     "tokenize_corpus",

@@ -33,6 +33,8 @@ CONFIGURATION = Path(__file__).with_name("demo.toml")
 MARK = ".corpusveil-demo"
 PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
+HELD_OUT = 10
+"""One public text in this many is not counted, for the risk."""
 SHOWN = 320
 TOLD = (
     "words unchanged", "content words guessed from context", "words guessed from context", "similarity of meaning",
@@ -45,7 +47,10 @@ def demonstrate(output: str) -> None:
     datapath = of_gensim("test.utils").datapath
     folder = _fresh(Path(output))
     report = _Report()
-    write_shards(folder / "public", PUBLIC_SHARDS, ({"text": text} for text in public_texts()))
+    texts = [{"text": text} for text in public_texts()]
+    write_shards(folder / "held-out", 1, texts[::HELD_OUT])
+    del texts[::HELD_OUT]
+    write_shards(folder / "public", PUBLIC_SHARDS, texts)
     with open(datapath("lee.cor"), encoding="cp1252") as file:
         news = [{"text": line.strip(), "url": f"news/{number}"} for number, line in enumerate(file)]
     inputs = write_shards(folder / "input", PRIVATE_SHARDS, news)

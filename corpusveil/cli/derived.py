@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +15,9 @@ from corpusveil.cli import signals
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.flows import Flow
-from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings import Settings, fields, rules
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, declared, pairs
+from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, pairs
 
 _PAIRS: Mapping[str, tuple[str, str, Group]] = {
     "mechanism.name": ("parameter", "A parameter of the mechanism, such as gamma=18. Repeatable.", "How private"),
@@ -29,11 +28,9 @@ _PAIRS: Mapping[str, tuple[str, str, Group]] = {
 MOST_USED, OTHERS = "Most used", "Options"
 
 
-@functools.cache
 def options_of(command: str) -> Mapping[str, Setting]:
     """Return the settings that a command has, by the names of its parameters."""
-    settings = [setting for setting in declared(Settings) if command in setting.commands]
-    return {setting.commands[command] or setting.key: setting for setting in settings}
+    return fields.options_of(Settings, command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +118,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     if command == "privatize":  # where the missing option can be either of two
         sections = {name: {} for name in rules.NEEDED}
     if command == "preview":
-        from corpusveil.spaces.installed import DEMO, ENGLISH
-
-        sections = {"mechanism": {"name": "ring-geometric"}}
-        if (space := given.get("space", ENGLISH)) in (ENGLISH, DEMO):
-            sections |= {"space": {"path": space}, "model": {"path": space}}
+        sections = {name: dict(values) for name, values in rules.DEFAULTS.items()}
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value

@@ -135,6 +135,18 @@ def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts:
     return runs, n
 
 
+def places_of(
+    tokens: Tokens, words: npt.NDArray[np.bool_], *, over_hyphens: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places of words, bool [T], in unbroken runs, int64 [P], and where runs begin, int64 [R + 1]."""
+    kinds = np.where(words, _PLACE, _BREAK).astype(np.uint8)
+    ends, silent = ends_and_crossed(tokens, over_hyphens=over_hyphens)
+    kinds[silent] = _SILENT
+    index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
+    runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
+    return index[:places], starts[: runs + 1]
+
+
 class Law(Protocol):
     """Candidates for released words, ``words`` int32 [R, count], padded by -1, and the law of their replacement.
 
@@ -300,14 +312,9 @@ class Denoiser:
         ``rows`` int64 [T] are the rows of ``law`` for each replaced token, -1 for other tokens; ``rho`` is the share of
         replaced tokens that were outside the vocabulary.
         """
-        kinds = np.where(replaced | kept, _PLACE, _BREAK).astype(np.uint8)
-        ends, silent = ends_and_crossed(tokens, over_hyphens=self.model.reading.over_hyphens)
-        kinds[silent] = _SILENT
-        index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
-        runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
-        index, starts = index[:places], starts[: runs + 1]
+        index, starts = places_of(tokens, replaced | kept, over_hyphens=self.model.reading.over_hyphens)
         documents = np.searchsorted(np.append(index, len(tokens))[starts], tokens.offsets)
-        originals = np.empty(places, np.int32)
+        originals = np.empty(index.size, np.int32)
         search_runs(
             out[index], rows[index], starts, documents, law.words, law.emissions, reader.unknown, rho, LEAST,
             reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays,

@@ -28,15 +28,17 @@ from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, of_other_type
-from corpusveil.language.context_risk import WORDS, PublicText, context_risk, ids_in, public_text, uniform_of
-from corpusveil.language.denoise import THOROUGH
+from corpusveil.language.channel import public_shares
+from corpusveil.language.context_risk import TextShares, context_risk
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
+from corpusveil.language.model_text import WORDS, ModelText, ids_in, model_text, uniform_of
+from corpusveil.language.sample import sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import CELLS, prior_of, word_risk
+from corpusveil.mechanisms.risk import CELLS, Prior, prior_of, word_risk
 from corpusveil.sampling.draws import TERM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -54,9 +56,9 @@ _BIN, _BINS = 12, 1024
 """To find it, scores are counted in bins of 2^12 units, a 16th of a nat."""
 BEYOND = 2
 """The upper end of a bound that is estimated, in standard errors above the mean."""
-MEASURED = f"measured, with the {THOROUGH.breadth} likeliest candidates a word"
-"""A reader who tries all candidates guesses more at small epsilons (docs/guarantees.md)."""
-BY_MODEL = "reads the whole release with a language model, as denoise does"
+MEASURED = "measured on texts that no count has read"
+BY_MODEL = "reads the whole release with a language model"
+LIKE, UNLIKE = "text like the model's", "text unlike it"
 ALL_OTHERS = "knows all other original words, and the model of the text"
 DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
 NEEDS_MODEL, NO_LAW = "needs a public language model", "no exact law"
@@ -123,26 +125,44 @@ def reader_ladder(
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     epsilon, space = check_epsilon(epsilon), mechanism.space
     weights = content_weights(space, language=policy.language) if content is None else content
-    text = None if model is None else public_text(mechanism, model, policy.language, keep=policy.stop_words == "keep")
-    prior = prior_of(space) if text is None else text.prior
+    prior = prior_of(space)
+    if model is not None and space.counts is None:
+        prior = Prior(prior.words, public_shares(space, model)[0], 1.0)
     risk = word_risk(mechanism, epsilon, prior, policy=policy, content=weights)
     law = "exact" if risk.exact else "estimated"
     shares = prior.shares * np.stack([np.ones(prior.words.size), weights[prior.words]])
     unchanged = Rung("takes the released word for the original", law, risk.unchanged, risk.content.unchanged)
     by_word = Rung("guesses word by word, by the law and word frequencies", law, risk.share, risk.content.share)
-    by_model, bits = Rung(BY_MODEL, NEEDS_MODEL), BITS if dial else ()
+    read, bits = [Rung(f"{BY_MODEL}: {LIKE}", NEEDS_MODEL)], BITS if dial else ()
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
-    if model is not None and text is not None:
-        read = context_risk(mechanism, epsilon, model, policy=policy, content=weights)
-        by_model = Rung(BY_MODEL, MEASURED, read.share, read.content.share, (read.error, read.content.error))
-        informed = _informed(mechanism, epsilon, model, text, weights, policy, bits)
+    if model is not None:
+        read = _by_model(mechanism, epsilon, model, weights, policy)
+        informed = _informed(mechanism, epsilon, model, model_text(space, model), weights, policy, bits)
     of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
     odds = (
         "The odds do: what became of a word changes the odds between any two words at distance d by a factor of at "
         f"most e^({round_up(epsilon, 4):g} d)." if mechanism.private else "This mechanism has no guarantee either."
     )  # fmt: skip
-    rungs = (unchanged, by_word, by_model, informed[0], *of_two, *informed[1:])
+    rungs = (unchanged, by_word, *read, informed[0], *of_two, *informed[1:])
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
+
+
+def by_model(like: TextShares, unlike: TextShares | None) -> list[Rung]:
+    """Return the rungs of a reader from context, of text like the model's and of text unlike it."""
+    reads = [(LIKE, like), *([] if unlike is None else [(UNLIKE, unlike)])]
+    return [
+        Rung(f"{BY_MODEL}: {kind}", MEASURED, read.share, read.content.share, (read.error, read.content.error))
+        for kind, read in reads
+    ]  # fmt: skip
+
+
+def _by_model(
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, weights: Float64, policy: TextPolicy
+) -> list[Rung]:
+    if sample_of(model) is None:
+        return [Rung(f"{BY_MODEL}: {LIKE}", "needs a model with a sample of texts")]
+    read = context_risk(mechanism, epsilon, model, policy=policy, content=weights)
+    return by_model(read, read.unlike)
 
 
 def _of_two(mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, steps: int) -> Rung:
@@ -199,7 +219,7 @@ def _scores(text: Any, places: Any, length: int, words: Any, arrays: Any, out: A
 
 
 def _informed(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel, text: PublicText, weights: Float64, policy: TextPolicy,
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, text: ModelText, weights: Float64, policy: TextPolicy,
     bits: Sequence[float],
 ) -> list[Rung]:  # fmt: skip
     """Return the rungs of readers who know all other words; those with fewer ``bits`` of doubt than the model has."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pkgutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,8 +27,6 @@ from corpusveil.storage import files, home
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
-MAKER = "corpusveil.language.modelling:model_of_archive"
-"""What makes the model of an archive of counts; by name, since it imports this module."""
 
 
 class Arrays(NamedTuple):
@@ -212,7 +209,7 @@ def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageM
     ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
     or if it is damaged.
     """
-    address = files.absolute(located(files.as_text(url), "model", pkgutil.resolve_name(MAKER)))
+    address = files.absolute(located(files.as_text(url), "model"))
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))

@@ -11,6 +11,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,7 @@ from corpusveil.language.model import (
     find,
     sums_of,
 )
+from corpusveil.language.sample import NAME, read_sample
 from corpusveil.language.smoothing import (
     ORDER,
     Discounts,
@@ -52,10 +54,11 @@ from corpusveil.language.smoothing import (
     level,
     words_of,
 )
+from corpusveil.spaces.installed import SAMPLE
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
-from corpusveil.storage.engine import Engine
+from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.parquet import read_table, sound
 
 VERSION = 1
@@ -182,9 +185,12 @@ _SUMS = ("begin", "totals", "end", "ended")
 
 
 def build_model(
-    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, watch: StageWatch | None = None
-) -> dict[str, Any]:
+    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, sample: str | None = None,
+    watch: StageWatch | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Make a language model of counts in the folder ``output``; return its description.
+
+    ``sample`` is a file of texts that no count has read (``sample.py``); the model keeps a copy.
 
     A repeated call resumes after an interruption, and does nothing when all is done. Raises UserError if counts of
     trigrams are missing or damaged, or if another call made the output; WorkError if another run is in progress.
@@ -192,8 +198,25 @@ def build_model(
     output, counts = files.absolute(output), files.absolute(counts)
     description = _trigram_counts(counts)
     least = (pruning or Pruning()).least(description["options"]["min_count"])
-    mark = mark_of(VERSION, description["digest"], least)
-    return make_once(output, "model", mark, lambda: _build(counts, description, output, engine, least, mark, watch))
+    kept = {} if sample is None else _sample(sample)
+    mark = mark_of(VERSION, description["digest"], least, *(hashlib.sha256(data).hexdigest() for data in kept.values()))
+
+    def make() -> dict[str, Any]:
+        made = _build(counts, description, output, engine, least, mark, watch)
+        for name, data in kept.items():
+            files.write_bytes(files.join(output, name), data)
+            made["sample"] = hashlib.sha256(data).hexdigest()
+        return made
+
+    return make_once(output, "model", mark, make)
+
+
+def _sample(url: str) -> dict[str, bytes]:
+    """Return the name and content of a sample, which is sound."""
+    data = files.read_bytes(url)
+    if not read_sample(data, url).like:
+        raise DataError(f"{url}: this sample has no text of a register that was counted; add texts, held out of these.")
+    return {NAME: data}
 
 
 def model_of_archive(folder: Path, output: Path) -> None:

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from corpusveil.arrays import Float64, Int64, Integers
-from corpusveil.choices import RiskOf
 from corpusveil.errors import BadValueError, DataError, NoClosedForm, UserError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
@@ -52,9 +51,8 @@ CELLS = 1 << 22
 LOWEST, HIGHEST = -8 * 8, 8 * 10
 """Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
 _DOUBLE = 8
-READERS: dict[RiskOf, str] = {
-    "word": "one by one", "context": "from context", "content": "one by one", "content-context": "from context"
-}  # fmt: skip
+STEPS, SLACK = 8, 0.01
+"""Between two grid values, ``STEPS`` more are tried where a risk is more than ``SLACK`` below the one asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,12 +338,14 @@ def _best_guesses(
     return np.stack([laws.joint[:, 0] for laws in explained]), explained[0].own[prior.words], exact
 
 
-def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
+def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: bool = False) -> float:
     """Return the largest epsilon of the grid before ``risk_at(epsilon)`` exceeds ``risk``.
 
     It is evaluated at 1, at doubled or halved epsilons until the risk is bracketed, and then by bisection, so that the
     risk at the next grid value is known to be too large. An epsilon at which it raises UserError, because the mechanism
-    is not defined there, is left out. Raises DataError if the risk is too large at the smallest epsilon.
+    is not defined there, is left out. ``fine`` also bisects between these two values, as long as the risk is not almost
+    reached: noise on vectors takes some risks from one grid value to the next from far below to far above. Raises
+    DataError if the risk is too large at the smallest epsilon.
     """
     known: dict[int, float | None] = {}
     refused: list[UserError] = []
@@ -385,18 +385,41 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float) -> float:
             f"risk = {risk:g}: even at epsilon {grid_value(least):g}, the smallest, a reader guesses "
             f"{known[least] or 0.0:.1%} of the words of public text; give a larger risk."
         )
-    return grid_value(low)
+    first, last, step, width = grid_value(low), grid_value(low + 1), 0, STEPS
+    reached = known[low] or 0.0
+    while fine and width > 1 and low < HIGHEST and known.get(high) is not None and risk - reached > SLACK:
+        width //= 2
+        share = risk_at(first + (last - first) * (step + width) / STEPS)  # the same value on every machine
+        if share <= risk:
+            step, reached = step + width, share
+    return first + (last - first) * step / STEPS
 
 
-def reader_guesses(share: float, of: RiskOf, beside: float | None = None, blind: float | None = None) -> str:
-    """Say what a reader guesses, everywhere in the same words: *about*, for the text is not the public text.
+Figure = tuple[float, float]
+"""A measured share, and its standard error."""
 
-    ``beside`` is the share of the other words: of all, if ``of`` counts content words, and the reverse. ``blind`` is
-    what ``share`` is without the release.
+
+def recovered(like: Figure, unlike: Figure | None = None, *, own_text: bool = False) -> tuple[str, ...]:
+    """Say what a reader from context recovers, of each kind of text, everywhere in the same words."""
+    kind = "the public text that was given" if own_text else "text like the model's"
+    said = f"a reader with the public model recovers {_about(like)} of the content words of {kind}"
+    return (said, *([] if unlike is None else [f"{_about(unlike)} of those of text unlike it"]))
+
+
+def _about(figure: Figure) -> str:
+    return f"about {figure[0]:.1%} (± {100 * figure[1]:.1f})"
+
+
+def reader_guesses(share: float, of: str, beside: float | None = None, blind: float | None = None) -> str:
+    """Say what a reader who sees each word alone guesses: *about*, for the text is not the public text.
+
+    ``of`` is ``word`` or ``content``, or what earlier versions had. ``beside`` is the share of the other words: of all,
+    if ``of`` counts content words, and the reverse. ``blind`` is what ``share`` is without the release.
     """
     some, others = "known content words", "all known words"
     if not of.startswith("content"):
         some, others = "known words" if beside is None else others, some
     without = "" if blind is None else f" ({blind:.1%} without looking)"
     more = "" if beside is None else f", and {beside:.1%} of {others},"
-    return f"an informed reader guesses about {share:.1%} of {some}{without}{more} {READERS[of]}"
+    seen = "from context" if of.endswith("context") else "one by one"
+    return f"an informed reader guesses about {share:.1%} of {some}{without}{more} {seen}"

@@ -26,7 +26,9 @@ def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
         raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
     pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
     with said_when_made(output, watch):
-        made = modelling.build_model(counts, output, settings.engine.make(), pruning, watch=watch.stage)
+        made = modelling.build_model(
+            counts, output, settings.engine.make(), pruning, sample=chosen.sample, watch=watch.stage
+        )
     sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
     watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
     return made

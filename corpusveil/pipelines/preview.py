@@ -1,4 +1,4 @@
-"""The first texts of a corpus before, after and denoised, at several epsilons; nothing is written, nothing is spent."""
+"""Texts before, after and denoised, at several epsilons; nothing is written, nothing is spent."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from corpusveil.budget import Budget
+from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError, UserError
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from corpusveil.language.context_risk import context_risk
+from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.language.sample import sample_of
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import WordRisk, word_risk
-from corpusveil.pipelines.resolve import pseudonym_unit, release_of
-from corpusveil.pipelines.settings import Settings, needed
+from corpusveil.mechanisms.risk import word_risk
+from corpusveil.pipelines.resolve import at_risk, mechanism_of, pseudonym_unit, release_of
+from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_markup
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
-from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.corpus import name_of_corpus
+from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import units_in
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
@@ -32,6 +36,9 @@ from corpusveil.waiting import waiting
 TEXTS = 5
 ROWS = 200
 """The number of rows of the first shard in which texts are sought; empty texts are skipped."""
+SHOWN = 400
+"""Characters of each text."""
+PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing was spent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,51 +48,101 @@ class Drawn:
     epsilon: float
     texts: list[str]
     denoised: list[str] | None
-    unchanged: float
-    """The share of known words that stays unchanged."""
-    risk: WordRisk | None
-    """What an informed reader guesses; None if computing it takes long."""
+    said: str
+    """What the epsilon means: the share of unchanged words, and what a reader recovers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The content of a preview. All of it is private."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(Shown):
+    """What a preview shows: texts before, and at each epsilon. All of it is private."""
 
     before: list[str]
     drawn: list[Drawn]
-    counts: Counts
-    """That of the texts above, not of the corpus."""
+    unknown: Unknown
+    """The unknown words of the first texts, which are more than those that are shown."""
+    made_by: str
+
+    def lines(self) -> list[str]:
+        """Return it as lines of text."""
+        printed = [PRIVATE, self.made_by, "", *(drawn.said for drawn in self.drawn)]
+        for number, text in enumerate(self.before):
+            fields = [("before", _shown(text))]
+            for drawn in self.drawn:
+                fields.append((f"epsilon {drawn.epsilon:.4g}", _shown(drawn.texts[number])))
+                if drawn.denoised is not None:
+                    fields.append(("denoised", _shown(drawn.denoised[number])))
+            printed += ["", Card(f"Text {number + 1}", fields).text()]
+        printed += ["", *self.unknown.lines()] if self.unknown.words else []
+        return [*printed, "", NO_FACTS] if any(drawn.denoised is not None for drawn in self.drawn) else printed
+
+    def card(self) -> Card:
+        """Return its texts as a card."""
+        fields = [("", [self.made_by, *(drawn.said for drawn in self.drawn), *self.unknown.lines()])]
+        for number, text in enumerate(self.before):
+            fields.append(("before", [text]))
+            for drawn in self.drawn:
+                fields.append((f"epsilon {drawn.epsilon:.4g}", [drawn.texts[number]]))
+                fields += [] if drawn.denoised is None else [("denoised", [drawn.denoised[number]])]
+        return Card(PRIVATE, fields)
 
 
 def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
-    """Privatize the first texts at each epsilon per token, under the key of the settings or a throwaway key.
+    """Privatize the first texts of the corpus at each epsilon per token, and at that of the settings' risk.
 
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
     text, and for settings that no release can have.
     """
-    model = None if settings.model is None else load_model(settings.model.path)
-    key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
-    output = OutputSettings(path="-", accept_no_guarantee=True)
-    of_first = settings.model_copy(update={"budget": BudgetSettings(epsilon=epsilons[0]), "output": output})
-    first = release_of(of_first, key)
-    mechanism, policy, corpus = first.mechanism, first.policy, needed(settings.corpus, "corpus")
+    corpus = needed(settings.corpus, "corpus")
     columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
-    before, ids, units = _first_texts(settings, columns)
-    tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
-    counts, drawn = Counts(), []
-    for epsilon in epsilons:
+    rows = _first_rows(settings, columns)
+    texts = pa.array([text for text, _, _ in rows], pa.large_string())
+    tell_markup(texts.slice(0, TEXTS), settings.text.policy().markup, watch)
+    key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
+    named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
+        f"Key {settings.key.path}."
+    )  # fmt: skip
+    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named)
+
+
+def drawn(
+    settings: Settings, epsilons: Sequence[float], rows: Sequence[tuple[str, object, str]], sample: pa.Array,
+    column: str, key: Key, key_in_words: str,
+) -> Preview:  # fmt: skip
+    """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
+    address = rules.risk_model(settings)
+    model = None if address is None else load_model(address)
+    mechanism = mechanism_of(settings)
+    risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism)
+    output = OutputSettings(path="-", accept_no_guarantee=True)
+    budget = BudgetSettings(epsilon=epsilons[0] if risk is None else risk.epsilon)
+    first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
+    before, ids, units = (list(column) for column in zip(*rows, strict=True))
+    drawn = []
+    for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:
         release = dataclasses.replace(first, budget=Budget(epsilon))
         with waiting(f"drawing at epsilon {epsilon:.4g}"):
-            made, counts = release.kernel().privatize(pa.array(before, pa.large_string()), ids, columns.text, units)
+            made, _ = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
             texts = made.to_pylist()
-            drawn.append(Drawn(
-                epsilon, texts, _denoised(release, model, texts), mechanism.retention(epsilon),
-                word_risk(mechanism, epsilon, policy=policy) if isinstance(mechanism, OnLists) else None,
-            ))  # fmt: skip
-    return Preview(before, drawn, counts)
+            said = f"epsilon {epsilon:.4g}: {mechanism.retention(epsilon):.1%} of known words are unchanged"
+            read = _read(release, model) if risk is None or epsilon != risk.epsilon else risk.sentence()
+            said = f"{said}; {read}." if read else f"{said}."
+            drawn.append(Drawn(epsilon, texts, _denoised(release, model, texts), said))
+    path = needed(settings.space, "space").path.removeprefix(SCHEME)
+    made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}"
+    return Preview(before, drawn, unknown_words(first, sample), made_by)
 
 
-def _first_texts(settings: Settings, columns: Columns) -> tuple[list[str], list[object], list[str]]:
+def _read(release: Release, model: LanguageModel | None) -> str:
+    """Say what a reader recovers at an epsilon; nothing if computing it takes long."""
+    mechanism, epsilon, policy = release.mechanism, release.budget.epsilon, release.policy
+    if not isinstance(mechanism, OnLists):
+        return ""
+    if model is None or sample_of(model) is None:
+        return word_risk(mechanism, epsilon, policy=policy).sentence()
+    return context_risk(mechanism, epsilon, model, policy=policy).sentence()
+
+
+def _first_rows(settings: Settings, columns: Columns) -> list[tuple[str, object, str]]:
     """Return the first texts of the corpus that are not blank, and their identities and units in a release."""
     corpus = needed(settings.corpus, "corpus")
     shards = find_shards(corpus.input, corpus.root)
@@ -101,8 +158,7 @@ def _first_texts(settings: Settings, columns: Columns) -> tuple[list[str], list[
         raise DataError(
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
-    before, ids, scopes = zip(*first[:TEXTS], strict=True)
-    return list(before), list(ids), list(scopes)
+    return first
 
 
 def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -> list[str] | None:
@@ -114,3 +170,9 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
         return Denoiser(*parts, spans=release.spans is not None).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text, without terminal control characters."""
+    plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return plain[:SHOWN] + ("…" if len(plain) > SHOWN else "")

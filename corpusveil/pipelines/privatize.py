@@ -15,8 +15,11 @@ from corpusveil.storage import events, files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
+from corpusveil.storage.records import Records
 from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import MANIFEST
+from corpusveil.transforms.release.pages import UNKNOWN
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
@@ -77,6 +80,8 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
+    for line in made.unknown.lines():
+        watch.confide(line)
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
@@ -111,7 +116,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
             watch.warn(f"warning: {rows} set aside in the private records.")
         words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
         watch.confide(f"{words} (private; a ledger counts these).")
-        tell_unknown(counts.unknown_share, watch)
+        tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
         watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {plan.records}")
     if columns.keeps:

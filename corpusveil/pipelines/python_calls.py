@@ -1,17 +1,26 @@
-"""Flows as calls from Python: ``cv.privatize_corpus``, ``cv.plan``, ``cv.demo_space``."""
+"""Flows as calls from Python: ``cv.release`` and ``cv.preview`` from names, ``cv.privatize_corpus``, ``cv.plan``."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
-from corpusveil.errors import BadTypeError, of_other_type
+from corpusveil.errors import BadTypeError, BadValueError, UnknownError, UserError, nearest, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import scope_of
+from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
+from corpusveil.pipelines.resolve import release_of
+from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.fields import Setting, options_of
+from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
@@ -25,6 +34,86 @@ from corpusveil.transforms.release.release import Release, require_release
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
+
+
+_RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
+"""The sections of settings that a release is made of."""
+_ALSO = ("duplicates", "accept_no_guarantee")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall:
+    """A call from Python whose arguments are settings, under the names of the options of *privatize*."""
+
+    call: str
+
+    def name(self, place: str) -> str:
+        """Return the argument of a setting; its own key where there is none."""
+        named = (name for name, setting in _arguments().items() if setting.place == place)
+        return next(named, place.partition(".")[2] or place)
+
+    def fault(
+        self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
+    ) -> UserError:
+        """Return an error of an argument."""
+        given = "" if value is None else f" = {value!r}"
+        return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
+
+
+def release(*, key: Key, space: str | None = None, mechanism: str | None = None, **policies: Any) -> Release:
+    """Return a release from names; ``print`` shows everything that they choose.
+
+    ``cv.release(risk=0.5, key=cv.Key.generate())`` draws with the installed space *en* and the mechanism
+    ring-geometric, at the epsilon at which a reader from context recovers at most half of the content words.
+    ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``risk_text``,
+    ``model``, ``per``, ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
+    Raises UserError for unknown names and values, and for settings that exclude each other.
+    """
+    if not isinstance(key, Key):
+        raise of_other_type("key", key, "cv.Key.load(PATH) or cv.Key.generate()")
+    settings = _named("cv.release", space, mechanism, {"risk": None, "epsilon": None} | policies)
+    return release_of(settings, key)
+
+
+def preview(
+    texts: Sequence[str], *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
+    space: str | None = None, mechanism: str | None = None, **policies: Any,
+) -> Preview:  # fmt: skip
+    """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
+
+    The arguments are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
+    ``key``, one is made and thrown away. Nothing is written or spent.
+    """
+    if isinstance(texts, str) or not texts or not all(isinstance(text, str) for text in texts):
+        raise BadTypeError("texts: give a list of texts.")
+    risk = 0.5 if risk is None and epsilon is None else risk
+    settings = _named("cv.preview", space, mechanism, policies | {"risk": risk, "epsilon": epsilon})
+    rows = [(text, str(number), "") for number, text in enumerate(texts[:TEXTS])]
+    sample = pa.array(texts[:ROWS], pa.large_string())
+    key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
+    epsilons = [] if epsilon is None else [float(epsilon)]
+    return drawn(settings, epsilons, rows, sample, "text", key or Key.generate(), key_in_words)
+
+
+def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
+    """Return the settings of named arguments; those that are None are not given."""
+    made: dict[str, dict[str, Any]] = {section: dict(values) for section, values in rules.DEFAULTS.items()}
+    made["budget"] = {}
+    known, caller = _arguments(), NamedCall(call)
+    for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
+        setting = known.get(name)
+        if setting is None:
+            raise UnknownError(f"{call}: there is no argument {name}{nearest(name, known)}.")
+        if value is not None:
+            made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
+    if (output := made.get("output")) is not None:
+        output["path"] = "-"
+    return validated(made, caller).with_names()
+
+
+def _arguments() -> dict[str, Setting]:
+    options = options_of(Settings, "privatize").items()
+    return {name: setting for name, setting in options if setting.name in _RELEASES or name in _ALSO}
 
 
 def privatize_corpus(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.choices import OF_CONTEXT
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import MismatchError
 from corpusveil.ledger.caps import Caps, Spending
@@ -26,14 +25,18 @@ from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import events, files, home
-from corpusveil.storage.inputs import refuse_nested
+from corpusveil.storage.inputs import find_shards, refuse_nested
+from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 
 ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
 """What chooses epsilon by the risk of settings, for their mechanism."""
+MOST_TEXT = 1 << 20
+"""About how many characters of public text are read for a risk; fewer are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,28 @@ class Plan:
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
     """Return the epsilon for the risk of the settings, from public artefacts alone."""
     budget = needed(settings.budget, "budget")
-    reader, model = rules.risk_reader(settings), None
-    if reader in OF_CONTEXT:
+    reader, model, texts = rules.risk_reader(settings), None, None
+    if reader == "content-context":
         model = context().load_model(str(rules.risk_model(settings)))
+        texts = None if budget.risk_text is None else _public_texts(settings, budget.risk_text)
     content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
     policy = settings.text.policy()
-    return epsilon_for_risk(mechanism, float(budget.risk or 0), of=reader, model=model, policy=policy, content=content)
+    return epsilon_for_risk(
+        mechanism, float(budget.risk or 0), of=reader, model=model, texts=texts, policy=policy, content=content
+    )
+
+
+def _public_texts(settings: Settings, url: str) -> list[str]:
+    """Return the first texts of a file of public text that is read like the input."""
+    corpus, texts = settings.corpus, list[str]()
+    columns = Columns("text") if corpus is None else Columns(corpus.text, separator=corpus.separator)
+    for task in plan(find_shards([url]), None, None):
+        with reading(task, columns.drawn, aside=refuse) as (batches, _):
+            for batch in batches:
+                texts += [text for text in batch.texts.to_pylist() if text]
+                if sum(map(len, texts)) > MOST_TEXT:
+                    return texts
+    return texts
 
 
 def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bool = True) -> Plan:

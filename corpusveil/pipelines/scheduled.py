@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import corpusveil
-from corpusveil.choices import RiskOf
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
 from corpusveil.jobs.beam import goes_on_alone
@@ -87,7 +86,7 @@ class Chosen(Record):
 
     asked: Line
     risk: float
-    risk_of: RiskOf
+    risk_of: Line
     epsilon: float
     measured: float
     exact: bool
@@ -97,6 +96,11 @@ class Chosen(Record):
     weights: Line | None = None
     blind: float | None = None
     basis: Line | None = None
+    error: float | None = None
+    unlike: float | None = None
+    unlike_error: float | None = None
+    text: Line | None = None
+    own_text: bool | None = None
 
 
 def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
@@ -111,7 +115,7 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
     ]  # fmt: skip
     if (budget.function_words, text.stop_words) != (None, "privatize"):  # what earlier versions did not have
         decisive += [budget.function_words, text.stop_words]
-    decisive += [] if text.language is None else [text.language]
+    decisive += [given for given in (text.language, budget.risk_text) if given is not None]
     asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("risk.json", Chosen)
     if kept is None or kept.asked != asked:

@@ -16,6 +16,7 @@ from corpusveil.storage.values import beside
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from corpusveil.transforms.release.fit import Unknown
     from corpusveil.transforms.release.release import Release
 
 
@@ -56,17 +57,18 @@ class Later(Watch):
         self._held.clear()
 
 
-def tell_unknown(unknown_share: float | None, watch: Watch) -> None:
-    """Warn where a large share of the words is unknown. The share itself is private."""
+def tell_unknown(unknown_share: float | None, watch: Watch, unknown: Unknown | None = None) -> None:
+    """Warn where a large share of the words is unknown, and list the most frequent. Shares and words are private."""
     from corpusveil.transforms.release.fit import MANY_UNKNOWN
 
-    if unknown_share is None or unknown_share <= MANY_UNKNOWN:
-        return
-    watch.warn(
-        "warning: many words of this text are not in the vocabulary of the space and are replaced regardless of "
-        "their meaning. Check that the space has the language and domain of the text."
-    )
-    watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")
+    if unknown_share is not None and unknown_share > MANY_UNKNOWN:
+        watch.warn(
+            "warning: many words of this text are not in the vocabulary of the space and are replaced regardless of "
+            "their meaning. Check that the space has the language and domain of the text."
+        )
+        watch.confide(f"{unknown_share:.0%} of the words are unknown (private).")
+    for line in [] if unknown is None else unknown.lines():
+        watch.confide(line)
 
 
 MANY_TAGS = 0.1

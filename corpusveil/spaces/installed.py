@@ -15,10 +15,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import pkgutil
 import re
 import shutil
 import zipfile
-from collections.abc import Callable
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -47,14 +47,14 @@ def is_name(address: Any, folder: str = "") -> bool:
 
 
 Which = Literal["space", "model", "counts", "collocations"]
-Making = Callable[[Path, Path], None]
-"""Makes the second folder of the first, in which the archive's counts and sample are."""
+MAKER = "corpusveil.language.modelling:model_of_archive"
+"""What makes a model of an archive's counts; by name, since a space needs no language."""
 
 
-def located(address: str, which: Which, made: Making | None = None) -> str:
+def located(address: str, which: Which) -> str:
     """Return the folder that an address names, unpacked once; any other address unchanged.
 
-    ``made`` makes it of the counts in an archive that does not have it. Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
+    Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
     damaged archive or one without a model; and where other users may write to the cache.
     """
     if not address.startswith(SCHEME) and not is_name(address):
@@ -84,12 +84,32 @@ def located(address: str, which: Which, made: Making | None = None) -> str:
         ) from None
     target = home.cache_folder("spaces", f"{name}-{digest[:16]}") / which
     if not target.exists():
-        _unpack(archive, digest, target, made)
+        _unpack(archive, digest, target)
     refuse_others(target)
     return str(target)
 
 
-def _unpack(archive: Traversable, digest: str, target: Path, made: Making | None) -> None:
+def ships_model(address: str) -> bool:
+    """Say whether an address names a space whose package has a language model as well, or is not installed."""
+    if not address.startswith(SCHEME) and not is_name(address):
+        return False
+    asked = address.removeprefix(SCHEME)
+    try:
+        return bool(located(address, "model"))
+    except NotMadeError:
+        return not metadata.entry_points(group=GROUP, name=ENGLISH if asked == DEMO else asked)
+
+
+def shipped_beside(url: str | None) -> str | None:
+    """Return the address of the language model of the package that an opened space is from; None without one."""
+    folder = None if url is None else Path(url).parent
+    if folder is None or folder.parent != home.cache_folder("spaces"):
+        return None
+    name = SCHEME + folder.name.rpartition("-")[0]
+    return name if ships_model(name) else None
+
+
+def _unpack(archive: Traversable, digest: str, target: Path) -> None:
     with open(target.with_name("lock"), "w") as lock, archive.open("rb") as file:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.exists():
@@ -102,14 +122,14 @@ def _unpack(archive: Traversable, digest: str, target: Path, made: Making | None
             names = zipped.namelist()
             own = [name for name in names if name.startswith(f"{target.name}/")]
             counts = [name for name in names if name.startswith("counts/") or name == SAMPLE]
-            if not own and not (made and counts):
+            if not own and not (counts and target.name == "model"):
                 raise NotMadeError(
                     f"{archive}: this package has no {target.name}; make one with 'corpusveil {COMMANDS[target.name]}'."
                 )
             zipped.extractall(part, own or counts)
-        if not own and made:
-            with waiting(f"making the {target.name} of {archive.name}, once"):
-                made(part, part / target.name)
+        if not own:
+            with waiting("making the language model, once"):
+                pkgutil.resolve_name(MAKER)(part, part / target.name)
         (part / target.name).chmod(0o700)  # whatever the umask
         (part / target.name).rename(target)
         shutil.rmtree(part)

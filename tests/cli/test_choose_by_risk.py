@@ -16,7 +16,9 @@ from corpusveil.spaces.vectors import Vectors
 from tests.calls import QUIET, command, fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files
-from tests.language.random_texts import WORDS, corpus
+from tests.language.random_texts import WORDS, corpus, sample_file
+
+ALONE = ("--risk", "0.5", "--risk-of", "content")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,11 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text" / "a.txt").write_text("\n".join(one.replace("\n", " ") for one in text))
     counted = [str(folder / "text"), "--output", str(folder / "counts"), "--min-count", "1"]
     succeeds("count", *counted, *QUIET)
-    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *QUIET)
+    (folder / "like.txt").write_text("\n".join(text.replace("\n", " ") for text in corpus(4000, 2, 40)))
+    rows = [{"text": text, "register": "like"} for text in (folder / "like.txt").read_text().splitlines()]
+    rows += [{"text": text, "register": "other", "counted": False} for text in corpus(3000, 3, 20)]
+    sample = sample_file(folder / "sample.jsonl.zst", rows)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", "--sample", sample, *QUIET)
     vectors = Vectors(WORDS[:40], np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
     counts = (1000 / np.arange(1, 41)).astype(int)
     cv.build_space(vectors, counts=counts).save(str(folder / "space"))
@@ -79,7 +85,7 @@ class TestARelease:
     def test_is_the_one_of_the_epsilon_that_is_chosen(self, public: Path, folder: Path) -> None:
         """The same bytes as with that epsilon; the manifest says what chose it, and no other one does."""
         found = chosen(public, 0.5)
-        assert found.sentence() in succeeds(*call(public, "--risk", "0.5")).out
+        assert found.sentence() in succeeds(*call(public, *ALONE)).out
         assert "Risk" not in succeeds(*call(public, "--epsilon", repr(found.epsilon), output="again")).out
         first, again = ([path.read_bytes() for path in data_files(folder / name)] for name in ("out", "again"))
         assert first == again
@@ -89,20 +95,24 @@ class TestARelease:
         assert told == plain
         assert found.risk_of == "content"
         assert "risk" not in plain
-        assert "asked for were 50.0% or less of content words" in (folder / "out.report.html").read_text()
+        assert "a risk of 50.0% of content words" in (folder / "out.report.html").read_text()
 
     def test_of_a_reader_of_context_needs_a_model(self, public: Path, folder: Path) -> None:
-        found = chosen(public, 0.6, "content-context")
+        """By default: of content words, recovered from context in the sample of the model, or in a given text."""
+        found, asked = chosen(public, 0.6, "content-context"), call(public, "--risk", "0.6")
         assert found.epsilon < chosen(public, 0.6).epsilon
-        words = ["--risk", "0.6"]
-        for reader in ("context", "content-context"):
-            asked = call(public, *words, "--risk-of", reader)
-            fails(asked, "missing-setting", "--model", f"--risk-of {reader}")
+        fails(asked, "missing-setting", "--model", "--risk-of content", "--risk-of word")
         assert not (folder / "out").exists()
-        assert found.sentence() in succeeds(*call(public, *words, "--model", str(public / "model"))).out
-        model = cv.load_model(str(public / "model")).digest
+        model = ["--model", str(public / "model")]
+        assert found.sentence() in succeeds(*asked, *model).out
         assert manifest("out")["risk"] == found.as_dict()
-        assert (found.risk_of, found.exact, found.model) == ("content-context", False, model)
+        assert (found.risk_of, found.exact) == ("content-context", False)
+        assert found.model == cv.load_model(str(public / "model")).digest
+        assert found.unlike is not None
+        asked = call(public, "--risk", "0.6", *model, "--risk-text", str(public / "like.txt"), output="own")
+        assert "of the content words of the public text that was given" in succeeds(*asked).out
+        own = manifest("own")["risk"]
+        assert (own["measured"], own["own_text"], "unlike" in own) == (found.measured, True, False)
 
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -126,7 +136,7 @@ class TestARelease:
 
         monkeypatch.setattr(resolve, "epsilon_for_risk", choose)
         monkeypatch.setattr(resolve, "Release", make)
-        ended = command(*call(public, "--risk", "0.5"))
+        ended = command(*call(public, *ALONE))
         assert (ended.status, ended.out, len(chosen)) == (2, "", 1)
         assert released == chosen
         assert "[missing-file]" in ended.err
@@ -134,23 +144,25 @@ class TestARelease:
 
 class TestAFile:
     def test_asks_for_it_and_is_printed_with_it(self, public: Path, folder: Path) -> None:
-        file = save(folder / "run.toml", settings(public, risk=0.5))
+        file = save(folder / "run.toml", settings(public, risk=0.5, risk_of="content"))
         for step, more in (("plan", ()), ("run", QUIET)):
             assert not (folder / "out").exists()
             assert chosen(public, 0.5).sentence() in succeeds(step, file, *more).out
         printed = succeeds("run", file, "--print-config").out
         budget = tomllib.loads(printed)["budget"]
-        assert (budget["risk"], "risk_of" in budget, "epsilon" in budget) == (0.5, False, False)
+        assert (budget["risk"], budget["risk_of"], "epsilon" in budget) == (0.5, "content", False)
         (folder / "again.toml").write_text(printed)
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
     def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
         """As denoising has; a model that is named beside the risk goes before it."""
-        asked = settings(public, risk=0.6, risk_of="context")
+        asked = settings(public, risk=0.6)
         file = save(folder / "run.toml", asked)
         fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
-        assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
+        assert (
+            chosen(public, 0.6, "content-context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
+        )
         asked["budget"]["model"] = "models/elsewhere"
         fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
 
@@ -165,23 +177,24 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
         (["--epsilon", "1", "--function-words", "w"], "conflicting-settings", "--risk"),
         (["--epsilon", "1", "--model", "m"], "conflicting-settings", "--risk"),
         (["--risk", "1"], "wrong-value", "--risk 1.0"),
-        (["--risk", "0.01"], "unsuitable-data", "0.01"),
+        (["--epsilon", "1", "--risk-text", "t"], "conflicting-settings", "--risk"),
+        (["--risk", "0.01", "--risk-of", "content"], "unsuitable-data", "0.01"),
     ):  # fmt: skip
         fails(call(public, *options), code, named)
         assert not (folder / "out").exists(), options
-    fails(call(public, "--risk", "0.5", space="bare"), "missing-setting")  # without public counts
+    fails(call(public, *ALONE, space="bare"), "missing-setting", "counts")
     assert not (folder / "out").exists()
 
 
 def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked for by the first run alone; each manifest says it, and another risk is refused."""
-    file = save(folder / "s.toml", settings(public, risk=0.5))
+    file = save(folder / "s.toml", settings(public, risk=0.5, risk_of="content"))
     out = succeeds("schedule", file, *QUIET).out
     (folder / "in" / "b.jsonl").write_text(json.dumps({"text": WORDS[3]}) + "\n")
-    save(folder / "s.toml", settings(public, risk=0.9))
+    save(folder / "s.toml", settings(public, risk=0.9, risk_of="content"))
     fails(["schedule", file, *QUIET], "mismatch", "budget.risk")
     assert not (folder / "out" / "run-00002" / "manifest.json").exists()
-    save(folder / "s.toml", settings(public, risk=0.5))
+    save(folder / "s.toml", settings(public, risk=0.5, risk_of="content"))
     out += succeeds("schedule", file, *QUIET).out
     (folder / "in" / "c.jsonl").write_text(json.dumps({"text": WORDS[4]}) + "\n")
     monkeypatch.setattr(resolve, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))

@@ -114,7 +114,7 @@ def test_whatever_is_bad_about_it(
     shard = spoil(source, bad)
     assert run_here(ground.arguments(source, tmp_path / "out")) == 2
     ended = capfd.readouterr()
-    assert ended.err.startswith(f"corpusveil: {shard}, row 1: ")
+    assert ended.err.splitlines()[-1].startswith(f"corpusveil: {shard}, row 1: ")
     assert found(PLANTED, ended.out + ended.err + records_text(tmp_path / "out")) == []
 
 

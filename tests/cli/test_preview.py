@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.cli.preview import PRIVATE
 from corpusveil.language.denoise import NO_FACTS
+from corpusveil.pipelines.preview import PRIVATE
 from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import corpusveil as cv
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.transforms.release import pages
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "corpusveil"]
@@ -233,6 +234,6 @@ def make_ground(folder: Path) -> Ground:
 
 
 def records_text(output: Path) -> str:
-    """Return all that the records of an output say."""
+    """Return all that the records of an output say, but for the list of unknown words, which quotes these alone."""
     folder = output.with_name(output.name + ".records")
-    return "".join(path.read_text() for path in folder.rglob("*.json"))
+    return "".join(path.read_text() for path in folder.rglob("*.json") if path.name != pages.UNKNOWN)

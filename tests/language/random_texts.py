@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import orjson
+import pyarrow as pa
 
 LETTERS = "abcdefghijkl"
 WORDS = [f"{one}{two}" for one in LETTERS for two in LETTERS]
@@ -21,3 +27,10 @@ def corpus(texts: int, seed: int, words: int = 30) -> list[str]:
             text += [[], [], [], [], [","], ["12"], [".\n"]][rng.integers(0, 7)]
         made.append(" ".join(text))
     return made
+
+
+def sample_file(path: Path, rows: Sequence[Any]) -> str:
+    """Write the sample of a model: texts that were not counted."""
+    with pa.CompressedOutputStream(str(path), "zstd") as file:
+        file.write(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return str(path)

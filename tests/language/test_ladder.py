@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.context_risk import WORDS, ids_in, public_text
 from corpusveil.language.fixed import ONE
 from corpusveil.language.ladder import BY_MODEL, PLACES, STEPS, Ladder, reader_ladder
 from corpusveil.language.model import LanguageModel
+from corpusveil.language.model_text import WORDS, ids_in, model_text
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
@@ -44,7 +44,7 @@ def posteriors(mechanism: Mechanism, model: LanguageModel, count: int) -> npt.ND
 
     By the probability of the run with each word in the place, and nothing that the ladder computes.
     """
-    text, ids = public_text(mechanism, model), ids_in(mechanism.space, model)
+    text, ids = model_text(mechanism.space, model), ids_in(mechanism.space, model)
     known = np.flatnonzero(text.truth >= 0)
     out = np.zeros((count, len(mechanism.space)))
     for row, place in enumerate(known[np.arange(count) * known.size // count]):
@@ -133,8 +133,9 @@ def test_each_reader_guesses_more_than_the_one_before(space: Space, model: Langu
         ladder = reader_ladder(cv.RingGeometric(space), epsilon, model)
         unchanged, by_word, by_model, others, *more = ladder.rungs
         pairs, (dial,) = more[:4], more[4:]  # this model leaves less than 3 bits
-        assert unchanged.every <= by_word.every <= by_model.every <= others.every + 3 * others.errors[0]
-        assert by_word.content <= by_model.content <= others.content + 3 * others.errors[1]
+        assert "sample" in by_model.figure, "this model is in memory"
+        assert unchanged.every <= by_word.every <= others.every + 3 * others.errors[0]
+        assert by_word.content <= others.content + 3 * others.errors[1]
         assert others.every < dial.every
         assert [each.every for each in pairs] == sorted(each.every for each in pairs)  # type: ignore[type-var]
 
@@ -145,7 +146,7 @@ def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: Lang
     A bound that forgets the context, put in the place of the upper side, is caught as too low.
     """
     mechanism, epsilon = cv.RingGeometric(space), 0.7
-    text, ids = public_text(mechanism, model), ids_in(space, model)
+    text, ids = model_text(mechanism.space, model), ids_in(space, model)
     runs = text.truth.reshape(-1, WORDS)
     runs, said = runs[(runs >= 0).all(axis=1)], text.said.reshape(-1, WORDS)[(runs >= 0).all(axis=1)]
     assert len(runs) > 300
@@ -205,7 +206,7 @@ class TestItSays:
     def test_which_rungs_need_a_model(self, space: Space) -> None:
         ladder = reader_ladder(cv.RingGeometric(space), 1.0)
         assert [each.every is None for each in ladder.rungs] == [False, False, True, True, *[False] * 4, *[True] * 4]
-        assert ladder.rungs[2].reader == BY_MODEL
+        assert ladder.rungs[2].reader.startswith(BY_MODEL)
         assert "needs a public language model" in str(ladder)
         assert "e^(1 d)" in str(ladder)
 

@@ -21,9 +21,10 @@ from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
 from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
+from corpusveil.language.sample import NAME, Sample, sample_of
 from corpusveil.storage.engine import Engine
 from tests.calls import Halting, refused
-from tests.language.random_texts import corpus
+from tests.language.random_texts import corpus, sample_file
 
 pytestmark = pytest.mark.xdist_group("spark-rooms")
 
@@ -86,6 +87,27 @@ def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, mon
     before = (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns
     build_model(counts, str(tmp_path / "other"), Halting(1))
     assert (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns == before
+
+
+def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
+    """The texts of each register by turns; what is no sample is refused by its line, and a damaged copy as well."""
+    rows = [("how-to", None, "d"), ("news", None, "a"), ("news", None, "b"), ("fiction", False, "c")]
+    lines = [{"text": text, "register": kind} | ({} if of is None else {"counted": of}) for kind, of, text in rows]
+    file = sample_file(tmp_path / "sample.jsonl.zst", lines)
+    build_model(counts, str(tmp_path / "model"), Local(), sample=file)
+    saved = load_model(tmp_path / "model")
+    assert sample_of(saved) == Sample(("d", "a", "b"), ("c",))
+    assert saved.digest == model_of_counts(counts).digest
+    for wrong in ([{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]]):
+        with refused("bad-row", "line 1", "wrong.jsonl.zst"):
+            build_model(
+                counts, str(tmp_path / "none"), Local(), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong)
+            )
+    with refused("unsuitable-data", "counted"):
+        build_model(counts, str(tmp_path / "none"), Local(), sample=sample_file(tmp_path / "of.zst", lines[-1:]))
+    (tmp_path / "model" / NAME).write_bytes((tmp_path / "wrong.jsonl.zst").read_bytes())
+    with refused("damaged-artefact", NAME):
+        sample_of(saved)
 
 
 def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path) -> None:

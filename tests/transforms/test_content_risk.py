@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.context_risk import context_risk, ids_in, sampled_text
+from corpusveil.language.context_risk import context_risk
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
+from corpusveil.language.model_text import ids_in, sampled_text
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
@@ -102,10 +103,10 @@ class TestWhoseWordsCount:
         weights = content_weights(space, str(file))
         assert weights.tolist() == weights_of(space, the=0, river=2.5, doctor=0).tolist()
         ring = cv.RingGeometric(space)
-        chosen = cv.epsilon_for_risk(ring, 0.75, content=weights)
+        chosen = cv.epsilon_for_risk(ring, 0.75, of="content", content=weights)
         assert chosen.measured == round(word_risk(ring, chosen.epsilon, content=weights).content.share, 9)
         assert chosen.weights is not None
-        assert cv.epsilon_for_risk(ring, 0.75).weights is None
+        assert cv.epsilon_for_risk(ring, 0.75, of="content").weights is None
 
     @pytest.mark.parametrize(("content", "code", "named"), [
         ("the\nriver\tmuch", "bad-row", "line 2"), ("river\t-1", "bad-row", "line 1"),
@@ -155,19 +156,23 @@ class TestFromContext:
             guess = (np.array(ahead) * np.array(behind[::-1]) * weights).argmax(axis=1)
             right += weights[run][guess == run].sum()
             counted += weights[run].sum()
-        found = context_risk(mechanism, 0.5, model, policy=policy).content
+        said = sampled_text(model, rng.random(1000 * length), length).reshape(-1, length)
+        texts = [" ".join(words.word(int(word)) for word in run) for run in said[(said < size).all(axis=1)]]
+        found = context_risk(mechanism, 0.5, model, texts=texts, policy=policy).content
         share = right / counted
-        assert found.by_search >= share - 4 * (found.error + (share * (1 - share) / counted) ** 0.5)
-        assert found.by_search > found.by_law + 5 * found.error
+        assert found.share >= share - 4 * (found.error + (share * (1 - share) / counted) ** 0.5)
+        assert found.share > word_risk(mechanism, 0.5, policy=policy).content.share + 5 * found.error
 
     def test_kept_stop_words_are_known_and_tell_about_the_others(self, words: Space, model: LanguageModel) -> None:
         mechanism = cv.RingGeometric(words)
-        plain, kept = (context_risk(mechanism, 0.5, model, policy=policy) for policy in (cv.TextPolicy(), KEPT))
-        assert kept.content.by_search > plain.content.by_search + 2 * plain.content.error
-        assert kept.unchanged > plain.unchanged + 0.1
-        single = word_risk(mechanism, 0.5, policy=KEPT)
-        assert (kept.alone, kept.content.alone) == (single.share, single.content.share)
-        for policy in ("mask", "drop"):
-            hidden = context_risk(mechanism, 0.5, model, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
-            assert hidden.unchanged < plain.unchanged
-            assert hidden.words == plain.words
+        texts = [text.replace("aa", "the").replace("ab", "of") for text in corpus(3000, 2, 40)]
+        others = 1.0 - stop_words_of(words)
+        plain, kept, *hidden = (
+            context_risk(mechanism, 0.5, model, texts=texts, content=others, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+            for policy in ("privatize", "keep", "mask", "drop")
+        )
+        assert kept.content.share > plain.content.share + 2 * plain.content.error
+        assert kept.share > plain.share + 0.1
+        for read in hidden:
+            assert read.share < plain.share
+            assert read.words == plain.words

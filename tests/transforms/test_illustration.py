@@ -81,11 +81,12 @@ def test_dots_are_the_risk_of_public_text(space: Space) -> None:
     for panel in found.panels:
         risk = word_risk(mechanism, panel.epsilon)
         assert panel.guess is not None
-        assert (panel.guess.share, panel.guess.blind, panel.guess.beside) == pytest.approx(
-            (risk.content.share, risk.content.blind, risk.share), abs=1e-6
+        assert (panel.guess.share, panel.guess.blind) == pytest.approx(
+            (risk.content.share, risk.content.blind), abs=1e-6
         )
+        assert f"{risk.share:.1%} of all known words" in panel.guess.sentence()
     assert picture(space, "santext").own.guess is None  # it would take all pairs of words
-    chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5)
+    chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5, of="content")
     own = illustrate(cv.mechanism("santext", space), cv.Budget(chosen.epsilon), cv.TextPolicy(), None, chosen)
     assert own is not None
     assert own.own.guess is not None  # it was computed to choose epsilon

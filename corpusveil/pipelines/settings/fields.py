@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import re
 import types
@@ -191,6 +192,13 @@ def declared(tree: type[BaseModel]) -> Iterator[Setting]:
             by_name = {command: key if own == "*" else own for command, own in commands.items()}
             group = setting.group or section.GROUP
             yield dataclasses.replace(setting, group=group, commands=by_name, name=name, key=key, info=field_info)
+
+
+@functools.cache
+def options_of(tree: type[BaseModel], command: str) -> Mapping[str, Setting]:
+    """Return the settings that a command has, by the names of its parameters."""
+    settings = [setting for setting in declared(tree) if command in setting.commands]
+    return {setting.commands[command] or setting.key: setting for setting in settings}
 
 
 def setting_of(info: FieldInfo) -> Setting:

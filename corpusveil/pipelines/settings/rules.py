@@ -7,10 +7,10 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.choices import OF_CONTEXT, STRATEGIES
+from corpusveil.choices import STRATEGIES
 from corpusveil.errors import UserError
 from corpusveil.jobs import registry
 
@@ -27,6 +27,7 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 NEEDS = {
     "budget.risk_of": "budget.risk",
     "budget.model": "budget.risk",
+    "budget.risk_text": "budget.risk",
     "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
     "ledger.cap_delta": "ledger.cap",
@@ -84,21 +85,35 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and budget.risk_of in OF_CONTEXT and risk_model(settings) is None:
-        model = "a language model of public text; add this key (make the model with 'corpusveil model')"
-        yield "budget.model", f"{{budget.risk_of}} {budget.risk_of} needs {model}"
+    if budget.risk is not None and risk_reader(settings) == "content-context" and risk_model(settings) is None:
+        yield (
+            "budget.risk",
+            (
+                "a reader from context needs a language model of public text, and this space ships "
+                "none; add {budget.model}, or name a weaker reader: {budget.risk_of} content, or {budget.risk_of} word"
+            ),
+        )
+
+
+DEFAULTS: Mapping[str, Mapping[str, str]] = {"mechanism": {"name": "ring-geometric"}, "space": {"path": "en"}}
+"""What the first calls need not name: those of *preview* on a command line, and of Python by names."""
 
 
 def risk_model(settings: Settings) -> str | None:
-    """Return the address of the language model for a risk of context; by default that of [model]."""
+    """Return the address of the language model for a risk; by default that of [model], or of the space's package."""
     address: str | None = settings.value("budget.model") or settings.value("model.path")
+    space = settings.value("space.path")
+    if address is None and space is not None:
+        from corpusveil.spaces.installed import ships_model
+
+        return space if ships_model(space) else None
     return address
 
 
 def risk_reader(settings: Settings) -> RiskOf:
-    """Return the reader that a risk is about: by default of content words, from context if there is a model."""
+    """Return the reader that a risk is about: by default of content words, from context."""
     reader: RiskOf | None = settings.value("budget.risk_of")
-    return reader or ("content" if risk_model(settings) is None else "content-context")
+    return reader or "content-context"
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -130,8 +145,9 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
-    if budget.model is not None and budget.risk_of not in (None, *OF_CONTEXT):
-        yield "budget.model", _needs("{budget.risk_of} content-context or context")
+    for name in ("model", "risk_text"):
+        if getattr(budget, name) is not None and risk_reader(settings) != "content-context":
+            yield f"budget.{name}", _needs("{budget.risk_of} content-context")
     if settings.settled().value("budget.per") != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
 

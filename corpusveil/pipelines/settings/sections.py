@@ -182,6 +182,9 @@ class ModelSettings(Section):
     min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
     min_trigram: int = key(
         "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
+    sample: str | None = key(
+        "Public texts that no count has read, for {budget.risk}: JSON lines of text, register and counted, in a file "
+        ".jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")
 
 
 class DenoiseSettings(Section):
@@ -281,16 +284,18 @@ class BudgetSettings(Section):
     epsilon: float | None = key(
         "The budget, above 0. Alternative: {budget.risk}, which chooses it.", None, gt=0, often=True)
     risk: float | None = key(
-        "Instead of {budget.epsilon}: the largest share of the content words of public text (or as {budget.risk_of} "
-        "says) that an informed reader may guess, above 0 and below 1. 0.3: most private; 0.5: balanced; 0.7: "
-        "most readable. For a budget per token.", None, gt=0, lt=1)
+        "Instead of {budget.epsilon}: the largest share of the content words of public text that a reader may recover "
+        "from context, above 0 and below 1. 0.3: most private; 0.5: balanced; 0.7: most readable. For a budget per "
+        "token.", None, gt=0, lt=1, commands=SHOWING)
     risk_of: RiskOf | None = key(
-        "The reader that {budget.risk} is about: whether all words count or content words alone, and whether each is "
-        "seen alone or in its context, which needs {budget.model}. Default: content-context with a model, else "
-        "content.", None)
+        "The reader that {budget.risk} is about: of content words from context, or a weaker one, who sees each word "
+        "alone, of content words or of all. Default: content-context.", None, commands=SHOWING)
     model: str | None = key(
-        "For {budget.risk_of} context and content-context: a language model of public text, made by 'model'. Default "
-        "in a file: the model of [model].", None, path=True, metavar="URL", named=True)
+        "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: the model of [model] "
+        "in a file, or that of the space's package.", None, path=True, metavar="URL", named=True)
+    risk_text: str | None = key(
+        "For {budget.risk}: public text of your kind, in the form and column of the input, on which the risk is "
+        "measured. Default: the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING)
     function_words: str | None = key(
         "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
         "a tab says how much a word counts.", None, path=True, metavar="URL")
@@ -319,8 +324,8 @@ class TextSettings(Section):
 
     tokenizer: TokenizerName = key("Single words, or the method that joins words to collocations.", "word")
     collocations: str | None = key(
-        "The collocation table, made by 'corpusveil score', or the name of an installed one, such as 'en'; required for "
-        "any tokenizer but word.", None, path=True, metavar="URL", named=True)
+        "The collocation table: what 'score' wrote, or the name of an installed one, such as 'en'; required for any "
+        "tokenizer but word.", None, path=True, metavar="URL", named=True)
     unknown_words: Policy = key("Words outside the vocabulary.", "resample")
     stop_words: Policy = key("Function words.", "privatize")
     numbers: NumberPolicy = key(

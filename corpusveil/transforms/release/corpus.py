@@ -38,9 +38,10 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
+from corpusveil.transforms.release.fit import unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
-from corpusveil.transforms.release.pages import public_page, write_pages
+from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
 
@@ -229,9 +230,12 @@ class Run:
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
             columns.separator,
         )
+        first: list[Batch] = []
         if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
-            refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
-        outcome = _Start(self, engine, self.job(source, output, records), tasks, began).outcome()
+            refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, first.append)
+        if self.look is not None and first:
+            self.look(first[0])
+        outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
         with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
             names = names_of(shards[0], columns.separator)
             outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
@@ -283,6 +287,8 @@ class _Start:
     job: ShardJob
     tasks: Sequence[ShardTask]
     began: float
+    first: Sequence[Batch]
+    """The first rows, if they were looked at."""
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
 
@@ -339,6 +345,8 @@ class _Start:
         shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, drafted)
+        if self.first:
+            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
         events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 

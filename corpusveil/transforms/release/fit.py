@@ -1,9 +1,10 @@
-"""Whether texts have the language of a release's space: said of the first texts, before anything is drawn."""
+"""Whether texts have the language and the words of a release's space: said of the first texts."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +12,67 @@ import pyarrow.compute as pc
 
 from corpusveil.errors import DataError, PackageError
 from corpusveil.kernel.prepared import prepare
+from corpusveil.storage.records import Record
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import Texts
-from corpusveil.text.tokens import strings
+from corpusveil.text.tokens import Tokens, strings
 from corpusveil.transforms.release.release import Release
 
-MANY_UNKNOWN = 1 / 3
-"""Above this share of words outside the vocabulary, text and space hardly match; prose in one language has a tenth."""
+MANY_UNKNOWN = 0.05
+"""Above this share of words outside the vocabulary, a release says too little of its texts."""
+LISTED = 20
+"""The most unknown words that are listed."""
 MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
 """This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
 _WHAT_TO_DO = (
     "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
-    "(docs/languages.md)."
+    "(docs/languages.md)"
 )
+
+
+class Unknown(Record):
+    """The share of the words of the first texts that the space lacks, and the most frequent of these. Private."""
+
+    share: float
+    words: dict[str, int]
+
+    def lines(self) -> list[str]:
+        """Say which words these are, and what to do about many; nothing without any."""
+        if not self.words:
+            return []
+        listed = ", ".join(f"{word} {count:,}" for word, count in self.words.items())
+        return [
+            f"{self.share:.1%} of the words of the first texts are not in the space (private): {listed}",
+            *([TO_KNOW_THEM] if self.share > MANY_UNKNOWN else []),
+        ]
+
+
+TO_KNOW_THEM = (
+    "To keep what such words say: build a space that has them (corpusveil space), or treat names and terms by their "
+    "kind (spans)."
+)
+
+
+def unknown_words(release: Release, texts: pa.Array) -> Unknown:
+    """Return the unknown words of the first of these texts. Private."""
+    tokens = _read(release, _first(texts))
+    is_unknown = (tokens.classes == WORD) & (tokens.ids < 0)
+    counts = Counter(tokens.text(at).lower() for at in np.flatnonzero(is_unknown).tolist())
+    share = float(is_unknown.sum() / max(1, int((tokens.classes == WORD).sum())))
+    return Unknown(share=share, words=dict(counts.most_common(LISTED)))
+
+
+def _first(texts: pa.Array) -> pa.Array:
+    return pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+
+
+def _read(release: Release, texts: pa.Array) -> Tokens:
+    read = Texts.read(texts, release.policy)
+    prepared = prepare(release.mechanism.space, release.policy, release.collocations)
+    return prepared.tokenizer.tokens(read.data, read.documents)
 
 
 def misfit(release: Release, texts: pa.Array) -> str | None:
@@ -35,11 +81,10 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     It contains no figure, and no language but that of the space.
     """
     policy, space = release.policy, release.mechanism.space
-    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    first = _first(texts)
     if first.nbytes < WORDS:
         return None
-    read = Texts.read(first, policy)
-    tokens = prepare(space, policy, release.collocations).tokenizer.tokens(read.data, read.documents)
+    tokens = _read(release, first)
     is_word = tokens.classes == WORD
     before = np.cumsum(np.pad([is_word, is_word & (tokens.ids < 0)], ((0, 0), (1, 0))), axis=1)
     words, unknown = np.diff(before[:, tokens.offsets])
@@ -51,8 +96,8 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
         spoken = policy.language or space.read_in(languages.DETECT)
         if languages.share_of_others(first.to_pylist(), str(spoken)) >= MANY_TEXTS:
             name = languages.rule(spoken, "name")
-            return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}"
-    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}"
+            return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}."
+    return f"many words of the first texts are not in the space; {_WHAT_TO_DO}; 'preview' and 'plan' list the words."
 
 
 def warn_of_misfit(release: Release, texts: pa.Array) -> None:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.choices import OF_CONTEXT, RiskOf
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.kernel.prepared import prepare
@@ -84,19 +83,22 @@ class Chip:
 class Guess:
     """Shares of the words of public text that an informed reader guesses, and guesses blindly, without the release.
 
-    ``of`` says which words count, and whether the reader sees them one by one; ``beside`` is the share of the others
-    (``reader_guesses``).
+    ``said`` says what is guessed, by whom; ``in_context`` if this reader uses the sentence around a word.
     """
 
     share: float
     blind: float
-    of: RiskOf = "word"
-    beside: float | None = None
+    said: str
+    in_context: bool = False
+
+    @classmethod
+    def alone(cls, share: float, blind: float, of: str, beside: float | None) -> Guess:
+        """Return what a reader guesses who sees each word alone (``reader_guesses``)."""
+        return cls(share, blind, reader_guesses(share, of, beside, blind), of.endswith("context"))
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        said = reader_guesses(self.share, self.of, self.beside, self.blind)
-        return said[0].upper() + said[1:]
+        return self.said[0].upper() + self.said[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,17 +249,20 @@ def _guess(
     mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy, *, is_release: bool
 ) -> Guess | None:
     """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
-    of: RiskOf = "content" if risk is None else risk.risk_of
+    of = "content" if risk is None else risk.risk_of
     if risk is not None and is_release:
-        blind = prior_of(mechanism.space).guess if risk.blind is None else risk.blind
-        return Guess(risk.measured, round(blind, DIGITS), of, risk.beside)
+        blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
+        if risk.error is None:
+            return Guess.alone(risk.measured, blind, of, risk.beside)
+        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} without looking)", True)
     weighed = risk is not None and risk.weights is not None
-    slow = of in OF_CONTEXT or weighed or len(mechanism.space) >= MANY_WORDS
+    slow = of.endswith("context") or weighed or len(mechanism.space) >= MANY_WORDS
     if not isinstance(mechanism, OnLists) or (not is_release and slow):
         return None
     guessed = word_risk(mechanism, epsilon, policy=policy)
     some, others = (guessed, guessed.content) if of == "word" else (guessed.content, guessed)
-    return Guess(round(some.share, DIGITS), round(some.blind, DIGITS), of, round(others.share, DIGITS))
+    share, blind, beside = (round(value, DIGITS) for value in (some.share, some.blind, others.share))
+    return Guess.alone(share, blind, of, beside)
 
 
 def _ladder(
@@ -268,10 +273,14 @@ def _ladder(
         return None
     module = importlib.import_module("corpusveil.language.ladder")  # only here: runs of a release load no lattice
     ladder: Ladder = module.reader_ladder(mechanism, epsilon, model, policy=policy, dial=False)
-    if model is None and risk is not None and risk.risk_of in OF_CONTEXT and risk.weights is None:
-        shares = (risk.measured, risk.beside) if risk.risk_of == "context" else (risk.beside, risk.measured)
-        known = module.Rung(module.BY_MODEL, module.MEASURED, *shares)
-        ladder = replace(ladder, rungs=(*ladder.rungs[:2], known, *ladder.rungs[3:]))
+    if model is None and risk is not None and risk.error is not None and risk.weights is None:
+        kinds = {module.LIKE: (risk.measured, risk.error), module.UNLIKE: (risk.unlike, risk.unlike_error)}
+        reads = [
+            module.Rung(f"{module.BY_MODEL}: {kind}", module.MEASURED, None, share, (0.0, error))
+            for kind, (share, error) in kinds.items()
+            if share is not None
+        ]
+        ladder = replace(ladder, rungs=(*ladder.rungs[:2], *reads, *ladder.rungs[3:]))
     return ladder
 
 

@@ -17,13 +17,17 @@ from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Shard, Totals
 from corpusveil.transforms.release.document_figures import SAMPLES, counted
+from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 
 if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
 SHOWN_FILES = 200
+UNKNOWN = "unknown.json"
+"""The record of unknown words of the first texts."""
 SHOWN_SHARDS = 10
 PRIVATE = "report.html"
 WARNING = "DO NOT PUBLISH: counts computed from private text"
@@ -73,7 +77,8 @@ def write_pages(output: str, records: Records, picture: Callable[[], Illustratio
     totals = records.read("totals.json", Totals)
     if totals is not None:
         shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}", Shard))]
-        page = _rendered(records.url, lambda: render_private(manifest, totals, shards))
+        unknown = records.read(UNKNOWN, Unknown)
+        page = _rendered(records.url, lambda: render_private(manifest, totals, shards, unknown))
         files.write_bytes(records.address(PRIVATE), page, private=True)
 
 
@@ -100,13 +105,15 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     which = counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
-        m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure,
-        picture=picture, counted=which[:1].upper() + which[1:],
+        risk=risk_of(manifest), m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep,
+        shown=SHOWN_FILES, figure=figure, picture=picture, counted=which[:1].upper() + which[1:],
     )  # fmt: skip
 
 
-def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]) -> str:
-    """Return the page of counts from the input; it quotes no text, and is as private as the input."""
+def render_private(
+    manifest: dict[str, Any], totals: Totals, shards: list[Shard], unknown: Unknown | None = None
+) -> str:
+    """Return the page of counts from the input, with words that the space lacks; it is as private as the input."""
     tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
     meter = Markup('<meter value="{}">{}</meter>')
@@ -142,6 +149,8 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
         Block("Tokens by class and policy", heads=("Class", "Policy", "Tokens", "Share of tokens", ""), rows=classes,
               numbers=(2, 3)),
         Block("What the mechanism did", rows=facts),
+        Block("Unknown words of the first texts", heads=("Word", "Times"), numbers=(1,),
+              rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
         Block("Slowest shards", heads=("Shard", "Seconds", "Documents", "Tokens written"), rows=rows,
               numbers=(1, 2, 3)),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -28,14 +28,16 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.parquet import read_table
+from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Records, Shard
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.document_figures import DocumentFigure, figure_of, sentences
+from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
 
@@ -72,6 +74,8 @@ class Forecast(Shown):
     """The largest spending of a sampled document in (epsilon, delta), if the release has a delta."""
     own_words: int | None = None
     """Words of the documents themselves, if a length policy releases another number of words."""
+    unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
+    """The words of the first texts that the space lacks."""
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""
@@ -100,7 +104,10 @@ class Forecast(Shown):
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
-        return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
+        return Card(
+            "Plan of a release (private: figures and words of the corpus)",
+            [("", [*self.lines(1), *self.unknown.lines()])],
+        )
 
 
 def forecast(run: Run) -> Forecast:
@@ -114,6 +121,8 @@ def forecast(run: Run) -> Forecast:
     shards, columns = source.shards, source.columns
     asked = spending or Spending("")
     tasks = plan(shards, source.suffix, None)
+    first: list[Batch] = []
+    refuse_first(tasks, columns.drawn, skip, first.append)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
@@ -151,6 +160,7 @@ def forecast(run: Run) -> Forecast:
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
         composed=_dearest(release, readings),
         own_words=None if release.length is None else round(_own_words(release, counts) * scale),
+        unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
     )  # fmt: skip
 
 

@@ -5,42 +5,47 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.arrays import Float64
-from corpusveil.choices import OF_CONTEXT, RISK_OF, RiskOf
+from corpusveil.choices import RISK_OF, RiskOf
 from corpusveil.display import Card, Shown, rounded_up
 from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.mechanisms.risk import largest_epsilon, prior_of, reader_guesses, word_risk
+from corpusveil.mechanisms.on_lists import OnLists
+from corpusveil.mechanisms.risk import largest_epsilon, prior_of, reader_guesses, recovered, word_risk
 from corpusveil.spaces import Space
+from corpusveil.spaces.installed import shipped_beside
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.waiting import reached, waiting
 
 if TYPE_CHECKING:
     from corpusveil.language.model import LanguageModel
 
-COUNTED: dict[RiskOf, str] = {
-    "word": "words", "context": "words", "content": "content words", "content-context": "content words"
-}  # fmt: skip
-_LATER = ("model", "beside", "weights", "blind")
+COUNTED = {"word": "words", "context": "words"}
+"""What readers count who do not count content words."""
+_LATER = (
+    "model", "beside", "weights", "blind", "error", "unlike", "unlike_error", "text", "own_text",
+)  # fmt: skip
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EpsilonAtRisk(Shown):
-    """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader guesses at this epsilon.
+    """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader recovers at this epsilon.
 
-    ``risk_of`` names the reader: of single words, or also of context, by the language model whose digest is ``model``;
-    who guesses all words, or content words. ``beside`` is the share of the other words that this reader guesses: of
-    all, if ``measured`` is of content words, and the reverse; None in a manifest of an earlier version. ``weights`` is
-    a digest of the weights of words, None by default, and ``blind`` what ``measured`` is without the release. ``exact``
-    is False if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for
-    the mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
+    ``risk_of`` names the reader: *content-context* reads whole public texts with the language model whose digest is
+    ``model``; *content* and *word* see each word alone. ``measured`` is of text like the model's, with its standard
+    ``error``, and ``unlike`` of text of kinds that the model has not counted; None if not measured. ``text`` is a
+    digest of these texts, and with ``own_text`` they are texts that were given. ``beside`` is the share of the other
+    words: of all, if ``measured`` is of content words, and the reverse; None in a manifest of an earlier version.
+    ``weights`` is a digest of the weights of words, None by default, and ``blind`` what ``measured`` is without the
+    release. ``exact`` is False if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The
+    choice holds for the mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
     """
 
     risk: float
@@ -54,28 +59,50 @@ class EpsilonAtRisk(Shown):
     weights: str | None = None
     blind: float | None = None
     basis: str | None = None
+    error: float | None = None
+    unlike: float | None = None
+    unlike_error: float | None = None
+    text: str | None = None
+    own_text: bool | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
         names = ("risk", "risk_of", "measured", "exact", *_LATER)
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """What a reader recovers: a line for each kind of text."""
+        if self.error is None:
+            return (reader_guesses(self.measured, self.risk_of, self.beside),)
+        unlike = None if self.unlike is None else (self.unlike, self.unlike_error or 0.0)
+        return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text))
+
     def sentence(self) -> str:
         """Say it in one sentence."""
         nats = "no guarantee" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats a word"
         return (
-            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps {COUNTED[self.risk_of]} at {self.risk:.1%} "
-            f"or less on public text, {reader_guesses(self.measured, self.risk_of, self.beside)}; {nats}"
+            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps {self.counted} at {self.risk:.1%} "
+            f"or less on public text, {', and '.join(self.readers)}; {nats}"
         )
+
+    @property
+    def from_context(self) -> bool:
+        """Whether the reader is one from context; *context* is one of earlier versions."""
+        return self.risk_of.endswith("context")
+
+    @property
+    def counted(self) -> str:
+        """The words that the risk is about."""
+        return COUNTED.get(self.risk_of, "content words")
 
     def card(self) -> Card:
         """Return the sentence as fields."""
         nats = "none" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats for any two words"
-        measured = reader_guesses(self.measured, self.risk_of, self.beside)
+        by = "the exact law" if self.exact else "samples" if self.error is None else "texts that no count has read"
         return Card(
-            f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%} of {COUNTED[self.risk_of]}",
-            [("guessed", f"{measured}, on public text"), ("by", "the exact law" if self.exact else "samples"),
-             ("promise", nats)],
+            f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%} of {self.counted}",
+            [("guessed", f"{', and '.join(self.readers)}"), ("by", by), ("promise", nats)],
         )  # fmt: skip
 
 
@@ -91,59 +118,88 @@ def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
 
 def epsilon_for_risk(
     mechanism: Mechanism, risk: float, *, of: RiskOf | None = None, model: LanguageModel | None = None,
-    policy: TextPolicy = DEFAULT, content: Float64 | None = None,
+    texts: Sequence[str] | None = None, policy: TextPolicy = DEFAULT, content: Float64 | None = None,
 ) -> EpsilonAtRisk:  # fmt: skip
-    """Return the largest epsilon 2^(j/8) at which an informed reader guesses at most ``risk`` of public text's words.
+    """Return the largest epsilon at which a reader recovers at most ``risk`` of the content words of public text.
 
-    The reader knows the mechanism, epsilon, ``policy`` and the public counts of the space, and from context also the
-    language ``model``. ``of``: *word* and *context* count all words, *content* and *content-context* content words,
-    each by its weight in ``content``, float64 [V], by default that of ``content_weights``. The default is
-    content-context with a model, content without. Only public artefacts are read, so the choice costs no privacy, and
-    it is the same on every machine. Raises UserError for a space without counts, and where no epsilon has so small a
-    risk.
+    The reader reads whole texts, and knows the mechanism, epsilon, ``policy``, the public counts of the space and a
+    language ``model``: by default that of the package of the space, if it has one. ``texts`` are public texts of your
+    own kind; by default the sample that the model keeps. The weaker readers see each word alone: ``of`` *content*, who
+    cares for content words, or *word*, for all words. Each content word counts by its weight in ``content``, float64
+    [V], by default that of ``content_weights``. Epsilons are 2^(j/8), for mechanisms on vectors in finer steps. Only
+    public artefacts are read, so the choice costs no privacy, and it is the same on every machine. Raises UserError
+    without a model, for a space without counts, and where no epsilon has so small a risk.
     """
     if not isinstance(mechanism, Mechanism):
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk < 1:
         raise BadValueError(f"risk = {risk}: give a share of words, a number between 0 and 1.")
-    if of is None:
-        of = "content" if model is None else "content-context"
+    of = "content-context" if of is None else of
     if of not in RISK_OF:
         raise not_a_choice("risk_of", of, RISK_OF)
-    if of not in OF_CONTEXT:
-        model = None
-    elif not isinstance(model, context().LanguageModel):
-        raise UnsetError(f"risk_of = {of!r}: this reader knows a language model; give model, as in cv.load_model(URL).")
-    if model is None and mechanism.space.counts is None:
+    space = mechanism.space
+    weights = content_weights(space, language=policy.language) if content is None else content
+    if of != "content-context" and space.counts is None:
         raise UnsetError(
             "risk: a reader weighs words by their frequency, and this space has no public counts; build the space "
             "with counts, or choose epsilon."
         )
-    space = mechanism.space
-    weights = content_weights(space, language=policy.language) if content is None else content
-    of_content = of.startswith("content")
-    blind = _blind_guess(mechanism.space, float(risk), of, weights)
+    blind = _blind_guess(space, float(risk), of, weights)
+    more: dict[str, Any] = {}
     measures: dict[float, tuple[float, float, bool]] = {}
+    if of == "content-context":
+        reads, more = _readers(mechanism, model, texts, policy, weights)
 
     def risk_at(epsilon: float) -> float:
         reached(f"epsilon {epsilon:.4g}")
-        if model is not None:
-            read, exact = context().context_risk(mechanism, epsilon, model, policy=policy, content=weights), False
+        if of == "content-context":
+            read, exact = reads[0].read(epsilon), False
         else:
             read = word_risk(mechanism, epsilon, policy=policy, content=weights)
             exact = read.exact
         measures[epsilon] = (round(read.content.share, DIGITS), round(read.share, DIGITS), exact)
-        return measures[epsilon][not of_content]
+        return measures[epsilon][of == "word"]
 
     with waiting("choosing epsilon by risk"):
-        epsilon = largest_epsilon(risk_at, float(risk))
+        epsilon = largest_epsilon(risk_at, float(risk), fine=not isinstance(mechanism, OnLists))
+        if of == "content-context":
+            more |= _measured(reads, epsilon)
     some, every, exact = measures[epsilon]
+    some, every = (every, some) if of == "word" else (some, every)
     return EpsilonAtRisk(
-        float(risk), of, epsilon, some if of_content else every, exact, mechanism.guarantee(epsilon).plain_ldp,
-        None if model is None else model.digest, every if of_content else some,
-        None if content is None else hashlib.sha256(content.astype("<f8").tobytes()).hexdigest(), blind,
-        basis_of(mechanism, policy),
+        float(risk), of, epsilon, some, exact, mechanism.guarantee(epsilon).plain_ldp, beside=every, blind=blind,
+        weights=None if content is None else hashlib.sha256(content.astype("<f8").tobytes()).hexdigest(),
+        basis=basis_of(mechanism, policy), **more,
     )  # fmt: skip
+
+
+def _readers(
+    mechanism: Mechanism, model: LanguageModel | None, texts: Sequence[str] | None, policy: TextPolicy,
+    weights: Float64,
+) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
+    """Return readers of text like the model's, and of text unlike it, and what they are about for a choice by risk."""
+    module = context()
+    if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
+        model = module.load_model(named)
+    if not isinstance(model, module.LanguageModel):
+        raise UnsetError(
+            "risk: a reader from context knows a language model, which this space does not ship; give model, as in "
+            "cv.load_model(URL), or name a weaker reader, as in of='content'."
+        )
+    sample = module.texts_of(model, texts)
+    reads = [
+        module.TextReader(mechanism, model, some, policy, weights) for some in (sample.like, sample.unlike) if some
+    ]
+    return reads, {"model": model.digest, "text": sample.digest, "own_text": texts is not None or None}
+
+
+def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, float]:
+    """Return the standard error at an epsilon, and what is recovered of text unlike the model's."""
+    like, *others = [context().precise(each.read(epsilon)).content for each in reads]
+    shares = {"error": like.error}
+    for unlike in others:
+        shares |= {"unlike": unlike.share, "unlike_error": unlike.error}
+    return {name: round(value, DIGITS) for name, value in shares.items()}
 
 
 def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
@@ -166,6 +222,6 @@ def _blind_guess(space: Space, risk: float, of: RiskOf, weights: Float64) -> flo
     if risk < (blind := float(shares.max() / shares.sum())):
         raise DataError(
             f"risk = {risk:g}: a guess of the most frequent {'content ' * of_content}word, without any release, is "
-            f"right for {blind:.1%} of the {COUNTED[of]} of public text; give a larger risk."
+            f"right for {blind:.1%} of the {COUNTED.get(of, 'content words')} of public text; give a larger risk."
         )
     return round(blind, DIGITS)

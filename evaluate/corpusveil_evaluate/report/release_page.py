@@ -58,7 +58,7 @@ def render(findings: Findings) -> str:
         ],
         tables=[*_figures(findings.measures)],
         no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
-        guess=None if guess is None else Guess(guess.value, guess.floor or 0.0, "content", beside),
+        guess=None if guess is None else Guess.alone(guess.value, guess.floor or 0.0, "content", beside),
     )  # fmt: skip
 
 

@@ -1,0 +1,87 @@
+"""``cv.release`` and ``cv.preview``: from names, with the defaults of the command, and nothing that is not shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import corpusveil as cv
+from tests.calls import QUIET, refused, succeeds
+from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, read_shard, write_shard
+
+KEY = cv.Key(TEST_KEY)
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("by-name") / "space"
+    make_space(folder)
+    return str(folder)
+
+
+def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
+    """The same settings under the same names give the same bytes; print shows what was chosen."""
+    (tmp_path / "key").touch(mode=0o600)
+    (tmp_path / "key").write_bytes(TEST_KEY)
+    write_shard(tmp_path / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
+    options = ["--space", space, "--mechanism", "ring-geometric", "--key", str(tmp_path / "key"), *QUIET]
+    asked = ["--risk", "0.5", "--risk-of", "content", "--stop-words", "keep", "--numbers", "mask"]
+    succeeds("privatize", tmp_path / "in", *options, *asked, "--output", tmp_path / "out")
+    made = cv.release(key=KEY, space=space, risk=0.5, risk_of="content", stop_words="keep", numbers="mask")
+    cv.privatize_corpus(tmp_path / "in", tmp_path / "again", made)
+    assert [path.read_bytes() for path in data_files(tmp_path / "out")] == [
+        path.read_bytes() for path in data_files(tmp_path / "again")
+    ]
+    for shown in ("ring-geometric", "stop_words keep", "numbers mask", "50.0% or less"):
+        assert shown in " ".join(str(made).split())
+
+
+def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
+    for given, code, named in (
+        ({"risk": 2.0}, "wrong-value", "risk = 2.0"),
+        ({"risc": 0.5}, "unknown-name", "did you mean risk?"),
+        ({"risk": 0.5, "epsilon": 1.0}, "conflicting-settings", "epsilon"),
+        ({}, "missing-setting", "risk"),
+        ({"risk": 0.5}, "missing-setting", "risk_of content"),
+        ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
+    ):
+        with refused(code, named, "cv.release"):
+            cv.release(key=KEY, space=space, **given)  # type: ignore[arg-type]
+    with refused("wrong-type", "key"):
+        cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
+
+
+def test_a_preview_shows_texts_and_unknown_words(space: str) -> None:
+    """Of the shown texts, drawn under the key; of all of them the unknown words, the most frequent first."""
+    texts = [f"{WORDS[row]} refund {WORDS[row + 1]}." for row in range(9)] + ["invoice"]
+    shown = cv.preview(texts, epsilon=1.0, key=KEY, space=space)
+    assert shown.before == texts[:5]
+    assert shown.unknown.words == {"refund": 9, "invoice": 1}
+    release = cv.release(epsilon=1.0, key=KEY, space=space)
+    assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
+    assert "refund 9, invoice 1" in " ".join(str(shown).split())
+    for wrong in ("a text", [], [1]):
+        with refused("wrong-type", "list of texts"):
+            cv.preview(wrong, epsilon=1.0, space=space)  # type: ignore[arg-type]
+    with refused("missing-setting", "cv.preview", "model"):
+        cv.preview(texts, space=space)
+
+
+def test_unknown_words_are_named_in_private_alone(space: str, tmp_path: Path) -> None:
+    """On the private page and in a plan; not in the release, its page, its manifest, or what a log keeps."""
+    texts = [{"text": f"{WORDS[row]} {WORDS[row + 1]} refund"} for row in range(40)]
+    write_shard(tmp_path / "in" / "a.jsonl", texts)
+    release = cv.release(epsilon=1.0, key=KEY, space=space)
+    with pytest.warns(UserWarning, match="not in the space"):
+        cv.privatize_corpus(tmp_path / "in", tmp_path / "out", release)
+    assert "refund" in (tmp_path / "out.records" / "report.html").read_text()
+    assert "refund" in str(cv.plan(tmp_path / "in", release))
+    asked = ["--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", *QUIET]
+    told = succeeds("privatize", tmp_path / "in", *asked, "--output", tmp_path / "again")
+    assert "many words" in told.err
+    assert "refund" not in told.out + told.err
+    for name in ("out", "again"):
+        written = [*(tmp_path / name).rglob("*.json*"), tmp_path / f"{name}.report.html"]
+        assert all("refund" not in path.read_text() for path in written)
+    assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
