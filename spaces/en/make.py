@@ -24,10 +24,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-
 import shutil
 import subprocess
-
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -41,11 +39,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from corpusveil.pipelines import collocations, language, space
+from corpusveil.pipelines import collocations, language
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary
-from corpusveil.spaces.build import build_space, load_space
+from corpusveil.spaces.build import build_space
 from corpusveil.spaces.installed import ARCHIVE, SAMPLE
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors, read_vectors
@@ -151,7 +149,7 @@ class Recipe:
 
     def counted(self) -> None:
         """Count all text into ``counts``, and that of the model into ``counted``."""
-        texts = [path for path in sorted((self.work / "text").glob("*/*.jsonl"))]
+        texts = sorted((self.work / "text").glob("*/*.jsonl"))
         of_model = [path for path in texts if path.parent.name not in UNCOUNTED]
         for name, paths in (("counts", texts), ("counted", of_model)):
             where = {"input": list(map(str, paths)), "counts": self.at(name), "max_n": 3, "min_count": 2}

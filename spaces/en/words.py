@@ -1,8 +1,8 @@
 """The words of a general space, their frequencies and vectors: ``words.npz`` for ``make.py``.
 
 Runs in an environment of its own (``make space-en``), since it needs packages that the product does not: wordfreq for
-frequencies, and the weights of the encoder all-MiniLM-L6-v2 with its tokenizer. The encoder runs in NumPy, so no PyTorch
-is needed: four CPU minutes for 58,000 words.
+frequencies, and the weights of the encoder all-MiniLM-L6-v2 with its tokenizer. The encoder runs in NumPy, without
+PyTorch: six CPU minutes for 58,000 words.
 
     python words.py COUNTS.tsv WORDS.npz [--language en] [--words 57500] [--excluded excluded.txt]
 
@@ -55,7 +55,7 @@ class Words:
 
     def is_word(self, word: str) -> bool:
         """Say whether it is a word of this language: no letter, no abbreviation of two, no fragment of another one."""
-        if not self.form.fullmatch(word) or word.split("'")[0] in self.excluded or word in self.excluded:
+        if not self.form.fullmatch(word) or word.split("'", maxsplit=1)[0] in self.excluded or word in self.excluded:
             return False
         if not word.isascii() and self.language == "en" and self.counts.get(word, 0) < 15:
             return False
