@@ -16,7 +16,7 @@ class Gone:
 
     ``name`` is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or
     what an artefact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
-    ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``.
+    ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``, or commands.
     """
 
     name: str
@@ -38,6 +38,7 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("corpusveil compile", "each process builds the rows of the words that it meets", ("compile",)),
     Gone("denoise.unknown_share", "the share is that of the model's text; in Python, Search(unknown_share=…) sets it",
          ("denoise --unknown-share",)),
     Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
@@ -108,7 +109,7 @@ def gone_option(arguments: Sequence[str]) -> tuple[str, str, str] | None:
             command, dashes, rest = line.partition(" --")
             option = f"{dashes}{rest}".split()
             if words[: len(command.split())] == command.split() and _contains(words, option):
-                return command, " ".join(option), f"this is gone; {row.instead}"
+                return command, " ".join(option) or command, f"this is gone; {row.instead}"
     return None
 
 
