@@ -77,5 +77,3 @@ OF_CONTEXT: tuple[RiskOf, ...] = ("context", "content-context")
 
 DOCUMENTS = 10_000
 """The number of documents to evaluate."""
-SPOOL_BYTES = 32 << 30
-"""The most disk space for tokens during training."""
