@@ -98,21 +98,17 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.output
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
     sizes += f", {several(counts.tokens_written, 'token')}"
-    if outcome.content_sha256 is None:
-        handed = several(shards, "shard was", "shards were")
-        watch.say(f"{output}: {handed} handed over; the job writes the manifest when all are done")
-    elif outcome.finished_before:
+    if outcome.finished_before:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
         watch.say(f"{output}: {sizes}, {outcome.seconds:.1f} s")
-    if outcome.content_sha256 is not None:
-        if counts.quarantined:
-            rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
-            watch.warn(f"warning: {rows} set aside in the private records.")
-        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
-        watch.confide(f"{words} (private; a ledger counts these).")
-        tell_unknown(counts.unknown_share, watch)
-        watch.say(f"content sha256 {outcome.content_sha256}")
+    if counts.quarantined:
+        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
+        watch.warn(f"warning: {rows} set aside in the private records.")
+    words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+    watch.confide(f"{words} (private; a ledger counts these).")
+    tell_unknown(counts.unknown_share, watch)
+    watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {plan.records}")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)

@@ -12,7 +12,6 @@ from tests.cells import read_cells
 
 ENGINES = {
     "prism": "Prism",
-    "yaml": "Beam YAML, on Prism",
     "flink-cluster": "Flink, two task managers",
     "yarn": "Spark on YARN, two nodes",
 }

@@ -27,8 +27,8 @@ from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.storage import events, files, formats
-from corpusveil.storage.durable import claimed, do_all, forget_failed, once, refuse_failed
-from corpusveil.storage.engine import Detachable, Engine, Measured
+from corpusveil.storage.durable import claimed, do_all, forget_failed, once
+from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
@@ -58,8 +58,7 @@ class Outcome(Shown):
 
     counts: Counts
     shards: int
-    content_sha256: str | None
-    """None if a detached job continues and finishes the release."""
+    content_sha256: str
     seconds: float
     run: str = ""
     measured: Measured = field(default_factory=dict)
@@ -73,10 +72,6 @@ class Outcome(Shown):
 
     def card(self) -> Card:
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
-        if self.content_sha256 is None:
-            shards = several(self.shards, "shard was", "shards were")
-            state = ("state", f"{shards} handed over; the job writes the manifest when all are done")
-            return Card(f"Release in {self.output}", [state, ("records", f"{self.records} (do not publish)")])
         sizes = self.counts.public()
         sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], "token"))
         aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
@@ -89,24 +84,6 @@ class Outcome(Shown):
                 ("records", f"{self.records} (do not publish)"),
             ],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The work that remains when all tasks are done. It holds the data of the job, and no key."""
-
-    job: ShardJob
-    tasks: Sequence[ShardTask]
-    drafted: Mapping[str, Any]
-    picture: Callable[[], Illustration | None] | None = None
-    """Draws the picture at the beginning of the public page; None for no page."""
-
-    def __call__(self, _: Any) -> None:
-        """Finish the release in a job, which may call this again. Raises what ``do_all`` raises for failed tasks."""
-        if not files.exists(files.join(self.job.output, "manifest.json")):
-            refuse_failed(self.job.records)
-            finish_shards(self.job, self.tasks, self.drafted)
-        _tidy(self.job, self.picture)
 
 
 def finish_shards(
@@ -212,9 +189,8 @@ class Run:
         """Privatize every shard into ``output/data`` and write ``output/manifest.json`` last.
 
         A repeated call resumes after an interruption. Only one run at a time works on the same records: it holds a
-        lease among them until it ends (a detached job continues without it). Raises UserError if the input or arguments
-        are wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run
-        is in progress.
+        lease among them until it ends. Raises UserError if the input or arguments are wrong, or if the output folder
+        belongs to another release; WorkError if the engine fails, or if another run is in progress.
         """
         began = time.monotonic()
         output = files.absolute(self.output)
@@ -232,10 +208,7 @@ class Run:
         if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
             refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, self.look)
         outcome = _Start(self, engine, self.job(source, output, records), tasks, began).outcome()
-        with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
-            names = names_of(shards[0], columns.separator)
-            outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
-        return outcome
+        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
 
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
@@ -333,18 +306,17 @@ class _Start:
         if run.begun is not None:
             run.begun()
         drafted, left = draft(run.release, job.columns), job.left(tasks)
-        if left and isinstance(self.engine, Detachable) and self.engine.detached:
-            self.engine.launch(job, left, Finish(job, tasks, drafted, run.picture()))
-            return self._result(Counts(), None)
         shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, drafted)
         events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
-    def _tidy(self, outcome: Outcome) -> None:
-        if outcome.content_sha256 is not None:  # otherwise a detached job does it
-            _tidy(self.job, self.run.picture())
+    def _tidy(self, _: Outcome) -> None:
+        """Remove what a finished release does not need, and write its pages."""
+        for part in (COPIES, DROPS):
+            files.remove_folder(self.job.records.address(part))
+        write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -394,7 +366,7 @@ class _Start:
         content = read_manifest(job.output)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
-    def _result(self, counts: Counts, content: str | None) -> Outcome:
+    def _result(self, counts: Counts, content: str) -> Outcome:
         job, seconds = self.job, time.monotonic() - self.began
         shards = len(wholes(self.tasks))
         return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)
@@ -423,13 +395,6 @@ def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
         return {}
     copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
     return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
-
-
-def _tidy(job: ShardJob, picture: Callable[[], Illustration | None] | None) -> None:
-    """Remove what a finished release does not need, and write its pages."""
-    for part in (COPIES, DROPS):
-        files.remove_folder(job.records.address(part))
-    write_pages(job.output, job.records, picture)
 
 
 def _sweep(job: ShardJob) -> None:
