@@ -130,7 +130,7 @@ def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None
 
 
 def test_the_graph_makes_the_shards(job: Job, ground: Ground, tmp_path: Path) -> None:
-    """Run as it would be sent, but on this machine: then the same command finishes it, to the bytes of the local engine."""
+    """Run as it would be sent, but on this machine: the same command then finishes it, to the local bytes."""
     made = job.folder.parent / "out"
     assert not made.exists()
     for environment in job.pipeline.components.environments.values():
