@@ -38,6 +38,8 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("output.log", "the private records have the figures of a run, and --progress lines prints them",
+         ("privatize --log",)),
     Gone("corpusveil compile", "each process builds the rows of the words that it meets", ("compile",)),
     Gone("denoise.unknown_share", "the share is that of the model's text; in Python, Search(unknown_share=…) sets it",
          ("denoise --unknown-share",)),

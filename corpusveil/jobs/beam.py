@@ -152,13 +152,9 @@ def _sums(result: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Runs tasks as a Beam pipeline.
-
-    ``options`` are passed to the runner unchanged, ``workers`` is for local runners.
-    """
+    """Runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged."""
 
     runner: str = DEFAULT_RUNNER
-    workers: int = 1
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -171,7 +167,7 @@ class Beam:
 
     def slots(self) -> int:
         """Return how many tasks run in parallel; a remote runner is assumed to have many workers."""
-        return self.workers if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
+        return 1 if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of its measures, which are the pipeline's counters.
@@ -179,8 +175,7 @@ class Beam:
         Raises UserError without Beam, WorkError if the pipeline fails.
         """
         pipeline = self.pipeline()
-        here = self.runner == PRISM or (self.runner == DEFAULT_RUNNER and self.workers > 1)
-        build(pipeline, function, tasks, hushed=here)
+        build(pipeline, function, tasks, hushed=self.runner == PRISM)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise SizeError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
@@ -207,14 +202,8 @@ class Beam:
             raise InstallationError(
                 f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
             ) from None
-        flags = list(self.options)
-        if self.workers > 1:
-            from corpusveil.jobs import beam_workers
-
-            beam_workers.register()
-            flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
         with _quiet(self.runner):
-            options = _options_of(self.runner, flags)
+            options = _options_of(self.runner, self.options)
             try:
                 return beam.Pipeline(options=options)
             except (ValueError, ImportError, AttributeError) as error:

@@ -12,4 +12,3 @@ class Dataflow(Beam):
     """Runs tasks as a Dataflow job; ``options`` are those of its runner, such as ``--project=NAME``."""
 
     runner: str = field(default=DATAFLOW, init=False)
-    workers: int = field(default=1, init=False)

@@ -11,7 +11,7 @@ from corpusveil.ledger.caps import Caps
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
-from corpusveil.storage import events, files
+from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
@@ -37,8 +37,6 @@ def privatize(
 ) -> Outcome:  # fmt: skip
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
-    if plan.log is not None:
-        events.open_log(plan.log)
     later, release, spending = Later(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:

@@ -25,7 +25,7 @@ from corpusveil.pipelines.settings.sections import (
 from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events, files, home
+from corpusveil.storage import files, home
 from corpusveil.storage.inputs import refuse_nested
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Run
@@ -45,7 +45,6 @@ class Plan:
     records: str
     engine: EngineSettings
     own_key: Path | None
-    log: str | None
 
 
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
@@ -83,7 +82,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
     )  # fmt: skip
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own, output.log or events.given())
+    return Plan(run, columns, records_of(output), settings.engine, own)
 
 
 def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> Release:
@@ -186,7 +185,6 @@ def refuse_published(settings: Settings) -> None:
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
         "the ledger": [] if ledger is None else [ledger.path],
-        "the log": [log for log in (output.log or events.given(),) if log != "-"],
     }
     for public in (output.path, *([] if denoise is None else [denoise.path])):
         for what, addresses in private.items():

@@ -499,9 +499,6 @@ class OutputSettings(Section):
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Engine")
     only_release: str | None = key(
         "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Records")
-    log: str | None = key(
-        "Append events to this file, a JSON object a line: numbers, no text. '-' is standard error. Private.", None,
-        path=True, metavar="PATH", group="Records")
 
 
 class EvaluateSettings(Section):

@@ -26,7 +26,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
-from corpusveil.storage import events, files, formats
+from corpusveil.storage import files, formats
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
@@ -60,7 +60,6 @@ class Outcome(Shown):
     shards: int
     content_sha256: str
     seconds: float
-    run: str = ""
     measured: Measured = field(default_factory=dict)
     """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
@@ -122,9 +121,9 @@ class Run:
     the output's format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set
     aside among the records; without ``page`` there is no public page. ``spending`` names a ledger: the spending of
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
-    ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders,
-    caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first batch of
-    rows.
+    ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
+    folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
+    batch of rows.
     """
 
     release: Release
@@ -181,7 +180,6 @@ class Run:
             self.debug,
             copies_key=release.key.derive("copies"),
             thin=thinned(sum(shard.size for shard in source.shards)),
-            run=events.new_run(),
             corpus=source.corpus,
         )
 
@@ -266,8 +264,6 @@ class _Start:
     def _claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
-        size = sum(task.size for task in whole)
-        events.tell("run_begins", job.run, shards=len(whole), tasks=len(self.tasks), bytes=size)
         mine = Claim(
             version=RUN_VERSION,
             release=run.release.digest,
@@ -306,10 +302,11 @@ class _Start:
         if run.begun is not None:
             run.begun()
         drafted, left = draft(run.release, job.columns), job.left(tasks)
-        shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
+        shown = (
+            run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
+        )
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, drafted)
-        events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def _tidy(self, _: Outcome) -> None:
@@ -369,7 +366,7 @@ class _Start:
     def _result(self, counts: Counts, content: str) -> Outcome:
         job, seconds = self.job, time.monotonic() - self.began
         shards = len(wholes(self.tasks))
-        return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)
+        return Outcome(counts, shards, content, seconds, output=job.output, records=job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:

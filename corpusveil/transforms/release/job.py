@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
-from corpusveil.storage import events, files, formats
+from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
@@ -54,8 +54,6 @@ class ShardJob(Work[Shard]):
     """The key of documents' tags, to count copies."""
     thin: int = 0
     """Copies are counted among one in ``1 << thin`` documents."""
-    run: str = ""
-    """The name of the run in its events."""
     corpus: str = field(kw_only=True)
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
@@ -84,15 +82,9 @@ class ShardJob(Work[Shard]):
         super(ShardJob, self).note(record, task)
         self.records.remove(f"progress/{task.record_name}")
 
-    def ended(self, record: Shard, task: ShardTask) -> Measured:
+    def ended(self, record: Shard, task: ShardTask) -> Measured:  # noqa: ARG002 - the counts say it
         counts = Counts.of(record.counts, self.records.url)
-        events.tell("task_done", self.run, **_numbers(task), seconds=record.seconds,
-                    documents=counts.documents, tokens=counts.tokens_written)  # fmt: skip
         return {"shards_done": 1, **counts.measured()}
-
-    def refuse(self, error: CorpusveilError, task: ShardTask) -> None:
-        super(ShardJob, self).refuse(error, task)
-        events.tell("task_refused", self.run, **_numbers(task))
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
@@ -234,11 +226,6 @@ class ShardJob(Work[Shard]):
             files.remove(self.target(piece))
             files.remove(self.tags(piece))
             Quarantine.drop(self.records, piece.record_name)
-
-
-def _numbers(task: ShardTask) -> dict[str, int | None]:
-    """Return the fields of a task's event; the name of its input is private."""
-    return {"shard": task.shard, "piece": task.piece}
 
 
 def _share(task: ShardTask, row: int, source: KeyedReader) -> float:
