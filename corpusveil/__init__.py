@@ -40,7 +40,6 @@ _PUBLIC = {
     "corpusveil.text.spans": ("SpanPolicy",),
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.language.ladder": ("Ladder", "reader_ladder"),
-    "corpusveil.transforms.release.card": ("croissant", "dataset_card"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
     "corpusveil.transforms.release.denoise_corpus": ("denoise",),
     "corpusveil.transforms.release.document_figures": ("DocumentFigure",),

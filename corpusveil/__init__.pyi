@@ -63,8 +63,6 @@ from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
-from corpusveil.transforms.release.card import croissant as croissant
-from corpusveil.transforms.release.card import dataset_card as dataset_card
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
@@ -138,8 +136,6 @@ __all__ = [
     "content_weights",
     "context_risk",
     "count_corpus",
-    "croissant",
-    "dataset_card",
     "demo_model",
     "demo_space",
     "denoise",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-Allocation = Literal["uniform", "word-share", "per-word", "position"]
+Allocation = Literal["uniform", "word-share"]
 """How a document's budget is shared among its tokens."""
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
 

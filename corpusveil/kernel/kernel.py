@@ -443,16 +443,6 @@ class Kernel:
             return np.full(known.index.size, budget.epsilon)
         at_known = known.documents
         replaced = np.bincount(at_known, minlength=size) + np.bincount(resampled.documents, minlength=size)
-        if budget.allocation == "per-word":
-            parts = words_of(self.mechanism.space)[known.ids]
-            more = np.bincount(at_known, weights=parts - 1, minlength=size).astype(np.int64)
-            return budget.shares((replaced + more)[at_known], parts)
-        if budget.allocation == "position":
-            taken = np.zeros(len(tokens) + 1, dtype=np.int64)
-            taken[known.index + 1] = taken[resampled.index + 1] = 1
-            before = np.cumsum(taken)
-            weights = budget.weight(before[known.index] - before[tokens.offsets[at_known]])
-            return budget.shares(budget.weight_before(replaced)[at_known], weights)
         return budget.shares(replaced if words is None else words)[at_known]
 
 

@@ -154,6 +154,6 @@ def _shares_by_length(release: Release) -> tuple[float, str]:
 
     budget = release.budget
     lengths: Any = np.array(EXAMPLE_LENGTHS)
-    shares = budget.shares(budget.weight_before(lengths) if budget.weights else lengths)
+    shares = budget.shares(lengths)
     stay = [release.mechanism.retention(float(value)) for value in shares]
     return max(stay), ", ".join(f"{k:.1%} of {n}" for k, n in zip(stay, EXAMPLE_LENGTHS, strict=True))

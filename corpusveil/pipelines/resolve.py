@@ -98,7 +98,7 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     release = Release(
-        mechanism, Budget(epsilon, budget.per, budget.allocation, tuple(budget.weights)), text.policy(), key, table,
+        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
         output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,

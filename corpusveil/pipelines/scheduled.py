@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
 import hashlib
 import json
 import signal
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import corpusveil
-from corpusveil.choices import RiskOf
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
-from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.privatize import privatize
-from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
+from corpusveil.pipelines.resolve import records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import PlannedRun, Schedule, go_on
 from corpusveil.pipelines.schedule_state import LEFT_OUT, Did, LeftOut, metrics_of, note, prometheus
-from corpusveil.pipelines.settings import Settings, needed, rules
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import find_shards, root_of
-from corpusveil.storage.records import Line, Record, Records
+from corpusveil.storage.records import Records
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.release import Release, differences, named
-from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 
+_KEY = "the fingerprint of the key"
 _ELSEWHERE = ("engine", "schedule")
 """Sections that do not affect which shards can be used."""
 
@@ -47,6 +42,12 @@ def check(document: Document) -> None:
             "key",
             "a schedule needs the same key for all its releases, or returning texts are noised and spent again; "
             "make a key with 'corpusveil key new PATH' and set key.path",
+        )
+    if settings.budget is not None and settings.budget.risk is not None:
+        raise document.fault(
+            "budget.risk",
+            "a schedule needs one epsilon for all its releases; set budget.epsilon to the one that "
+            "'corpusveil plan' prints for this risk",
         )
 
 
@@ -77,45 +78,6 @@ def _digest(settings: Settings) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-class Chosen(Record):
-    """``risk.json``: the epsilon that a risk chose for all runs, and a digest of the settings of the choice."""
-
-    asked: Line
-    risk: float
-    risk_of: RiskOf
-    epsilon: float
-    measured: float
-    exact: bool
-    plain_ldp: float | None
-    model: Line | None
-    beside: float | None = None
-    weights: Line | None = None
-    blind: float | None = None
-    basis: Line | None = None
-
-
-def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
-    """Return the choice by the settings' risk at the first run.
-
-    It is made once, so that a schedule always has the same epsilon. Another risk, mechanism or space means another
-    release, which the schedule refuses.
-    """
-    budget, text = needed(settings.budget, "budget"), settings.text
-    decisive = [
-        budget.risk, rules.risk_reader(settings), rules.risk_model(settings), mechanism.name, mechanism.parameters()
-    ]  # fmt: skip
-    if (budget.function_words, text.stop_words) != (None, "privatize"):  # what earlier versions did not have
-        decisive += [budget.function_words, text.stop_words]
-    decisive += [] if text.language is None else [text.language]
-    asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
-    kept = schedule.state.read("risk.json", Chosen)
-    if kept is None or kept.asked != asked:
-        choice = at_risk(settings, mechanism)
-        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(choice)))
-        return choice
-    return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
-
-
 def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:
     """Return the settings of one run: its shards, below their common root, and its own folders."""
     return document.settings.changed(
@@ -135,28 +97,13 @@ def refuse_other(release: Release, document: Document, schedule: Schedule) -> bo
     changed = []
     with contextlib.suppress(CorpusveilError):  # the earlier release was moved
         manifest = read_manifest(schedule.output_of(PlannedRun(earlier.last, (), {})))
-        then = _decisive(manifest["configuration"], manifest["key_fingerprint"], risk_of(manifest))
-        now = _decisive(release.configuration(), release.key.fingerprint(), release.risk)
-        changed = differences(then, now)
+        earlier_key, key = ({_KEY: name} for name in (manifest["key_fingerprint"], release.key.fingerprint()))
+        changed = differences(earlier_key | named(manifest["configuration"]), key | named(release.configuration()))
     unnamed = "the configuration, the space, the key or the version of corpusveil is not that of the earlier runs"
     raise MismatchError(
         f"{document.file}: {'; '.join(changed) or unnamed}. Set this as before to continue the schedule; or choose "
         "another output.path to begin another schedule, which releases all shards again and spends in addition."
     )
-
-
-def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonAtRisk | None) -> dict[str, Any]:
-    """Return everything that decides a release, by the names of settings."""
-    decisive = {"the fingerprint of the key": fingerprint, **named(configuration)}
-    if risk is not None:
-        del decisive["budget.epsilon"]
-        decisive |= {
-            "budget.risk": risk.risk,
-            "budget.risk_of": risk.risk_of,
-            "the digest of budget.model": risk.model,
-            "the weights of budget.function_words": risk.weights,
-        }
-    return decisive
 
 
 def start(document: Document, watch: Watch) -> int:
@@ -201,7 +148,7 @@ def _start(document: Document, watch: Watch, did: Did) -> int | None:
 
 
 def _privatize(document: Document, schedule: Schedule, plan: PlannedRun, watch: Watch) -> None:
-    resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
+    resolved = resolve(settings_of(document, schedule, plan))
     privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
 
 

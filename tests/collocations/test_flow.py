@@ -88,7 +88,7 @@ class TestTokenize:
         )
         assert told["words"] == told["tokens"] == made.words
 
-    @pytest.mark.parametrize("method", ["mst", "optimal"])
+    @pytest.mark.parametrize("method", ["gst", "mst"])
     def test_collocations_lose_and_repeat_no_word(
         self, made: Made, source: Path, table: str, tmp_path: Path, method: Any
     ) -> None:

@@ -6,9 +6,9 @@ follow from it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, model_validator
+from pydantic import ConfigDict, model_validator
 
 from corpusveil.audits import LEVEL
 from corpusveil.choices import (
@@ -34,25 +34,13 @@ if TYPE_CHECKING:
     from corpusveil.text.policy import TextPolicy
     from corpusveil.text.spans import SpanPolicy
 
-TokenizerName = Literal["word", "gst", "mst", "optimal"]
+TokenizerName = Literal["word", "gst", "mst"]
 
 STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 EVALUATE = "evaluate release"
-
-
-def _weights(given: Any) -> Any:
-    """Return the weights of ``10:3,1``."""
-    if not isinstance(given, str):
-        return given
-    from corpusveil.budget.budget import parse_weights
-
-    try:
-        return list(parse_weights(given))
-    except UserError as error:
-        raise fault("budget.weights", str(error).removesuffix("."), type(error)) from None
 
 
 # A table: two or three lines a setting.
@@ -295,8 +283,6 @@ class BudgetSettings(Section):
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
     allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
-    weights: Annotated[list[int], BeforeValidator(_weights)] = key(
-        "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
         "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
