@@ -50,7 +50,6 @@ _PUBLIC = {
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),
     "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
-    "corpusveil.transforms.term_vectors": ("term_vectors",),
 }
 """Public names and their modules, which are imported when a name is first used.
 

@@ -74,7 +74,6 @@ from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
-from corpusveil.transforms.term_vectors import term_vectors as term_vectors
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
 from corpusveil_evaluate.report.findings import Findings as Findings
 from corpusveil_evaluate.report.release_page import write_report as write_report
@@ -155,7 +154,6 @@ __all__ = [
     "reader_ladder",
     "register_sql",
     "score_counts",
-    "term_vectors",
     "tokenize_corpus",
     "train_vectors",
     "word_risk",

@@ -48,6 +48,7 @@ GONE = (
     Gone("text.tokenizer = optimal", "mst takes collocations by their scores", ("privatize --tokenizer optimal",)),
     Gone("collocations.tokenizer = optimal", "mst takes collocations by their scores",
          ("tokenize --tokenizer optimal",)),
+    Gone("cv.term_vectors", "cv.privatize with cv.SynTf replaces each word, with epsilon for any two words"),
     Gone("cv.dataset_card", "the page <output>.report.html says in words what a release guarantees"),
     Gone("cv.croissant", "manifest.json has every condition of a release and the digests of its files"),
     Gone("corpusveil compile", "each process builds the rows of the words that it meets", ("compile",)),

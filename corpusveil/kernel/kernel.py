@@ -211,19 +211,6 @@ class Kernel:
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
-    def known(
-        self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1].
-
-        The documents are plain text, read in the language of the policy.
-        """
-        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, *_ = self._parsed(prepared, Texts(data, documents))
-        known = picked(tokens, roles, prepared.actions, PRIVATIZE)
-        sizes = np.bincount(known.documents, minlength=documents.size - 1)
-        return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
-
     def noise_tags(
         self,
         key: bytes,

@@ -37,7 +37,7 @@ from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, plan, wholes
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
+from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import public_page, write_pages
@@ -47,8 +47,8 @@ from corpusveil.transforms.release.released import refuse_denoised
 if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
-DROPS, COPIES, SPENDING = "drops", "copies", "spending"
-_FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+DROPS, SPENDING = "drops", "spending"
+_FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
 
 
@@ -95,7 +95,7 @@ def finish_shards(
         for name in files.listing(job.records.address(part)):
             files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.output, job.records, wholes(tasks), _copies(job, tasks), tokens)
+    return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,6 @@ class Run:
             release.key.derive("records"),
             self.on_bad_rows,
             self.debug,
-            copies_key=release.key.derive("copies"),
-            thin=thinned(sum(shard.size for shard in source.shards)),
             corpus=source.corpus,
         )
 
@@ -311,8 +309,7 @@ class _Start:
 
     def _tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
-        for part in (COPIES, DROPS):
-            files.remove_folder(self.job.records.address(part))
+        files.remove_folder(self.job.records.address(DROPS))
         write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
@@ -325,7 +322,8 @@ class _Start:
         try:
             if run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
-                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
+                secret = run.release.key.derive("copies")
+                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
             if spending is not None:
@@ -384,14 +382,6 @@ def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence
         if first[task.record_name] != second[task.record_name]:
             raise changed_during_run(task.url)
     return second
-
-
-def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
-    """Return the figures of copies, for the records."""
-    if job.drops is not None:
-        return {}
-    copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
-    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
 
 
 def _sweep(job: ShardJob) -> None:

@@ -136,7 +136,7 @@ def denoise(
     job = (ListJob if _is_listed(denoiser) else ShardJob)(
         denoiser,  # type: ignore[arg-type]
         columns, output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser), source["key_fingerprint"],
-        _RECORD_KEY, thin=63, corpus="",
+        _RECORD_KEY, corpus="",
     )  # fmt: skip
     denoised = once(
         job.records.url,

@@ -122,7 +122,7 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals.quarantined:,}"),
-        ("Copies", _copies(manifest, totals)),
+        ("Copies that were left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
@@ -146,20 +146,6 @@ def render_private(manifest: dict[str, Any], totals: Totals, shards: list[Shard]
               numbers=(1, 2, 3)),
     )  # fmt: skip
     return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
-
-
-def _copies(manifest: dict[str, Any], totals: Totals) -> str:
-    if totals.copies is None:
-        return f"{totals.dropped:,} were left out"
-    copies = totals.copies
-    sentence = f"{copies['copies']:,} of {copies['documents']:,} documents repeat an earlier one"
-    if copies["one_in"] > 1:
-        sentence += f" (in a sample of one document in {copies['one_in']:,}, chosen by content)"
-    if copies["most"] > 1:
-        sentence += f"; the most frequent text occurs {copies['most']:,} times"
-        if manifest["configuration"].get("duplicates", "independent") == "independent":
-            sentence += ", and spent that many budgets"
-    return sentence
 
 
 def _share(part: int, whole: int) -> str:
