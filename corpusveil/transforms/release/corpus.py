@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -225,17 +224,14 @@ class Run:
             )
 
     def picture(self) -> Callable[[], Illustration | None] | None:
-        """Return what draws the picture at the beginning of the public page; it holds no key. None without a page."""
+        """Return what draws the picture at the beginning of the public page; None without a page.
+
+        Only then is loaded what draws it.
+        """
         release = self.release
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts) if self.page else None
-
-
-def _illustrated(*parts: Any) -> Illustration | None:
-    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
-    module = importlib.import_module("corpusveil.transforms.release.illustration")
-    picture: Illustration | None = module.illustrate(*parts)
-    return picture
+        module = "corpusveil.transforms.release.illustration"
+        return (lambda: importlib.import_module(module).illustrate(*parts)) if self.page else None
 
 
 def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:

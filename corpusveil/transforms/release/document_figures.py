@@ -16,8 +16,6 @@ from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.kernel.lengths import length_epsilon
 from corpusveil.mechanisms import Mechanism
 
-SAMPLES = 100
-"""The number of draws of a word by a mechanism without an exact law."""
 LENGTHS = (50, 200, 500, 1000)
 """The numbers of words for which a release states figures."""
 DIGITS = 6
