@@ -165,9 +165,9 @@ class Copies:
         )
 
 
-def count(found: Iterable[Tags]) -> Copies:
+def count(parts: Iterable[Tags]) -> Copies:
     """Count equal tags."""
-    tags = np.concatenate([np.empty(0, _TAG), *found])
+    tags = np.concatenate([np.empty(0, _TAG), *parts])
     order = np.lexsort((tags["low"], tags["high"]))
     low, high = tags["low"][order], tags["high"][order]
     begins = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))[: tags.size])
