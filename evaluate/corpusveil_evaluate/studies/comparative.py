@@ -174,8 +174,7 @@ def bags(texts: Sequence[str], release: Release, source: str) -> list[str]:
         words = text.split()
         terms = [word for word in words if word in known] or words
         drawn.append(" ".join(rng.choice(terms, len(words)).tolist()) if words else "")
-    private = privatize(drawn, release, RowNumbers(source))
-    return [" ".join(sorted(text.split())) for text in private]
+    return [" ".join(sorted(text.split())) for text in privatize(drawn, release, RowNumbers(source))]
 
 
 def changed_in_bags(originals: Sequence[str], privates: Sequence[str]) -> float:
