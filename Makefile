@@ -87,7 +87,7 @@ studies: setup ## run the five published studies with --quick, into studies-outp
 	  $(BIN)/corpusveil evaluate study $$name --quick --output studies-output/$$name --workers $(WORKERS) || exit 1; \
 	done
 
-attacks: setup ## attack guarantees, documents, caches and the ledger, and write what was tried into SECURITY.md; half an hour
+attacks: setup ## attack guarantees, documents and the ledger, and write what was tried into SECURITY.md; half an hour
 	$(BIN)/python -m attacks --write SECURITY.md
 
 fuzz: setup ## fuzz everything that reads a file; about an hour (READERS="csv parquet" SECONDS=600)

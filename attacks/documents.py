@@ -43,9 +43,6 @@ def shares(budget: cv.Budget, tokens: int) -> list[float]:
     """Return the epsilon of each of the replaced tokens of a document."""
     if budget.per == "token":
         return [budget.epsilon] * tokens
-    if budget.allocation == "position":
-        weights = [budget.weights[min(place, len(budget.weights) - 1)] for place in range(tokens)]
-        return [grid_share(budget.epsilon, weight, sum(weights)) for weight in weights]
     return [grid_share(budget.epsilon, 1, tokens)] * tokens
 
 
@@ -54,8 +51,6 @@ BUDGETS = (
     cv.Budget(0.3),
     cv.Budget(4.0, per="document"),
     cv.Budget(0.7, per="document"),
-    cv.Budget(6.0, per="document", allocation="position", weights=(3, 2, 1)),
-    cv.Budget(5.0, per="document", allocation="per-word"),
     cv.Budget(5.0, per="document", allocation="word-share"),
 )
 

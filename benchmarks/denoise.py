@@ -11,6 +11,7 @@ import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs.local import Local
+from corpusveil.kernel.prepared import prepare
 from corpusveil.language.denoise import Denoiser, Search, reader_of
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
@@ -56,7 +57,10 @@ def draw(space: Space, epsilon: float) -> Drawn:
     def again() -> Any:
         return kernel.privatize(before, list(range(len(before))), "text")
 
-    return Drawn(release, again()[0], *kernel.known(*string_buffers(before)), again)
+    tokens = prepare(space, policy, None).tokenizer.tokens(*string_buffers(before))
+    known = tokens.ids >= 0
+    documents = np.concatenate([[0], np.cumsum(known)])[tokens.offsets]
+    return Drawn(release, again()[0], tokens.ids[known], documents, again)
 
 
 def search(drawn: Drawn, model: LanguageModel, how: Search) -> tuple[Callable[[], Any], int, npt.NDArray[np.int32]]:

@@ -14,14 +14,14 @@ from corpusveil.sampling.weights import WeightTable
 from corpusveil.storage import compression, forms, tasks
 from corpusveil.storage.forms import jsonlines
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.release import copies, job
+from corpusveil.transforms.release import job
 
 REST = "lines, records, the rest"
 STAGES: dict[str, list[tuple[Any, str]]] = {
     "gunzip": [(igzip.IGzipFile, "read")],
     "parse JSON to Arrow": [(jsonlines.JsonLines, "parsed")],
     "tokenise, look up": [(Tokenizer, "tokens")],
-    "document tags (BLAKE2b)": [(kernel, "keyed_tags"), (copies, "keyed_tags")],
+    "document tags (BLAKE2b)": [(kernel, "keyed_tags")],
     "roles, choice of tokens": [(kernel, "assign_roles"), (kernel, "picked")],
     "draws (AES)": [(Draws, "uint64"), (Draws, "pair")],
     "sample": [(RingGeometric, "privatize"), (WeightTable, "cells")],

@@ -21,7 +21,7 @@ from benchmarks.measured import COMMAND
 from benchmarks.report import Skipped, Table
 
 ROUNDS, SHARDS, DOCUMENTS = (1, 2, 5) if inputs.SMALLEST else (3, 4, 100)
-ENGINES = (("local", 1), ("local", 2), *(() if inputs.SMALLEST else (("spark", 2), ("beam", 2))))
+ENGINES = (("local", 1), ("local", 2), *(() if inputs.SMALLEST else (("spark", 2), ("beam", 1))))
 HALF = 0.5
 WARM = ("local", 1)
 _SUBREAPER = 36
@@ -76,7 +76,7 @@ def run() -> list[Table]:
 
 
 def _on(engine: str, workers: int) -> list[str]:
-    return ["--engine", engine, "--workers", str(workers)]
+    return ["--engine", engine, *([] if engine == "beam" else ["--workers", str(workers)])]
 
 
 def _by_side(rounds: list[list[tuple[float, float]]]) -> tuple[list[list[float]], list[list[float]]]:

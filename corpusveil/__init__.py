@@ -47,7 +47,6 @@ _PUBLIC = {
     "corpusveil.text.spans": ("SpanPolicy",),
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.language.ladder": ("Ladder", "reader_ladder"),
-    "corpusveil.transforms.release.card": ("croissant", "dataset_card"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
     "corpusveil.transforms.release.denoise_corpus": ("denoise",),
     "corpusveil.transforms.release.document_figures": ("DocumentFigure",),
@@ -58,7 +57,6 @@ _PUBLIC = {
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),
     "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
-    "corpusveil.transforms.term_vectors": ("term_vectors",),
 }
 """Public names and their modules, which are imported when a name is first used.
 

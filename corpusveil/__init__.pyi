@@ -65,8 +65,6 @@ from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
-from corpusveil.transforms.release.card import croissant as croissant
-from corpusveil.transforms.release.card import dataset_card as dataset_card
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
@@ -78,7 +76,6 @@ from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
-from corpusveil.transforms.term_vectors import term_vectors as term_vectors
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
 from corpusveil_evaluate.report.findings import Findings as Findings
 from corpusveil_evaluate.report.release_page import write_report as write_report
@@ -140,8 +137,6 @@ __all__ = [
     "content_weights",
     "context_risk",
     "count_corpus",
-    "croissant",
-    "dataset_card",
     "demo_model",
     "demo_space",
     "denoise",
@@ -163,7 +158,6 @@ __all__ = [
     "register_sql",
     "release",
     "score_counts",
-    "term_vectors",
     "tokenize_corpus",
     "train_vectors",
     "word_risk",

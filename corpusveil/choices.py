@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-Allocation = Literal["uniform", "word-share", "per-word", "position"]
+Allocation = Literal["uniform", "word-share"]
 """How a document's budget is shared among its tokens."""
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
 
@@ -74,5 +74,3 @@ RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
 
 DOCUMENTS = 10_000
 """The number of documents to evaluate."""
-SPOOL_BYTES = 32 << 30
-"""The most disk space for tokens during training."""

@@ -16,7 +16,7 @@ class Gone:
 
     ``name`` is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or
     what an artefact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
-    ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``.
+    ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``, or commands.
     """
 
     name: str
@@ -38,10 +38,25 @@ _ON_ENGINES = ("count", "score", "tokenize", "model", "denoise", "privatize")
 # A table: a name a row.
 # fmt: off
 GONE = (
+    Gone("output.log", "the private records have the figures of a run, and --progress lines prints them",
+         ("privatize --log",)),
+    Gone("budget.weights", "a document's words share {budget.epsilon} evenly", ("privatize --weights",)),
+    Gone("budget.allocation = position", "a document's words share {budget.epsilon} evenly",
+         ("privatize --allocation position",)),
+    Gone("budget.allocation = per-word", "word-share gives a word E/n, and uniform a word or collocation E/m",
+         ("privatize --allocation per-word",)),
+    Gone("text.tokenizer = optimal", "mst takes collocations by their scores", ("privatize --tokenizer optimal",)),
+    Gone("collocations.tokenizer = optimal", "mst takes collocations by their scores",
+         ("tokenize --tokenizer optimal",)),
+    Gone("cv.term_vectors", "cv.privatize with cv.SynTf replaces each word, with epsilon for any two words"),
+    Gone("cv.dataset_card", "the page <output>.report.html says in words what a release guarantees"),
+    Gone("cv.croissant", "manifest.json has every condition of a release and the digests of its files"),
+    Gone("corpusveil compile", "each process builds the rows of the words that it meets", ("compile",)),
     Gone("denoise.unknown_share", "the share is that of the model's text; in Python, Search(unknown_share=…) sets it",
          ("denoise --unknown-share",)),
     Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
-    Gone("embeddings.spool", "tokens take at most 32 GiB of the temporary folder; leave it out", ("train --spool",)),
+    Gone("embeddings.spool", "all tokens are written to one file in the temporary folder, which TMPDIR names",
+         ("train --spool",)),
     Gone("ledger.spill", "a decision spills into the temporary folder, which TMPDIR names",
          ("privatize --ledger-spill",)),
     Gone("schedule.at", "'corpusveil schedule FILE.toml --write KIND --at CRON' says when a schedule starts"),
@@ -111,7 +126,7 @@ def gone_option(arguments: Sequence[str]) -> tuple[str, str, str] | None:
             command, dashes, rest = line.partition(" --")
             option = f"{dashes}{rest}".split()
             if words[: len(command.split())] == command.split() and _contains(words, option):
-                return command, " ".join(option), f"this is gone; {row.instead}"
+                return command, " ".join(option) or command, f"this is gone; {row.instead}"
     return None
 
 

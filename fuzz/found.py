@@ -134,7 +134,7 @@ def states() -> Iterator[tuple[str, bytes, str]]:
     for data in JSONS:
         for reader, files in (("records", 8), ("schedule", 4)):
             yield from ((reader, bytes([number]) + data, "") for number in range(files))
-        yield from ((reader, data, "") for reader in ("artifact", "checkpoint"))
+        yield "artifact", data, ""
         yield "space", bytes([RAW]) + data, ": "
     for holder, beat in ((b"{}", b"{}"), (b"\xff", b"\xff"), (b"[]", b'{"time": "x"}')):
         yield "lease", one(holder, beat), ""

@@ -1,16 +1,14 @@
-"""The state of corpusveil: configurations, keys, records, schedules, leases, ledgers, tables, checkpoints."""
+"""The state of corpusveil: configurations, keys, records, schedules, leases, ledgers and tables."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ import pyarrow.parquet as pq
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, digest_of, header_of
@@ -255,29 +252,6 @@ def check_artifact(data: bytes, folder: Path) -> None:
     need(found is None or isinstance(found, dict), "a description that is none")
 
 
-def check_checkpoint(data: bytes, folder: Path) -> None:
-    """Resume a training whose state was changed."""
-    (folder / "state.json").write_bytes(data)
-    array = np.zeros((2, 2), np.float32)
-    sink = io.BytesIO()
-    np.save(sink, array)
-    (folder / f"{NAME}.vectors.npy").write_bytes(sink.getvalue())
-    random = np.random.RandomState(0)
-    model = SimpleNamespace(wv=SimpleNamespace(vectors=array), negative=0, hs=0, random=random)
-    refused(lambda: Checkpoint(str(folder), "m").restore(model), folder)
-    refused(lambda: Checkpoint(str(folder), "m").remove(), folder)
-
-
-NAME = "epoch-0001-segment-000002"
-
-
-def _checkpoint() -> bytes:
-    digest = hashlib.sha256(bytes(16)).hexdigest()
-    kind, keys, *rest = tuple(np.random.RandomState(0).get_state())
-    state = {"mark": "m", "epoch": 1, "segment": 2, "name": NAME, "arrays": {"vectors": digest}}
-    return json.dumps({**state, "random": [kind, np.asarray(keys).tolist(), *rest]}).encode()
-
-
 def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
     for number, part in enumerate(parts.values()):
         yield bytes([number]) + part
@@ -315,7 +289,6 @@ def readers() -> Iterator[Reader]:
             [b"\0" + bytes(6), bytes([RAW]) + _table(), bytes([RAW]) + _table(**PLAIN)],
         ),
         "artifact": (check_artifact, [told]),
-        "checkpoint": (check_checkpoint, [_checkpoint()]),
     }
     for name, (check, inputs) in seeds.items():
         yield Reader(name, functools.partial(iter, inputs), check)

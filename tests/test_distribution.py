@@ -97,7 +97,7 @@ class TestARelease:
         names = zipfile.ZipFile(wheel).namelist()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
         assert not [name for name in names if name.endswith(".zip")], "a space is a package of its own"
-        assert {"corpusveil/py.typed", "corpusveil/__init__.pyi", "corpusveil/providers.yaml"} <= set(names)
+        assert {"corpusveil/py.typed", "corpusveil/__init__.pyi"} <= set(names)
         with tarfile.open(source) as archive:
             held = archive.getnames()
         assert any(name.endswith("/tests/test_distribution.py") for name in held)

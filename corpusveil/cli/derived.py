@@ -146,7 +146,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:
-    kind = str if setting.place == "budget.weights" else setting.kind
+    kind = setting.kind
     help, metavar = setting.help(CommandCall(command).name), setting.metavar
     more: dict[str, Any] = {}
     if setting.choices is not None:

@@ -27,15 +27,14 @@ def package(
     """Write the files that a cluster needs, and print the commands to build and submit.
 
     For Spark: one file with corpusveil and its dependencies. Building it takes minutes and needs the package index; the
-    machines of the cluster only need a Python of this version. For Dataflow: the folder of a Flex Template.
+    machines of the cluster only need a Python of this version. For Dataflow: the folder of the workers' image.
 
     Example: corpusveil package spark --output packed --extra s3
 
-    Example: corpusveil package dataflow --output template --image europe-docker.pkg.dev/project/private/corpusveil:1
+    Example: corpusveil package dataflow --output image --image europe-docker.pkg.dev/project/private/corpusveil:1
     """
-    from corpusveil.cli import dataflow
+    from corpusveil.deployment import dataflow_image as dataflow
     from corpusveil.deployment import package as spark
-    from corpusveil.deployment import template
 
     if kind == "dataflow" and image is None:
         raise UnsetError(
@@ -50,8 +49,7 @@ def package(
     if image is None:
         made, commands = spark.package_spark(output, extra or []), spark.commands(output)
     else:
-        made = template.package_dataflow(output, image, dataflow.metadata())
-        commands = template.commands(output, image)
+        made, commands = dataflow.package_dataflow(output, image), dataflow.commands(output, image)
     for path in made:
         size = path.stat().st_size >> 20
         print(f"{path} ({size:,} MiB)" if size else path)

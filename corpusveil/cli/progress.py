@@ -17,7 +17,7 @@ from corpusveil import waiting
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
-from corpusveil.storage import events, files
+from corpusveil.storage import files
 from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
@@ -173,21 +173,14 @@ class Terminal(Watch):
         return contextlib.nullcontext() if self.how == "none" else _shown(self.how, name, look)
 
     def shards(
-        self, records: Records, tasks: Sequence[ShardTask], run: str
+        self, records: Records, tasks: Sequence[ShardTask], title: str
     ) -> contextlib.AbstractContextManager[None]:  # fmt: skip
-        if self.how == "none" and not events.wanted():
+        if self.how == "none":
             return contextlib.nullcontext()
         progress = _Progress(records, tasks)
 
         def look() -> tuple[float, int, str, str]:
             state = progress.read()
-            # The log has no shares of words, which are for a terminal.
-            events.tell(
-                "progress", run, shards=state.shards, shards_done=state.done, shards_failed=state.failed,
-                tokens=state.tokens, tokens_per_second=round(state.rate),
-                seconds_left=None if state.left is None else round(state.left),
-            )  # fmt: skip
             return state.done + state.begun, state.shards, *state.lines()
 
-        # A denoised release has no run with a name.
-        return _shown(self.how, "privatizing shards" if run else "denoising shards", look)
+        return _shown(self.how, title, look)

@@ -1,9 +1,8 @@
-"""Text as collocations: GST, MST and the exact optimum, on token positions, sentence by sentence.
+"""Text as collocations: GST and MST, on token positions, sentence by sentence.
 
 GST and MST are those of Meisenbacher, Chevli, Matthes (2024) without the errors of their printed pseudocode
 (``papers.md`` §3): GST goes from left to right and takes the longest collocation at each position; MST takes all
-occurrences by falling score (then longer, then earlier) unless a position is taken. ``optimal`` has the largest
-possible total score, by dynamic programming; among equal totals it has the fewest units. Collocations consist of
+occurrences by falling score (then longer, then earlier) unless a position is taken. Collocations consist of
 consecutive word tokens of a sentence; every token is in exactly one unit, in order.
 """
 
@@ -23,8 +22,8 @@ from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.sentences import ends_and_crossed
 from corpusveil.text.tokens import Tokens
 
-Method = Literal["gst", "mst", "optimal"]
-METHODS: tuple[Method, ...] = ("gst", "mst", "optimal")
+Method = Literal["gst", "mst"]
+METHODS: tuple[Method, ...] = ("gst", "mst")
 _NONE = -1
 
 
@@ -108,31 +107,6 @@ def _mst(
 
 
 @njit(cache=True)
-def _optimal(
-    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    units: Any, matches: Any, sizes: Any, best: Any, lengths: Any, entries: Any,
-) -> None:  # fmt: skip
-    best[0] = 0.0
-    units[0] = 0
-    for end in range(1, last - first + 1):
-        best[end], units[end], sizes[end], matches[end] = best[end - 1], units[end - 1] + 1, 1, _NONE
-        for length in range(2, min(most, end) + 1):
-            entry = _entry(ids, first + end - length, length, bits, keys, slots)
-            if entry >= 0:
-                total = best[end - length] + scores[entry]
-                count = units[end - length] + 1
-                if total > best[end] or (total == best[end] and count < units[end]):
-                    best[end], units[end], sizes[end], matches[end] = total, count, length, entry
-    end = last - first
-    lengths[first:last] = 0
-    while end > 0:
-        start = end - sizes[end]
-        lengths[first + start] = sizes[end]
-        entries[first + start] = matches[end]
-        end = start
-
-
-@njit(cache=True)
 def _segment(
     ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     lengths: Any, entries: Any,
@@ -164,10 +138,8 @@ def _segment(
             lengths[t] = 1
         elif method == 0:
             _gst(ids, t, last, most, bits, keys, slots, lengths, entries)
-        elif method == 1:
-            _mst(ids, t, last, most, bits, keys, slots, scores, starts, matches, order, sizes, values, lengths, entries)
         else:
-            _optimal(ids, t, last, most, bits, keys, slots, scores, starts, matches, sizes, values, lengths, entries)
+            _mst(ids, t, last, most, bits, keys, slots, scores, starts, matches, order, sizes, values, lengths, entries)
         t = last
 
 

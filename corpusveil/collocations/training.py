@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow.compute as pc
 
-from corpusveil.choices import SPOOL_BYTES, Hyphens
+from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, make_once, of_language, read_artifact, reading_of
-from corpusveil.collocations.word2vec import Checkpoint, Training, train
 from corpusveil.collocations.word2vec import OnProgress as Progress
+from corpusveil.collocations.word2vec import Training, train
 from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors
@@ -28,6 +28,8 @@ from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
+_SPOOL = 32 << 30
+"""In the mark of vectors that earlier versions trained, so that they are known as those of the same call."""
 LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 
@@ -94,18 +96,12 @@ class Train(Stage[Trained]):
     tokens: TokenFiles
     training: Training
     output: str
-    spool_bytes: int = SPOOL_BYTES
     progress: Progress | None = dataclasses.field(default=None, compare=False)
 
     def make(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
         counts = None if self.tokens.counts is None else read_token_counts(self.tokens.counts)
-        checkpoint = Checkpoint(self.address("checkpoint"), self.mark)
-        vectors, figures = train(
-            self.tokens.shards, self.training, checkpoint,
-            counts=counts, spool_bytes=self.spool_bytes, watch=self.progress,
-        )  # fmt: skip
+        vectors, figures = train(self.tokens.shards, self.training, counts=counts, watch=self.progress)
         write_vectors(self.output, vectors)
-        checkpoint.remove()
         return {"figures": figures}
 
 
@@ -151,21 +147,20 @@ def train_vectors(
     engine: Engine,
     training: Training | None = None,
     *,
-    spool_bytes: int = SPOOL_BYTES,
     progress: Progress | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
 
-    A repeated call resumes after the last finished segment of an epoch, and does nothing when all is done. Raises
-    UserError if there are no tokens, or if ``output`` holds something else; WorkError if another run is in progress.
+    A repeated call does nothing when all is done, and otherwise trains from the start. Raises UserError if there are no
+    tokens, or if ``output`` holds something else; WorkError if another run is in progress.
     """
     output = files.absolute(output)
     training = training or Training()
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
-    mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes, spool_bytes)
-    stage = Train(files.join(output, WORK), mark, token_files, training, output, spool_bytes, progress)
+    mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes, _SPOOL)
+    stage = Train(files.join(output, WORK), mark, token_files, training, output, progress)
 
     def make() -> dict[str, Any]:
         (record,) = run(stage, [TrainTask()], engine, watch)

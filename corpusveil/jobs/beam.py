@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import os
 import re
 import socket
 import sys
@@ -22,6 +21,7 @@ from corpusveil.errors import (
     KILLED,
     AddressError,
     BadValueError,
+    ConflictError,
     CorpusveilError,
     EngineError,
     InstallationError,
@@ -34,7 +34,6 @@ from corpusveil.errors import (
     user_error_in,
     worker_killed,
 )
-from corpusveil.jobs.local import Local
 from corpusveil.storage.engine import NAMES, NAMESPACE
 from corpusveil.transforms.handshake import SameVersions
 
@@ -54,6 +53,8 @@ _FETCHED = {
 """Runners that download a program, and the option that names a copy of it."""
 _WORKER_LOST = ("SDK worker disconnected",)
 """What Prism says of a worker that is gone."""
+_NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
+"""Options by which a call would return before the job is done."""
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
 """Runners with options that only their own job servers know."""
 
@@ -99,34 +100,20 @@ class _WithoutThread:
         return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
 
 
-def build(
-    pipeline: Any,
-    function: Callable[[Any], Any],
-    tasks: Sequence[Any],
-    then: Callable[[Any], Any] | None = None,
-    *,
-    hushed: bool = False,
-) -> None:
-    """Add the work to a pipeline: one element per task, distributed among workers, and ``then`` once when all are done.
+def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], *, hushed: bool = False) -> None:
+    """Add the work to a pipeline: one element per task, distributed among workers.
 
     The function, including its subkeys, is part of the job's graph; the space is sent as its URL. ``hushed`` is for
     workers of this machine: the launcher reports their errors once.
     """
     import apache_beam as beam
 
-    done = (
+    _ = (
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
         | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function), hushed))
     )
-    if then is not None:
-        waited = done | "Done" >> beam.Map(_one_key) | "All of them" >> beam.GroupByKey()
-        _ = waited | "Finish the release" >> beam.Map(SameVersions.of(then))
-
-
-def _one_key(_: Any) -> tuple[int, int]:
-    return 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +152,14 @@ def _sums(result: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Runs tasks as a Beam pipeline.
-
-    ``options`` are passed to the runner unchanged, ``workers`` is for local runners.
-    """
+    """Runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged."""
 
     runner: str = DEFAULT_RUNNER
-    workers: int = 1
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.runner == _LOSES_OUTPUT:
             raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
-
-    @property
-    def detached(self) -> bool:
-        """Say whether the job continues after the call has returned."""
-        return goes_on_alone(self.options)
 
     def check(self) -> None:
         """Raise UserError without Beam, and for a runner or options that Beam does not accept."""
@@ -189,30 +167,15 @@ class Beam:
 
     def slots(self) -> int:
         """Return how many tasks run in parallel; a remote runner is assumed to have many workers."""
-        return self.workers if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
+        return 1 if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of its measures, which are the pipeline's counters.
 
-        Raises UserError without Beam, WorkError if the pipeline fails. If the job would continue after the call, work
-        that must be finished at the return is done on this machine.
+        Raises UserError without Beam, WorkError if the pipeline fails.
         """
-        if self.detached:
-            return Local(os.cpu_count() or 1).run(function, tasks)
-        return self.launch(function, tasks)
-
-    def launch(
-        self, function: Callable[[Any], Any], tasks: Sequence[Any], then: Callable[[Any], Any] | None = None
-    ) -> dict[str, int]:
-        """Run a pipeline that does the tasks and then calls ``then``; return when it ends, or when it has begun."""
         pipeline = self.pipeline()
-        build(
-            pipeline,
-            function,
-            tasks,
-            then,
-            hushed=self.runner == PRISM or (self.runner == DEFAULT_RUNNER and self.workers > 1),
-        )
+        build(pipeline, function, tasks, hushed=self.runner == PRISM)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise SizeError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
@@ -221,7 +184,7 @@ class Beam:
         try:
             with _quiet(self.runner), pipeline:
                 pass
-            return {} if self.detached else _sums(pipeline.result)
+            return _sums(pipeline.result)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             raise _failure(error, self.runner) from None
 
@@ -239,29 +202,23 @@ class Beam:
             raise InstallationError(
                 f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
             ) from None
-        flags = list(self.options)
-        if self.workers > 1:
-            from corpusveil.jobs import beam_workers
-
-            beam_workers.register()
-            flags += [f"--direct_num_workers={self.workers}", "--direct_running_mode=multi_processing"]
         with _quiet(self.runner):
-            options = _options_of(self.runner, flags)
+            options = _options_of(self.runner, self.options)
             try:
                 return beam.Pipeline(options=options)
             except (ValueError, ImportError, AttributeError) as error:
                 raise _wrong_call(error, self.runner) from None
 
 
-def goes_on_alone(options: Sequence[str]) -> bool:
-    """Say whether a job continues after the call has returned: for a template, and for a job that is not waited for."""
-    return any(_name(option) in ("--template_location", "--no_wait_until_finish") for option in options)
-
-
 def _options_of(runner: str, flags: Sequence[str]) -> Any:
     """Return Beam's options. Raises UserError for unknown ones, bad values and a job endpoint that does not answer."""
     from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
+    for word in flags:
+        if _name(word) in _NOT_WAITED_FOR:
+            raise ConflictError(
+                f"{_name(word)}: a job finishes its release while corpusveil waits for it; leave this option out."
+            )
     options = PipelineOptions([f"--runner={runner}", *flags])
     left = _left_over(options, flags)
     if runner == "PortableRunner":
@@ -279,14 +236,6 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
             f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
         )
     return options
-
-
-def split_options(runner: str, flags: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split options, each ``--name=value``, into those that Beam knows and those that it would discard."""
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    left = _left_over(PipelineOptions([f"--runner={runner}", *flags]), flags)
-    return [flag for flag in flags if flag not in left], left
 
 
 def _left_over(options: Any, flags: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The Dataflow engine: Beam's, on Google's runner. ``deployment.template`` makes the Flex Template that starts it."""
+"""The Dataflow engine: Beam's, on Google's runner. ``deployment.dataflow_image`` makes the image of its workers."""
 
 from __future__ import annotations
 
@@ -12,4 +12,3 @@ class Dataflow(Beam):
     """Runs tasks as a Dataflow job; ``options`` are those of its runner, such as ``--project=NAME``."""
 
     runner: str = field(default=DATAFLOW, init=False)
-    workers: int = field(default=1, init=False)

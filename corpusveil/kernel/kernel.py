@@ -211,19 +211,6 @@ class Kernel:
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
-    def known(
-        self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the words that the mechanism would replace, int32 [K], and where documents begin, int64 [D + 1].
-
-        The documents are plain text, read in the language of the policy.
-        """
-        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, *_ = self._parsed(prepared, Texts(data, documents))
-        known = picked(tokens, roles, prepared.actions, PRIVATIZE)
-        sizes = np.bincount(known.documents, minlength=documents.size - 1)
-        return known.ids.copy(), np.concatenate([[0], np.cumsum(sizes)])
-
     def noise_tags(
         self,
         key: bytes,
@@ -443,16 +430,6 @@ class Kernel:
             return np.full(known.index.size, budget.epsilon)
         at_known = known.documents
         replaced = np.bincount(at_known, minlength=size) + np.bincount(resampled.documents, minlength=size)
-        if budget.allocation == "per-word":
-            parts = words_of(self.mechanism.space)[known.ids]
-            more = np.bincount(at_known, weights=parts - 1, minlength=size).astype(np.int64)
-            return budget.shares((replaced + more)[at_known], parts)
-        if budget.allocation == "position":
-            taken = np.zeros(len(tokens) + 1, dtype=np.int64)
-            taken[known.index + 1] = taken[resampled.index + 1] = 1
-            before = np.cumsum(taken)
-            weights = budget.weight(before[known.index] - before[tokens.offsets[at_known]])
-            return budget.shares(budget.weight_before(replaced)[at_known], weights)
         return budget.shares(replaced if words is None else words)[at_known]
 
 

@@ -24,8 +24,6 @@ from corpusveil.text.tokens import Tokens
 
 HIDDEN = ("privatize", "resample", "drop")
 """The possible outputs for a class of tokens where lengths are hidden: a word like all others, or nothing."""
-UNSOUND_SHARES = ("word-share", "per-word")
-"""The allocations by which the shares of a document depend on more than its released length."""
 
 
 def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | None) -> None:
@@ -46,10 +44,10 @@ def refuse_unsound(length: Length | None, policy: TextPolicy, allocation: str | 
                 f"fillers have no {what}, so {name} = {getattr(policy, name)} would show where the text ends; choose "
                 f"{value}."
             )
-    if allocation in UNSOUND_SHARES:
+    if allocation == "word-share":
         raise ConflictError(
             f"allocation = {allocation} divides epsilon by the number of words in the text, so the noise would "
-            "disclose its length; choose uniform or position."
+            "disclose its length; choose uniform."
         )
 
 

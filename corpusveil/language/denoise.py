@@ -97,7 +97,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
     if budget.per == "token":
         return
     why = None
-    if budget.by_words and policy.tokenizer != "word":
+    if budget.allocation == "word-share" and policy.tokenizer != "word":
         why = "how many words the original units had, which its text does not show"
     elif budget.allocation == "word-share":
         if policy.numbers == "resample" or "resample" in (policy.contacts, policy.punctuation, policy.other):
@@ -107,8 +107,8 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
     if why is not None:
         raise ConflictError(
             f"allocation = {budget.allocation!r}: the share of a word in this release depends on {why}, so a reader "
-            "does not know the law of the word. Denoise a release with allocation uniform or position, or with a "
-            "budget per token."
+            "does not know the law of the word. Denoise a release with allocation uniform, or with a budget "
+            "per token."
         )
 
 
@@ -340,11 +340,7 @@ class Denoiser:
         document = np.repeat(np.arange(size), np.diff(tokens.offsets))
         counted = (tokens.classes == WORD) if budget.allocation == "word-share" else replaced
         whole = np.bincount(document[counted], minlength=size).astype(np.int64)
-        here = document[at]
-        if budget.allocation != "position":
-            return budget.shares(whole[here])
-        before = np.concatenate([[0], np.cumsum(whole)])[here]
-        return budget.shares(budget.weight_before(whole)[here], budget.weight(np.arange(at.size) - before))
+        return budget.shares(whole[document[at]])
 
 
 def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:

@@ -19,10 +19,8 @@ the BLAS, the math library or the number of threads. Relative errors are below 2
 from __future__ import annotations
 
 import collections
-import hashlib
 import math
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +28,6 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float64, Int32, UInt64
 from corpusveil.compiled import njit
-from corpusveil.errors import BadTypeError
-from corpusveil.mechanisms import table_cache
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, exponential, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.search.slices import in_slices
@@ -269,29 +265,21 @@ class ExponentialRows:
         factors: Float64 | None = None,
         *,
         squared: bool = False,
-        key: str | None = None,
     ) -> None:
         n = blocks.words
-        self.squared, self.key = squared, key
+        self.squared = squared
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
         self.factors = _padded(blocks, factors)
         self.law = law_of(blocks, self.s, self.gamma, squared, self.factors)
-        known = None if key is None else table_cache.read_table(key)
-        if known is None:
-            self.own = np.zeros(n, dtype=np.uint64)
-            self.scales = np.zeros(n)
-            self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
-        else:
-            self.own, self.scales, self.totals = known
-        self.ready = np.full(n, known is not None)
-        self.is_kept = known is not None
+        self.own = np.zeros(n, dtype=np.uint64)
+        self.scales = np.zeros(n)
+        self.totals = np.empty((n, blocks.blocks), dtype=np.uint64)
+        self.ready = np.zeros(n, dtype=bool)
         self._lock = threading.Lock()
 
     @property
     def built_bytes(self) -> int:
         """The bytes of the rows that are built; memory without rows is not allocated."""
-        if self.is_kept:
-            return self.ready.size
         return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
 
     def build(self, ids: npt.NDArray[Any]) -> None:
@@ -305,13 +293,6 @@ class ExponentialRows:
                 some = missing[first : first + BUILD_ROWS]
                 in_slices(some.size, _build, some, self.law, self.own, self.scales, self.totals)
                 self.ready[some] = True
-
-    def keep(self) -> Path:
-        """Build the rows of all words and keep them for other processes; return where (``table_cache.py``)."""
-        if self.key is None:
-            raise BadTypeError("Only the rows of a space can be cached; make them with rows_of.")
-        self.build(np.arange(self.blocks.words))
-        return table_cache.save_table(self.key, (self.own, self.scales, self.totals))
 
     def sample(self, ids: Int32, draws: UInt64) -> Int32:
         """Return the cell of each draw in its word's row; int32 [T], uint64 [T] -> int32 [T]."""
@@ -353,19 +334,12 @@ def rows_of(
 ) -> ExponentialRows:
     """Return the rows of a space's kernel, cached while the process's cache is within ``CACHE_BYTES``.
 
-    ``squared`` takes squared distances of the vectors at length 1.
-
-    ``factors`` are a function of the space and s.
+    ``squared`` takes squared distances of the vectors at length 1. ``factors`` are a function of the space and s.
     """
     with _cache_lock:
         key = (space, s, gamma, squared, factors is None)
         if key not in _cache:
-            blocks = blocks_of(space, unit=squared)
-            name = table_cache.key_of(
-                space=space.digest, s=s.hex(), gamma=float(gamma).hex(), squared=squared, per_block=blocks.per_block,
-                factors=None if factors is None else hashlib.sha256(factors.tobytes()).hexdigest(),
-            )  # fmt: skip
-            _cache[key] = ExponentialRows(blocks, s, gamma, factors, squared=squared, key=name)
+            _cache[key] = ExponentialRows(blocks_of(space, unit=squared), s, gamma, factors, squared=squared)
         _cache.move_to_end(key)
         while len(_cache) > 1 and sum(rows.built_bytes for rows in _cache.values()) > CACHE_BYTES:
             _cache.popitem(last=False)

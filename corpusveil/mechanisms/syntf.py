@@ -6,9 +6,9 @@ over the whole vocabulary. rho is between 0 and 1, so epsilon holds for *any* tw
 LDP, of which about half is realized. This is expensive: at epsilon = 1 all words are nearly equally probable. ``1 -
 rho`` is a quarter of the squared distance of the vectors at length 1, which is how it is computed, never above 1.
 
-As published, it takes a document's terms and returns m terms, each from a term drawn by its frequency
-(``corpusveil.term_vectors``): m epsilon between any two documents. The paper also chooses among a term's synonyms only.
-Other outputs are then impossible, and no guarantee holds, so this variant is not offered.
+As published, it takes a document's terms and returns m terms, each from a term drawn by its frequency: m epsilon
+between any two documents. The paper also chooses among a term's synonyms only. Other outputs are then impossible, and
+no guarantee holds, so this variant is not offered.
 """
 
 from __future__ import annotations

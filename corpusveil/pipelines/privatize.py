@@ -11,7 +11,7 @@ from corpusveil.ledger.caps import Caps
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
-from corpusveil.storage import events, files
+from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
@@ -40,8 +40,6 @@ def privatize(
 ) -> Outcome:  # fmt: skip
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
-    if plan.log is not None:
-        events.open_log(plan.log)
     later, release, spending = Later(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:
@@ -103,21 +101,17 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.output
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
     sizes += f", {several(counts.tokens_written, 'token')}"
-    if outcome.content_sha256 is None:
-        handed = several(shards, "shard was", "shards were")
-        watch.say(f"{output}: {handed} handed over; the job writes the manifest when all are done")
-    elif outcome.finished_before:
+    if outcome.finished_before:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
         watch.say(f"{output}: {sizes}, {outcome.seconds:.1f} s")
-    if outcome.content_sha256 is not None:
-        if counts.quarantined:
-            rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
-            watch.warn(f"warning: {rows} set aside in the private records.")
-        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
-        watch.confide(f"{words} (private; a ledger counts these).")
-        tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
-        watch.say(f"content sha256 {outcome.content_sha256}")
+    if counts.quarantined:
+        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
+        watch.warn(f"warning: {rows} set aside in the private records.")
+    words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+    watch.confide(f"{words} (private; a ledger counts these).")
+    tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
+    watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {plan.records}")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)
@@ -165,6 +159,6 @@ def _shares_by_length(release: Release) -> tuple[float, str]:
 
     budget = release.budget
     lengths: Any = np.array(EXAMPLE_LENGTHS)
-    shares = budget.shares(budget.weight_before(lengths) if budget.weights else lengths)
+    shares = budget.shares(lengths)
     stay = [release.mechanism.retention(float(value)) for value in shares]
     return max(stay), ", ".join(f"{k:.1%} of {n}" for k, n in zip(stay, EXAMPLE_LENGTHS, strict=True))

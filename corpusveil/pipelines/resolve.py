@@ -24,7 +24,7 @@ from corpusveil.pipelines.settings.sections import (
 from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
-from corpusveil.storage import events, files, home
+from corpusveil.storage import files, home
 from corpusveil.storage.inputs import find_shards, refuse_nested
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
@@ -48,7 +48,6 @@ class Plan:
     records: str
     engine: EngineSettings
     own_key: Path | None
-    log: str | None
 
 
 def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
@@ -102,7 +101,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
     )  # fmt: skip
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own, output.log or events.given())
+    return Plan(run, columns, records_of(output), settings.engine, own)
 
 
 def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> Release:
@@ -118,7 +117,7 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     release = Release(
-        mechanism, Budget(epsilon, budget.per, budget.allocation, tuple(budget.weights)), text.policy(), key, table,
+        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
         output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
@@ -205,7 +204,6 @@ def refuse_published(settings: Settings) -> None:
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
         "the ledger": [] if ledger is None else [ledger.path],
-        "the log": [log for log in (output.log or events.given(),) if log != "-"],
     }
     for public in (output.path, *([] if denoise is None else [denoise.path])):
         for what, addresses in private.items():

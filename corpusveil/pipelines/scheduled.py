@@ -14,7 +14,6 @@ from typing import Any
 import corpusveil
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
-from corpusveil.jobs.beam import goes_on_alone
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
@@ -47,10 +46,6 @@ def check(document: Document) -> None:
             "key",
             "a schedule needs the same key for all its releases, or returning texts are noised and spent again; "
             "make a key with 'corpusveil key new PATH' and set key.path",
-        )
-    if goes_on_alone(settings.engine.options):
-        raise document.fault(
-            "engine.options", "a schedule waits for its runs; leave out --no_wait_until_finish and --template_location"
         )
 
 

@@ -88,7 +88,7 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         watch.warn(built.info["made"]["cell_note"])
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
-        watch.say(f"{joined:,} words are collocations, which the tokenizers gst, mst and optimal look up.")
+        watch.say(f"{joined:,} words are collocations, which the tokenizers gst and mst look up.")
     unreachable = len(built) - reachable(built) - joined
     if unreachable:
         watch.say(

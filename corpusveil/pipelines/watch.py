@@ -35,7 +35,7 @@ class Watch:
     stage: Callable[[str, str, int], AbstractContextManager[Any]] | None = None
     """Shows a stage while it lasts: its name, and how many of its tasks have a record in a folder."""
     shards: Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None = None
-    """Shows the shards of a release while they are worked on: their records, the tasks, and the name of the run."""
+    """Shows the shards of a release while they are worked on: their records, the tasks, and a title."""
 
 
 class Later(Watch):

@@ -48,23 +48,13 @@ def is_on_grid(epsilon: float) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _largest_counts(budget: float, part: int) -> Float64:
-    """Return, for grid values in descending order, how many times each fits into ``part`` budgets, exactly."""
-    exact = Fraction(budget) * part
-    counts = [exact // Fraction(value) for value in grid()[::-1].tolist()]
+def _largest_counts(budget: float) -> Float64:
+    """Return, for grid values in descending order, how many times each fits into the budget, exactly."""
+    counts = [Fraction(budget) // Fraction(value) for value in grid()[::-1].tolist()]
     return np.array([min(count, 1 << 62) for count in counts], dtype=np.int64)
 
 
-def share(budget: float, whole: Int64, part: Int64 | int = 1) -> Float64:
-    """Return the largest grid value at most ``budget * part / whole``, in exact arithmetic.
-
-    ``whole`` int64 [T] at least 1; ``part`` int64 [T] at least 1, of few different values, or one for all.
-    """
-    if isinstance(part, int):
-        index = np.searchsorted(_largest_counts(budget, part), whole, side="left")
-        return grid()[::-1][np.minimum(index, grid().size - 1)]
-    shares = np.empty(whole.shape, dtype=np.float64)
-    for step in np.unique(part).tolist():
-        rows = part == step
-        shares[rows] = share(budget, whole[rows], int(step))
-    return shares
+def share(budget: float, whole: Int64) -> Float64:
+    """Return the largest grid value at most ``budget / whole``, in exact arithmetic; ``whole`` int64 [T] at least 1."""
+    index = np.searchsorted(_largest_counts(budget), whole, side="left")
+    return grid()[::-1][np.minimum(index, grid().size - 1)]

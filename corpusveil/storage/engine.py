@@ -62,17 +62,3 @@ class Checking(Engine, Protocol):
 
     def check(self) -> None:
         """Raise UserError if its settings, or the installed packages, prevent it from running."""
-
-
-@runtime_checkable
-class Detachable(Engine, Protocol):
-    """An engine whose jobs can continue after the call has returned."""
-
-    @property
-    def detached(self) -> bool:
-        """Say whether its jobs continue after the call."""
-
-    def launch(
-        self, function: Callable[[Any], Measured | None], tasks: Sequence[Any], then: Callable[[Any], Any]
-    ) -> Measured | None:
-        """Start a job that does the tasks and then calls ``then``, once; return at once when detached."""

@@ -1,9 +1,8 @@
-"""The user's files: a cache, and the secret that signs its content.
+"""The user's files: a cache, and the keys that were made for outputs.
 
-The cache decides outputs (tables of mechanisms, copies of spaces), so it is used only if no other user can have written
-it: all its folders and files belong to the user, or to root, and nobody else may write to them. Files from a restored
-backup, a shared image or a program of the same user pass this test. Therefore a copy of a space is identified by its
-content, and a table by a signature under a secret outside the cache.
+The cache decides outputs (copies of spaces), so it is used only if no other user can have written it: all its folders
+and files belong to the user, or to root, and nobody else may write to them. Files from a restored backup, a shared
+image or a program of the same user pass this test. Therefore a copy of a space is identified by its content.
 """
 
 from __future__ import annotations
@@ -11,22 +10,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import secrets
 import shutil
-import stat
 from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import StoreError, TrustError, UserError
+from corpusveil.errors import StoreError, UserError
 from corpusveil.ownership import refuse_others
 from corpusveil.storage import files
 
-_VOUCHING = "cache.key"
 _NOTE = ".output"
 """The ending of the note next to an output's own key."""
-SECRET_BYTES = 32
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def cache_path() -> Path:
@@ -71,26 +65,6 @@ def cache_folder(*parts: str) -> Path:
     except UserError as error:
         raise type(error)(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
     return folder
-
-
-def cache_secret(*, make: bool = False) -> bytes | None:
-    """Return the secret that signs this user's files in the cache, or None.
-
-    It is stored beside the user's keys, not in the cache. Raises UserError if others may read it.
-    """
-    path = configuration_path() / _VOUCHING
-    if make:
-        files.create_bytes(str(path), secrets.token_bytes(SECRET_BYTES), private=True)
-    try:
-        status, secret = path.stat(), path.read_bytes()
-    except OSError:
-        return None
-    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS or len(secret) != SECRET_BYTES:
-        raise TrustError(
-            f"{path}: other users have access to this secret, so its signatures prove nothing; remove it, and a "
-            "new secret is made."
-        )
-    return secret
 
 
 def local_folder(url: str, names: list[str], digest: str) -> Path:

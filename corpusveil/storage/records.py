@@ -87,9 +87,8 @@ class Counted(Record):
 
 
 class Totals(Counted):
-    """``totals.json``: the counts of all shards, the number of copies, and seconds of work."""
+    """``totals.json``: the counts of all shards, and seconds of work."""
 
-    copies: dict[str, int] | None = None
     seconds: float
 
 

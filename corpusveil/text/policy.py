@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE, REPLACE = range(7)
-TOKENIZERS = ("word", "gst", "mst", "optimal")
+TOKENIZERS = ("word", "gst", "mst")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN = range(8)
 """Roles: a token's class, with words split into known, unknown and stop words."""
@@ -59,7 +59,7 @@ class TextPolicy:
       disclosed (``kernel/surrogates.py``).
 
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
-    ``tokenizer`` is ``word``, or how words are joined to collocations: ``gst``, ``mst`` or ``optimal``; ``case`` is
+    ``tokenizer`` is ``word``, or how words are joined to collocations, ``gst`` or ``mst``; ``case`` is
     ``lower`` or ``restore`` (replacements get the capitals of the token, which discloses them); ``hyphens`` is
     ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
     is read like any text) or
@@ -76,7 +76,7 @@ class TextPolicy:
     other: Policy = "drop"
     layout: Literal["normalize", "keep"] = "normalize"
     case: Literal["lower", "restore"] = "lower"
-    tokenizer: Literal["word", "gst", "mst", "optimal"] = "word"
+    tokenizer: Literal["word", "gst", "mst"] = "word"
     hyphens: Hyphens = "split"
     markup: Markup = "words"
     language: str | None = None

@@ -1,8 +1,8 @@
 """A release on a Beam collection of documents, bounded or not: the batch kernel in a DoFn that batches in its bundle.
 
-Without caps nothing is held longer than a bundle, so there is no state, timer or delay. A runner commits a bundle's
-input and output together, and a replayed bundle has the same output, byte for byte. A ledger admits a whole bounded
-collection before any document is drawn; an unbounded one has a budget in state.
+Nothing is held longer than a bundle, so there is no state, timer or delay. A runner commits a bundle's input and output
+together, and a replayed bundle has the same output, byte for byte. A ledger admits a whole bounded collection before
+any document is drawn.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.coders import BytesCoder, VarIntCoder
-from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, SetStateSpec
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
@@ -24,11 +22,11 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError
 from corpusveil.ledger.account import Account, packed
-from corpusveil.ledger.caps import Caps, Spending, parts_of, reserve_table
+from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of, units_of
+from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of
 from corpusveil.sampling.draws import encode_id
-from corpusveil.storage.nested import column_of, path_of, refuse_nested
+from corpusveil.storage.nested import column_of, path_of
 from corpusveil.transforms.frames import collected, large_strings, refilled
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
@@ -43,7 +41,7 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its other fields, type, window, timestamp and pane stay.
 
-    ``text`` can be a path into lists and objects, as in ``cv.privatize``; a budget in state (``cap``) takes none.
+    ``text`` can be a path into lists and objects, as in ``cv.privatize``.
     A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
     text get the same output, in any bundle, window or run under the same release.
@@ -51,12 +49,6 @@ class PrivatizeDocuments(beam.PTransform):
     A *bounded* collection takes a ``ledger``, as ``cv.privatize`` does: documents are accounted for, one worker asks
     the ledger and enters what their ``unit`` spends, and only then is anything drawn. That worker needs access to the
     ledger. The collection is read twice, so it has to give the same documents again.
-
-    An *unbounded* collection takes a ``cap`` (epsilon in the metric of this release) on one ``unit``, and the transform
-    returns two collections: private documents, and unchanged, still private ones of units that the document would have
-    taken above the cap. What units have spent is in the state of the pipeline alone. A pipeline that is updated, or
-    restarted from a snapshot or savepoint, remembers it; one that was drained or cancelled and started anew begins at
-    zero, and no ledger knows of it. Equal noise (a repeated document) is spent once.
 
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
     worker, for a document without these fields, an id or a unit, or whose text is not a string, and if a unit would
@@ -73,7 +65,6 @@ class PrivatizeDocuments(beam.PTransform):
         ledger: Ledger | None = None,
         unit: str | Sequence[str] | Mapping[str, str] | None = None,
         corpus: str | None = None,
-        cap: float | None = None,
     ) -> None:
         super().__init__()
         if id is None:
@@ -85,20 +76,9 @@ class PrivatizeDocuments(beam.PTransform):
         self._fields = (text, id)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
-        self._cap = cap
         self._handling: dict[str, Any] | None = None
-        if cap is not None:
-            refuse_nested(text, "a budget in state is about")
-            units = units_of(unit)
-            if ledger is not None or len(units) != 1:
-                raise ConflictError(
-                    "cap: a budget in state is about one unit, without a ledger; name the unit, and give either cap or "
-                    "ledger."
-                )
-            Caps(cap)
-            self._account = dataclasses.replace(self._account, units=units)
-        elif unit is not None and ledger is None and not release.scoped:
-            raise UnsetError("unit: give a ledger (or, for an unbounded collection, a cap) that is about this unit.")
+        if unit is not None and ledger is None and not release.scoped:
+            raise UnsetError("unit: give a ledger that is about this unit.")
         self._scope = scope_of(unit, scoped=release.scoped)
         units = self._account.units if self._spending is None else self._spending.units
         units = units or (() if self._scope is None else (self._scope,))
@@ -108,8 +88,7 @@ class PrivatizeDocuments(beam.PTransform):
         """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
 
         A pipeline then goes on without them. ``options`` are those of ``beam.ParDo.with_exception_handling``, and as
-        there, ``bad`` has pairs of a document and (class, sentence, traceback), which quotes nothing of it. With a
-        ``cap`` there is a third output, ``over``.
+        there, ``bad`` has pairs of a document and (class, sentence, traceback), which quotes nothing of it.
         """
         self._handling = options
         return self
@@ -121,7 +100,7 @@ class PrivatizeDocuments(beam.PTransform):
         outputs: dict[str, Any] = {}
         good = "good"
         if self._handling is not None:
-            checking = beam.Map(_checked, *self._fields, self._units, nulls=self._cap is None).with_output_types(kind)
+            checking = beam.Map(_checked, *self._fields, self._units).with_output_types(kind)
             options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             good, bad = options["main_tag"], options["dead_letter_tag"]
             checked = documents | "Check" >> checking.with_exception_handling(**options)
@@ -129,13 +108,9 @@ class PrivatizeDocuments(beam.PTransform):
         admitted = []
         if self._spending is not None:
             admitted = [self._admitted(documents, self._spending)]
-        elif self._cap is not None:
-            documents, outputs["over"] = self._within(documents, self._cap)
         drawing = beam.ParDo(_InBatches(self._fields, functools.partial(_drawn, self._kernel, self._scope)), *admitted)
         private = documents | "Privatize" >> drawing.with_output_types(kind)
-        if self._handling is not None:
-            return {good: private, **outputs}
-        return (private, outputs["over"]) if outputs else private
+        return private if self._handling is None else {good: private, **outputs}
 
     def _refuse(self, documents: Any) -> None:
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
@@ -147,8 +122,8 @@ class PrivatizeDocuments(beam.PTransform):
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
             raise ConflictError(
-                "ledger: an unbounded collection cannot be admitted as a whole; give cap and unit instead, for a "
-                "budget in the state of the pipeline."
+                "ledger: an unbounded collection cannot be admitted as a whole; release bounded parts of it, one after "
+                "the other, under the ledger."
             )
 
     def _admitted(self, documents: Any, spending: Spending) -> Any:
@@ -162,22 +137,6 @@ class PrivatizeDocuments(beam.PTransform):
             | "Together" >> beam.GroupByKey()
             | "Reserve" >> beam.Map(_reserved, spending, account)
         )
-
-    def _within(self, documents: Any, cap: float) -> tuple[Any, Any]:
-        """Return the documents within a budget in state, and those over it, in their own windows."""
-        kind, windows = documents.element_type, documents.windowing
-        keying = beam.ParDo(_InBatches(self._fields, functools.partial(_keyed, self._account)))
-        both = (
-            documents
-            | "Whole" >> beam.WindowInto(GlobalWindows())  # state is of a key and window: this one never ends
-            | "Account" >> keying.with_output_types(tuple[bytes, Any])
-            | "Budget" >> beam.ParDo(_Budget(parts_of(cap))).with_outputs("over", main="within")
-        )
-        within, over = (
-            some | name >> beam.WindowInto(windows, allowed_lateness=windows.allowed_lateness).with_output_types(kind)
-            for some, name in ((both.within, "Within"), (both.over, "Over"))
-        )
-        return within, over
 
 
 @dataclass(slots=True)
@@ -222,10 +181,10 @@ class _Batch:
         """Return the values of a unit, for the numbers of documents."""
         return [_field(self.documents[row], str(unit.column)) for row in rows]
 
-    def account(self, account: Account, missing: str | None = None) -> pa.Table:
-        """Return what the documents spend (``Account.rows``); a null text counts as ``missing``."""
+    def account(self, account: Account) -> pa.Table:
+        """Return what the documents spend (``Account.rows``)."""
         flat, identities, rows = self.texts()
-        texts = large_strings([missing if text is None else text for text in flat], self.text)
+        texts = large_strings(flat, self.text)
         units = [unit for unit in account.units if unit.column is not None]
         values = {str(unit.column): self.units(rows, unit) for unit in units}
         return account.rows(texts, identities, values, rows, "a bundle")
@@ -281,43 +240,6 @@ def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, accoun
     return True
 
 
-def _keyed(account: Account, batch: _Batch) -> Iterator[WindowedValue]:
-    """Give documents the fingerprint of their unit as key, with those of their noise, and what they spend."""
-    kernel: Any = account.kernel  # fingerprints are keyed on a worker: nothing derived from the key is in a pipeline
-    rows = batch.account(dataclasses.replace(account, secret=kernel.draw_key.tag), missing="")
-    tags = (rows[name].chunk(0).storage.to_pylist() for name in ("unit_0", "noise"))
-    together = zip(*tags, rows["total"].to_pylist(), batch.documents, batch.where, strict=True)
-    for unit, noise, total, document, where in together:
-        yield WindowedValue((unit, (noise, total, document)), *where)
-
-
-class _Budget(beam.DoFn):
-    """Sends documents with which their unit would exceed the cap to the output ``over``."""
-
-    SPENT = beam.DoFn.StateParam(ReadModifyWriteStateSpec("spent", VarIntCoder()))
-    NOISES = beam.DoFn.StateParam(SetStateSpec("noises", BytesCoder()))
-
-    def __init__(self, cap: int) -> None:
-        self._cap = cap
-
-    def process(
-        self,
-        element: tuple[bytes, tuple[bytes, int, Any]],
-        spent: Any = SPENT,
-        noises: Any = NOISES,
-    ) -> Iterator[Any]:
-        noise, total, document = element[1]
-        before = spent.read() or 0
-        if noise in set(noises.read()):  # equal noise is drawn again, and spent once
-            yield document
-        elif before + total > self._cap:
-            yield beam.pvalue.TaggedOutput("over", document)
-        else:
-            spent.write(before + total)
-            noises.add(noise)
-            yield document
-
-
 def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | None]]:
     """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
     value, identity = _field(document, column_of(text)), _field(document, id)
@@ -328,15 +250,15 @@ def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | N
     return value, identity, [value]
 
 
-def _checked(document: Any, text: str, id: str, units: Sequence[str], *, nulls: bool) -> Any:
-    """Return a document that can be accounted for and drawn. Raises UserError for any other.
+def _checked(document: Any, text: str, id: str, units: Sequence[str]) -> Any:
+    """Return a document that can be accounted for and drawn; it needs no unit if it has no text.
 
-    With ``nulls``, a document without a text needs no unit.
+    Raises UserError for any other.
     """
     _, identity, texts = _read(document, text, id)
     large_strings(texts, text)
     encode_id(*checked_identities([identity], id))
-    for unit in units if not nulls or any(text is not None for text in texts) else ():
+    for unit in units if any(text is not None for text in texts) else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document
 

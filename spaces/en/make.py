@@ -42,7 +42,7 @@ import zstandard
 from corpusveil.pipelines import collocations, language
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
-from corpusveil.spaces import Vocabulary
+from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.installed import ARCHIVE, SAMPLE
 from corpusveil.spaces.public_counts import read_neighbors

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from importlib import resources
 from pathlib import Path
@@ -23,13 +24,14 @@ import numpy as np
 from safetensors.numpy import load_file
 from scipy.special import erf
 from tokenizers import Tokenizer
-from wordfreq import available_languages, top_n_list, zipf_frequency
+from wordfreq import get_frequency_dict, top_n_list, zipf_frequency
 
 DIMENSIONS = 96
 HEADS = 12
 BATCH = 1024
 IN_TEXT = 120
 """Occurrences in the text from which a word is taken that wordfreq ranks lower: the terms of its registers."""
+LATIN = tuple("ca cs da de en es fi fil fr hu id it ms nb nl pl pt ro sh sv tr".split())
 CONTRACTED = ("s", "t", "m", "re", "ve", "ll", "d")
 ONE_LETTER = {"en": ("a", "i")}
 TWO_LETTERS = 4.4
@@ -45,13 +47,16 @@ class Words:
 
     def __init__(self, language: str, counts: dict[str, int], excluded: set[str]) -> None:
         self.language, self.counts, self.excluded = language, counts, excluded
-        self.others = [other for other in available_languages("small") if other != language]
+        self.others = [get_frequency_dict(other, "small") for other in LATIN if other != language]
         self.form = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
-    def zipf(self, word: str, language: str | None = None) -> float:
-        if language is None:
-            return zipf_frequency(word, self.language, wordlist="best")
-        return zipf_frequency(word, language, wordlist="small")
+    def zipf(self, word: str) -> float:
+        return zipf_frequency(word, self.language, wordlist="best")
+
+    def zipf_elsewhere(self, word: str) -> float:
+        """Return the largest Zipf frequency in another language of Latin letters, 0 without one."""
+        largest = max(other.get(word, 0.0) for other in self.others)
+        return math.log10(largest) + 9 if largest else 0.0
 
     def is_word(self, word: str) -> bool:
         """Say whether it is a word of this language: no letter, no abbreviation of two, no fragment of another one."""
@@ -70,7 +75,7 @@ class Words:
             return False
         if zipf >= FOREIGN:
             return True
-        surplus = max((self.zipf(word, other) for other in self.others), default=0.0) - zipf
+        surplus = self.zipf_elsewhere(word) - zipf
         return not any(surplus > more and seen < enough for more, enough in SURPLUS)
 
     def chosen(self, most: int) -> list[str]:

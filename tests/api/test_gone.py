@@ -35,6 +35,9 @@ def test_each_name_is_refused_by_what_replaces_it(row: Gone, tmp_path: Path) -> 
         name, _, option = line.partition(" --")
         options = {setting.place: f"--{key.replace('_', '-')}" for key, setting in options_of(name).items()}
         told = named(row.instead, partial(_option, options))
+        if not option:
+            _refused([name, "--space", "en"], name, told)
+            continue
         for words in (line.split(), [*line.split(), "1"], [*name.split(), f"--{option.replace(' ', '=')}"]):
             _refused(words, f"--{option}", told)
 

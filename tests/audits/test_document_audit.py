@@ -115,18 +115,6 @@ class TestTheRelease:
         assert plain.document_figures() == ()
         assert not [note for note in plain.guarantee().notes if "delta" in note]
 
-    def test_is_planned_with_what_the_dearest_document_spends(
-        self, release: cv.Release, space: Space, tmp_path: Path
-    ) -> None:
-        texts = [" ".join(space.word(number % 60) for number in range(words)) for words in (3, 500)]
-        (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        planned = cv.plan([str(tmp_path / "in.jsonl")], release)
-        stated = release.document_figure(3)
-        assert planned.composed is not None
-        assert stated.epsilon <= planned.composed.epsilon <= stated.epsilon + 1e-8  # readings are rounded up
-        assert "3 words: 9.26 (pure 9.26)" in " ".join(repr(planned).split())
-        assert cv.plan([str(tmp_path / "in.jsonl")], dataclasses.replace(release, delta=None)).composed is None
-
     def test_shows_both_in_manifest_and_on_the_page(self, space: Space, tmp_path: Path) -> None:
         space.save(str(tmp_path / "space"))
         article = " ".join(space.word(number % 60) for number in range(500))

@@ -30,8 +30,6 @@ class TestBothCallers:
         }  # fmt: skip
         for option, value, place, code, on_call, in_file in (
             ("master", "local", "engine.master", "conflicting-settings", ["--master", "--engine"], ["engine.name"]),
-            ("weights", [2, 1], "budget.weights", "conflicting-settings", ["--weights", "--allocation"],
-             ["budget.allocation"]),
             ("epsilon", -1.0, "budget.epsilon", "wrong-value", ["--epsilon -1.0"], ["= -1.0"]),
         ):  # fmt: skip
             with refused(code, *on_call) as caught:

@@ -35,7 +35,7 @@ IN_TEXT = [
 PLANTED = [*IN_TEXT, COLUMN_CANARY]
 ENGINES = [
     pytest.param(("--engine", "local"), id="local"),
-    pytest.param(("--engine", "beam", "--workers", 2), id="beam-2"),
+    pytest.param(("--engine", "beam"), id="beam"),
 ]
 SPARK = ("--engine", "spark", "--workers", 2)
 
@@ -71,7 +71,7 @@ def in_release(output: Path) -> str:
 
 @pytest.mark.parametrize("engine", [
     ENGINES[0],
-    pytest.param(*ENGINES[1].values, id="beam-2", marks=pytest.mark.nightly),
+    pytest.param(*ENGINES[1].values, id="beam", marks=pytest.mark.nightly),
     pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
 ])  # fmt: skip
 def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:

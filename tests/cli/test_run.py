@@ -40,7 +40,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
-        "budget": {"epsilon": 6.0, "per": "document", "allocation": "position", "weights": [3, 1]},
+        "budget": {"epsilon": 6.0, "per": "document", "allocation": "word-share"},
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
@@ -102,7 +102,7 @@ class TestTheFlow:
             ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved", "--seed", "3",
              "--importance", f"{done}/importance.tsv", "--counts", f"{t}/counts", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
-             "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "position", "--weights", "3,1",
+             "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "word-share",
              "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--hyphens", "join", "--key",
              f"{done}/release.key", "--corpus", "news", "--output", f"{t}/out"],
         ):  # fmt: skip
@@ -218,9 +218,7 @@ class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
-            ("budget", {"allocation": "uniform"}, "conflicting-settings", "budget.weights"),
-            ("budget", {"strategy": "s4", "allocation": "word-share", "weights": []}, "conflicting-settings",
-             "budget.allocation"),
+            ("budget", {"strategy": "s4", "allocation": "word-share"}, "conflicting-settings", "budget.allocation"),
             ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
             ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-value", "engine.name"),

@@ -1,4 +1,4 @@
-"""GST, MST and the optimum: no token lost or repeated, and what each promises."""
+"""GST and MST: no token lost or repeated, and what each promises."""
 
 from __future__ import annotations
 
@@ -46,10 +46,6 @@ def units(texts: list[str], table: Table, method: Any) -> list[list[str]]:
     return told
 
 
-def total(row: list[str], table: Table) -> float:
-    return sum(table[tuple(unit.split("_"))] for unit in row if "_" in unit)
-
-
 def plain_gst(words: list[str], table: Table) -> list[str]:
     out, i = [], 0
     while i < len(words):
@@ -73,14 +69,6 @@ def plain_mst(words: list[str], table: Table) -> list[str]:
     return ["_".join(words[i : i + owner.get(i, (i, 1))[1]]) for i in range(len(words)) if owner.get(i, (i, 1))[0] == i]
 
 
-def best_total(words: list[str], table: Table) -> float:
-    """Return the largest total score of any segmentation, by trying all."""
-    if not words:
-        return 0.0
-    begun = [(n, table[tuple(words[:n])]) for n in range(2, min(5, len(words)) + 1) if tuple(words[:n]) in table]
-    return max(best_total(words[n:], table) + score for n, score in [(1, 0.0), *begun])
-
-
 WORDS = st.sampled_from(["aa", "bb", "cc"])
 TABLES = st.dictionaries(
     st.lists(WORDS, min_size=2, max_size=4).map(tuple), st.integers(1, 6).map(float), min_size=1, max_size=25
@@ -99,11 +87,8 @@ class TestProperties:
             for row, words in zip(got, sentences, strict=True):
                 if method == "gst":
                     assert row == plain_gst(words, table)
-                elif method == "mst":
-                    assert row == plain_mst(words, table)
                 else:
-                    assert total(row, table) == pytest.approx(best_total(words, table))
-                assert total(row, table) <= best_total(words, table) + 1e-9
+                    assert row == plain_mst(words, table)
 
     @given(TABLES, st.lists(st.tuples(SENTENCES, st.sampled_from([". Aa", ", ", " 7 ", "\n", "! "])), max_size=5))
     def test_nothing_goes_across_marks_and_sentences(self, table: Table, parts: list[tuple[list[str], str]]) -> None:

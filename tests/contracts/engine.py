@@ -21,7 +21,6 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows
 
 import corpusveil as cv
-from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
 from tests.engines.corpora import CANARIES, ROOT, Ground, data_files, make_ground, make_release, rows, write_corpus
@@ -154,28 +153,17 @@ class EngineContract:
     @pytest.fixture(scope="class")
     @classmethod
     def undisturbed(cls, bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """A folder with a run on each engine that nothing disturbed, with a log of what it measured."""
+        """A folder with a run on each engine that nothing disturbed."""
         folder = tmp_path_factory.mktemp("undisturbed")
         for engine in ("local", cls.engine):
             (folder / engine).mkdir()
-            bench.complete(folder / engine, engine, "--log", folder / engine / "log.jsonl")
+            bench.complete(folder / engine, engine)
         return folder
 
     def test_the_same_bytes(self, bench: Bench, undisturbed: Path, keeps: Any) -> None:
         """Every file of the release, and what the ledger counts."""
         bench.all_is_well(undisturbed / self.engine)
         keeps("equal bytes", "equal")
-
-    def test_metrics(self, bench: Bench, undisturbed: Path, keeps: Any) -> None:
-        """A log's last event holds the sums that the engine reported."""
-        sums = []
-        for engine in ("local", self.engine):
-            events = [json.loads(line) for line in (undisturbed / engine / "log.jsonl").read_text().splitlines()]
-            (last,) = [event for event in events if event["event"] == "run_ends"]
-            sums.append({name: last[name] for name in NAMES if last.get(name)})
-        assert sums[0] == sums[1]
-        assert {"documents", "tokens", "changed"} <= sums[0].keys()
-        keeps("metrics", "equal")
 
     def test_other_bytes_are_noticed(self, bench: Bench, tmp_path: Path) -> None:
         """The control of the comparison: another epsilon."""

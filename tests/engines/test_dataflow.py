@@ -20,12 +20,11 @@ from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from corpusveil.cli import dataflow as template
+from corpusveil.errors import CorpusveilError
 from corpusveil.jobs import beam as engine_module
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
@@ -46,8 +45,8 @@ def engine(folder: Path, *more: str) -> Beam:
 class Job:
     """What was written for Dataflow: the request and the graph."""
 
-    def __init__(self, folder: Path, outcome: Outcome) -> None:
-        self.folder, self.outcome = folder, outcome
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.text = (folder / "job_object").read_text()
         self.request: dict[str, Any] = json.loads(self.text)
         self.graph = (folder / "staging" / "pipeline.pb").read_bytes()
@@ -69,28 +68,26 @@ class Job:
 
 @pytest.fixture(scope="module")
 def job(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job for the ground's corpus, in tasks of one block, by the code that runs in the launcher of a template."""
+    """A job for the ground's corpus, in tasks of one block, as a template, which Beam writes without Google."""
     folder = tmp_path_factory.mktemp("dataflow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])  # it asks Google about buckets
-        outcome = privatize_corpus(
-            make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job"),
-            rows_per_task=BLOCK,
-        )  # fmt: skip
-    return Job(folder / "job", outcome)
+        patch.setattr(engine_module, "_NOT_WAITED_FOR", ())
+        with pytest.raises(CorpusveilError):  # nothing was run
+            privatize_corpus(
+                make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job"),
+                rows_per_task=BLOCK,
+            )  # fmt: skip
+    return Job(folder / "job")
 
 
 def test_what_is_sent_is_small_and_in_order(job: Job, ground: Ground) -> None:
-    """Shards are parted among workers before the work, and what finishes the release waits for all of them.
+    """Shards are parted among workers before the work.
 
     The space goes by its address; there is no side input, no state and no timer.
     """
-    reshuffle, group = common_urns.composites.RESHUFFLE.urn, common_urns.primitives.GROUP_BY_KEY.urn
-    assert [name for name, _ in job.steps()] == [
-        "Shard tasks", "One a worker", "Privatize shards", "Done", "All of them", "Finish the release",
-    ]  # fmt: skip
-    kinds = dict(job.steps())
-    assert (kinds["One a worker"], kinds["All of them"]) == (reshuffle, group)
+    assert [name for name, _ in job.steps()] == ["Shard tasks", "One a worker", "Privatize shards"]
+    assert dict(job.steps())["One a worker"] == common_urns.composites.RESHUFFLE.urn
     for transform in job.transforms.values():
         if transform.spec.urn == common_urns.primitives.PAR_DO.urn:
             payload = beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload)
@@ -102,8 +99,9 @@ def test_what_is_sent_is_small_and_in_order(job: Job, ground: Ground) -> None:
 def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(engine_module, "_NOT_WAITED_FOR", ())
     with refused("too-large"):
-        engine(tmp_path).launch(print, [os.urandom(1_200_000)])
+        engine(tmp_path).run(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()
 
 
@@ -131,77 +129,15 @@ def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None
     assert not any(environment.dependencies for environment in job.pipeline.components.environments.values())
 
 
-def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_path: Path) -> None:
-    """Run as it would be sent, but on this machine: the bytes of the local engine, manifest and page included.
-
-    The launcher ends before the work: no data, no manifest, and no claim that there is one.
-    """
+def test_the_graph_makes_the_shards(job: Job, ground: Ground, tmp_path: Path) -> None:
+    """Run as it would be sent, but on this machine: the same command then finishes it, to the local bytes."""
     made = job.folder.parent / "out"
-    assert job.outcome.content_sha256 is None
     assert not made.exists()
     for environment in job.pipeline.components.environments.values():
         environment.urn, environment.payload = python_urns.EMBEDDED_PYTHON, b""
     FnApiRunner().run_via_runner_api(job.pipeline, PipelineOptions()).wait_until_finish()
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
+    call = make_release(ground.space), [str(ground.corpus)]
+    outcome = privatize_corpus(*call, str(made), Local(), rows_per_task=BLOCK)
+    assert set(outcome.measured) == {"shards_kept"}
+    privatize_corpus(*call, str(tmp_path / "local"), Local())
     assert release_files(made) == release_files(tmp_path / "local")
-    page, expected = (folder.with_name(f"{folder.name}.report.html") for folder in (made, tmp_path / "local"))
-    assert page.read_bytes() == expected.read_bytes()
-
-
-def test_finishing_twice_changes_nothing(ground: Ground, tmp_path: Path) -> None:
-    """Dataflow may call the last step again, also after it was cut off behind the manifest."""
-    output = tmp_path / "out"
-
-    class Twice(Local):
-        detached = True
-
-        def launch(self, function: Any, tasks: Any, then: Any) -> None:
-            self.run(function, tasks)
-            then(None)
-            (tmp_path / "out.report.html").unlink()  # as if it had stopped before the pages
-            then(None)
-
-    first = privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(output), Twice())
-    assert first.content_sha256 is None
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
-    assert release_files(output) == release_files(tmp_path / "local")
-    assert (tmp_path / "out.report.html").read_bytes() == (tmp_path / "local.report.html").read_bytes()
-    assert not (tmp_path / "out.records" / "copies").exists()
-
-
-def test_a_wrong_row_fails_the_job_with_its_sentence(ground: Ground, tmp_path: Path) -> None:
-    """The last step says what was wrong, quotes nothing, and writes no manifest."""
-    source = tmp_path / "in"
-    source.mkdir()
-    (source / "a.jsonl").write_text('{"text": "zzcanary"}\n{"text": 3}\n')
-    (source / "b.jsonl").write_text('{"text": "ba"}\n')
-    detached = Beam(options=("--no_wait_until_finish",))
-    with refused("bad-shards", "a.jsonl", "row 2", "'text'") as told:
-        privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "out"), detached)
-    assert "zzcanary" not in str(told.value)
-    assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-def test_the_launcher_of_the_template_makes_the_job(
-    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All of it, from parameters to graph; only addresses are on this disk, which the regexes forbid otherwise."""
-    monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
-    monkeypatch.setattr(template, "_URL", "/[^ ]*")
-    monkeypatch.setattr(template, "_GLOB_URL", "/[^ ]*")
-    monkeypatch.setattr(template, "read_key", lambda _location: TEST_KEY.hex())
-    monkeypatch.setenv("CORPUSVEIL_IMAGE", IMAGE)
-    monkeypatch.setenv("CORPUSVEIL_KEY", "")
-    given = {
-        "input": ground.corpus, "space": ground.space_folder, "output": tmp_path / "out", "epsilon": "1",
-        "mechanism": "ring-geometric", "key": "projects/p/secrets/s/versions/1", "rowsPerTask": BLOCK,
-    }  # fmt: skip
-    beam = [word for word in engine(tmp_path / "job").options if not word.startswith("--sdk")]
-    words = [*(f"--{name}={value}" for name, value in given.items()), "--runner=DataflowRunner", *beam]
-    assert template.launch(words) == 0
-    said = capsys.readouterr()
-    assert "5 shards were handed over; the job writes the manifest" in said.out
-    made = Job(tmp_path / "job", Outcome(Counts(), 5, None, 0.0))
-    assert made.request["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE
-    assert TEST_KEY.hex() not in said.out + said.err + made.text
-    assert TEST_KEY.hex().encode() not in made.graph

@@ -73,9 +73,7 @@ def test_the_reference_is_another_text_of_the_same_words(
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(
-    "engine", [Local(2), Beam("FnApiRunner", 1, ()), Spark()], ids=lambda engine: type(engine).__name__
-)
+@pytest.mark.parametrize("engine", [Local(2), Beam(), Spark()], ids=lambda engine: type(engine).__name__)
 def test_an_engine_writes_the_same_bytes(
     engine: Any, ground: Ground, release: str, model: LanguageModel, reference: dict[str, str], tmp_path: Path
 ) -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import apache_beam as beam
 import pandas as pd
 import pytest
-from apache_beam.testing.util import assert_that
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 import corpusveil as cv
-from corpusveil.errors import CapError, UserError
+from corpusveil.errors import CapError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -129,40 +128,3 @@ def test_a_frame_is_drawn_as_it_was_counted(tmp_path: Path, spark: Any) -> None:
     missing = frame.withColumn("customer", functions.when(functions.col("id") != "d3", functions.col("customer")))
     with refused("bad-row"):
         privatize_frame(missing, release, id="id", ledger=ledger_at(tmp_path / "ledger"), unit="customer")
-
-
-def test_a_stream_has_its_budget_in_state(tmp_path: Path) -> None:
-    """Two documents of each customer fit; others go to the second output, in their windows; a repeated one is free."""
-    release = make_release(make_space(tmp_path / "space", words=WORDS[:120]))
-    private = dict(zip((row["id"] for row in ROWS), cv.privatize(
-        [row["text"] for row in ROWS], release, ids=[row["id"] for row in ROWS]), strict=True))  # fmt: skip
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        documents = windows(pipeline | beam.Create([*ROWS, *ROWS]))
-        within, over = documents | PrivatizeDocuments(release, id="id", unit="customer", cap=10.0)
-
-        def check(got: list[tuple[str, int, str, bool]]) -> None:
-            admitted = {number for number, *_ in got if _[-1]}
-            assert len(got) == 100
-            assert len(admitted) == 14
-            for number, customer, text, fits in got:
-                assert text == (private[number] if fits else ROWS[int(number[1:])]["text"])
-                assert (number in admitted) == fits
-                assert sum(int(other[1:]) % 7 == customer for other in admitted) == 2
-
-        flat = [
-            documents_
-            | name >> beam.Map(lambda row, window=beam.DoFn.WindowParam, fits=fits: (
-                row["id"], row["customer"], row["text"], fits, window.end - window.start))
-            for documents_, name, fits in ((within, "within", True), (over, "over", False))
-        ]  # fmt: skip
-        both = flat | beam.Flatten()
-        assert_that(both | beam.Map(lambda row: row[4]), are_of_windows, label="windows")
-        rows = both | beam.Map(lambda row: row[:4]) | "all" >> beam.WindowInto(beam.window.GlobalWindows())
-        assert_that(rows, check, label="documents")
-    for wrong in ({"cap": 2.0}, {"cap": 2.0, "unit": UNIT}, {"unit": "customer"}):
-        with pytest.raises(UserError, match=r"cap|unit"):
-            PrivatizeDocuments(release, id="id", **wrong)
-
-
-def are_of_windows(lengths: list[Any]) -> None:
-    assert [float(length) for length in lengths] == [5.0] * 100

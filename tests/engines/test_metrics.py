@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import random
-import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,13 +12,11 @@ from corpusveil.cli.progress import State, Terminal
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.storage import events
 from corpusveil.storage.engine import NAMES, total
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import command
-from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
+from tests.engines.corpora import Ground, make_release
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -50,7 +43,7 @@ def test_every_engine_measures_the_same(ground: Ground, tmp_path: Path, engine: 
         "changed": counts.privatized - counts.unchanged,
     }
     again = privatize_corpus(*arguments)
-    assert (again.measured, again.run != outcome.run) == ({}, True)
+    assert again.measured == {}
     (tmp_path / "out" / "manifest.json").unlink()
     max((tmp_path / "out" / "data").iterdir()).unlink()
     assert privatize_corpus(*arguments).measured.items() >= {"shards_kept": 4, "shards_done": 1}.items()
@@ -67,82 +60,15 @@ def test_progress_goes_by_what_was_done_and_shares_by_words() -> None:
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_shares_are_for_a_terminal_and_for_no_log(
+def test_shares_are_for_a_terminal(
     is_terminal: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How many words changed, or are unknown, is private; standard error of a scheduled run is somebody's log."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     records = Records(str(tmp_path))
     task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
-    with Terminal("lines").shards(records, [task], "run"):
+    with Terminal("lines").shards(records, [task], "privatizing shards"):
         records.write(f"progress/{task.record_name}", Beat(tokens=100, privatized=50, changed=20))
     err = capsys.readouterr().err
     assert "0 of 1 shard, 100 tokens" in err
     assert ("40% of known words changed" in err) == is_terminal
-
-
-LOGGED = [
-    pytest.param(("--workers", 2), id="local-2"),
-    pytest.param(("--engine", "spark", "--workers", 2), id="spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
-    pytest.param(("--engine", "beam"), id="beam", marks=pytest.mark.nightly),
-]
-
-
-@pytest.mark.parametrize("engine", LOGGED)
-def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine: tuple[object, ...]) -> None:
-    """Each line is whole, of the same run, and made of fixed words and numbers, from driver and workers alike."""
-    rng, log = random.Random(0), tmp_path / "log.jsonl"
-    for number in range(3):
-        documents = [{"text": f"{text_of(rng, 5)} {word}"} for word in CANARIES.values()]
-        write_shard(tmp_path / "in" / f"{NAME_CANARY}-{number}.json.gz", documents)
-    done = run(*ground.arguments(tmp_path / "in", tmp_path / "out", *engine, "--log", log), home=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    said = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len({event["run"] for event in said}) == 1
-    assert [event["event"] for event in said].count("task_done") == 3
-    assert {"run_begins", "progress", "run_ends"} <= {event["event"] for event in said}
-    assert '"event"' not in done.stdout + done.stderr, "the numbers go to the file alone"
-    assert not [event for event in said if "changed_share" in event]
-    for event in said:
-        values = [value for name, value in event.items() if name not in ("event", "run")]
-        assert all(value is None or isinstance(value, int | float) for value in values), event
-    last = next(event for event in said if event["event"] == "run_ends")
-    assert last["tokens"] == sum(event["tokens"] for event in said if event["event"] == "task_done")
-
-
-def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that the environment names."""
-    log = tmp_path / "log"
-    log.mkdir()
-    for more in (("--log", log), ()):
-        monkeypatch.setenv(events.VARIABLE, "" if more else str(log))
-        done = command(*ground.arguments(ground.corpus, tmp_path / "out", *more))
-        assert done.status == 2
-        assert done.err.startswith(f"corpusveil: {log}: the log cannot be written here")
-        assert not (tmp_path / "out").exists()
-
-
-def test_a_worker_that_cannot_open_or_write_the_log_works_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for place in (tmp_path, Path("/dev/full")):
-        monkeypatch.setenv(events.VARIABLE, str(place))
-        events._configure.cache_clear()
-        for _ in range(3):
-            events.tell("task_done", "r", shard=1)
-    assert capsys.readouterr().err == ""
-    monkeypatch.delenv(events.VARIABLE)
-    for handler in [one for one in events.LOGGER.handlers if one.get_name() == events.VARIABLE]:
-        events.LOGGER.removeHandler(handler)
-    events.LOGGER.setLevel(logging.NOTSET)
-
-
-def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that logs everything, as Beam's workers do, did not ask for sums over the input."""
-    monkeypatch.delenv(events.VARIABLE, raising=False)
-    events._configure.cache_clear()
-    code = "import logging; logging.basicConfig(level=0); from corpusveil.storage import events\n"
-    code += "print(events.wanted()); events.LOGGER.setLevel(logging.INFO); events.tell('task_done', 'r', tokens=1)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import command, succeeds
-from tests.engines.corpora import Ground, make_release, release_files, run
+from tests.engines.corpora import Ground, make_release, release_files
 from tests.engines.processes import answers, end_session, free_port, start, wait_until
 
 SUBPROCESS = (
@@ -63,6 +62,7 @@ def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:
         (("--runner", "PortableRunner"), "--job_endpoint=HOST:PORT"),
         (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), "no job server answers at"),
         (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), "no job server answers at"),
+        (("--", "--no_wait_until_finish"), "--no_wait_until_finish: a job finishes its release while"),
         (("--runner", "DataflowRunner"), "Missing required option: project"),
     ):
         done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more))
@@ -83,18 +83,3 @@ def test_a_program_that_can_t_be_downloaded_is_named(
         assert done.status == 1
         assert "could not be fetched" in done.err
         assert f"{option}=PATH" in done.err
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_path: Path) -> None:
-    """With passes before it, which count copies, on this machine; afterwards it is known to be finished."""
-    arguments = ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--duplicates", "drop")
-    done = run(*arguments, "--", "--no_wait_until_finish", home=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "5 shards were handed over" in done.stdout
-    local = succeeds(*ground.arguments(ground.corpus, tmp_path / "local", "--duplicates", "drop"))
-    assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
-    digests = [re.findall(r"content sha256 (\w+)", ended.out) for ended in (succeeds(*arguments), local)]
-    assert len(digests[0]) == 1
-    assert digests[0] == digests[1]

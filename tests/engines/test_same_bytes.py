@@ -74,7 +74,7 @@ def test_the_reference_holds_every_document_and_none_of_its_text(
     [
         pytest.param(Local(2), 2 * BLOCK, id="two local processes"),
         pytest.param(Spark(), BLOCK, id="spark"),
-        pytest.param(Beam(workers=2), None, id="beam in two processes", marks=pytest.mark.slow),
+        pytest.param(Beam(), None, id="beam"),
     ],
 )
 def test_an_engine_writes_the_bytes_of_one_local_process(

@@ -28,7 +28,6 @@ ENGINES = {
     "local-2": ("--workers", 2),
     "spark": ("--engine", "spark", "--workers", 2),
     "beam": ("--engine", "beam"),
-    "beam-2": ("--engine", "beam", "--workers", 2),
 }
 SAID = {
     signal.SIGINT: "corpusveil: interrupted; run the same command again to continue.",

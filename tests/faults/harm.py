@@ -39,7 +39,6 @@ OPTIONS = {
     "spark": ("--engine", "spark", "--workers", 2),
     "cluster": ("--engine", "spark"),
     "beam": ("--engine", "beam"),
-    "beam-2": ("--engine", "beam", "--workers", 2),
 }
 COUNTED = ("--unit", "content", "--cap", 1e9, "--corpus", "c", "--rows-per-task", 8192)
 """Caps that refuse nothing: a run looks at the ledger before and after it enters its spending."""

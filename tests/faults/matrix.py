@@ -14,8 +14,7 @@ ENGINES = {
     "local": "local, two processes",
     "spark": "Spark, local[2]",
     "cluster": "Spark cluster, two workers",
-    "beam": "Beam, in one process",
-    "beam-2": "Beam, two processes",
+    "beam": "Beam",
 }
 MOMENTS = {
     "begin": "the run makes the folders its own",

@@ -167,7 +167,7 @@ def test_the_run_is_started_twice(bench: Bench, tmp_path: Path, engine: str, mom
     note(bench, engine, "started twice", moment, "went on", began)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 @pytest.mark.parametrize("step", ["count", "tokenize"])
 def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step: str) -> None:
     """The same of what counts and tokenises."""
@@ -179,7 +179,7 @@ def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step
     note(steps, engine, f"started twice: {step}", "a shard is recorded as done", "went on", began)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 def test_the_disk_is_full(bench: Bench, tmp_path: Path, engine: str) -> None:
     """A real one, that is given more room afterwards."""
     bench.undisturbed(engine, tmp_path)
@@ -203,7 +203,7 @@ LIMIT, LIMIT_OF_BEAM = 1800 << 20, 3600 << 20
 """Of address space. Beam's libraries alone take more than the others' work."""
 
 
-@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 def test_a_document_is_larger_than_memory(bench: Bench, tmp_path: Path, engine: str) -> None:
     """A worker that may not take as much: a sentence, then, with room, the release.
 
@@ -252,7 +252,7 @@ def test_a_machine_is_cut_off(bench: Bench, tmp_path: Path) -> None:
 DOWN_SECONDS = 60
 
 
-@pytest.mark.parametrize("engine", ["local", "spark", "beam-2"])
+@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: str) -> None:
     """Input on a disk; release, records and ledger at a store that answers 503 from the first shard on."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)

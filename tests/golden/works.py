@@ -155,7 +155,7 @@ def budgets() -> dict[str, Any]:
     """Document budgets and how they are shared."""
     space = cv.load_space("space")
     found = {f"token {epsilon}": released(space, budget=cv.Budget(epsilon)) for epsilon in (0.1, 3.0)}
-    for allocation in ("uniform", "word-share", "per-word"):
+    for allocation in ("uniform", "word-share"):
         budget = cv.Budget(20.0, "document", allocation)
         found[allocation] = released(space, budget=budget)
         found[f"tem {allocation}"] = released(space, "tem", budget=budget)

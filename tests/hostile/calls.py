@@ -141,7 +141,6 @@ def places() -> Iterator[Call]:
     yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/..")
     yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
     yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
-    yield privatize("the log*[overlapping-paths]", "--log", "{output}/log.jsonl")
     yield privatize("[overlapping-paths]", source="{corpus}", records="{corpus}/records")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")

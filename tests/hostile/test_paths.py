@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.collocations.word2vec import Checkpoint
 from corpusveil.errors import AddressError, BadRecordError, MismatchError, UserError
 from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_state import Planned
@@ -33,22 +32,6 @@ NAMES = ["../x", "/etc/passwd", "a/b", "..", ".", "", "a\\b", "x\0y", "x\ny", "d
 def one_line(error: pytest.ExceptionInfo[UserError], named: object) -> None:
     assert str(named) in str(error.value)
     assert len(str(error.value).splitlines()) == 1
-
-
-def test_a_checkpoint(tmp_path: Path) -> None:
-    """Its name is part of the paths that are read and removed."""
-    victim = tmp_path / "x.vectors.npy"
-    np.save(victim, np.eye(2))
-    folder, sound = tmp_path / "work", "epoch-0001-segment-000001"
-    state: dict[str, Any] = {"mark": "m", "epoch": 1, "segment": 1, "random": ["MT19937", [0] * 624, 0, 0, 0.0]}
-    folder.mkdir()
-    for name in NAMES:
-        for bad in ({"name": name, "arrays": {"vectors": ""}}, {"name": sound, "arrays": {name: ""}}):
-            (folder / "state.json").write_text(json.dumps(state | bad))
-            with refused("damaged-record", "damaged") as caught:
-                Checkpoint(str(folder), "m").remove()
-            one_line(caught, folder)
-    assert victim.exists()
 
 
 class _Made(Done):

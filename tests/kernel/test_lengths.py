@@ -169,7 +169,7 @@ class TestTheKernel:
             filled = dataclasses.replace(release(), mechanism=cv.mechanism(name, SMALL))
             assert lengths([" ".join(words_of(n)) for n in (0, 1, 8, 9, 30)], filled) == [8, 8, 8, 16, 32], name
 
-    @pytest.mark.parametrize("tokenizer", ["gst", "optimal"])
+    @pytest.mark.parametrize("tokenizer", ["gst", "mst"])
     def test_counts_a_collocation_as_one_word(self, tokenizer: Any) -> None:
         """Units are filled up and replaced, and a collocation is written as its words."""
         table = Collocations.of(pa.table({"ngram": ["new york"], "n": [2], "score": [9.0]}))
@@ -239,7 +239,7 @@ class TestWhatElseWouldShowIt:
         with refused("conflicting-settings"):
             release(policy=dataclasses.replace(FILLED, **policy))
         with refused("conflicting-settings"):  # shares by the text's own words
-            release(budget=cv.Budget(5.0, "document", "per-word"))
+            release(budget=cv.Budget(5.0, "document", "word-share"))
         assert release().guarantee().disclosed == (GRID.disclosed,)
 
     def test_is_in_no_file_of_a_release(self, tmp_path: Path) -> None:

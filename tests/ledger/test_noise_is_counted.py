@@ -62,7 +62,7 @@ RELEASES: dict[str, list[Release]] = {
     ],
     "budget": [
         dataclasses.replace(BASE, budget=budget)
-        for budget in (cv.Budget(2.0), cv.Budget(1.0, "document"), cv.Budget(1.0, "document", "position", (3, 1)))
+        for budget in (cv.Budget(2.0), cv.Budget(1.0, "document"), cv.Budget(1.0, "document", "word-share"))
     ],
     "policy": [dataclasses.replace(BASE, policy=cv.TextPolicy(numbers="mask")), JOINED],
     "collocations": [JOINED, dataclasses.replace(JOINED, collocations=OTHER_TABLE)],

@@ -6,14 +6,17 @@ import os
 import stat
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from corpusveil.errors import AddressError, InUseError
+from corpusveil.errors import AddressError, InUseError, SecretError
 from corpusveil.sampling import keys
-from corpusveil.sampling.keys import KEY_BYTES, Key
+from corpusveil.sampling.keys import KEY_BYTES, Key, read_key
+from corpusveil.storage import files
 from tests.calls import refused
 from tests.contracts.mechanism import another_key
+from tests.engines.corpora import TEST_KEY
 
 
 def test_generated_keys_are_random_and_of_32_bytes() -> None:
@@ -161,3 +164,36 @@ def test_purposes_contexts_and_fingerprints_share_nothing() -> None:
     assert key.derive("a", length=48)[:32] == key.derive("a")
     assert len(key.fingerprint()) == 16
     assert key.fingerprint() != Key.for_tests().fingerprint()
+
+
+SECRET = "projects/project-one/secrets/release-key/versions/3"
+
+
+class TestAKeyElsewhere:
+    @pytest.mark.parametrize("data", [TEST_KEY, TEST_KEY.hex().encode(), TEST_KEY.hex().upper().encode() + b"\n"])
+    def test_it_is_read_from_a_store(self, data: bytes) -> None:
+        files.write_bytes("memory://keys/release.key", data)
+        assert bytes.fromhex(read_key("memory://keys/release.key")) == TEST_KEY
+
+    def test_it_is_read_from_a_secret_and_one_that_may_not_be_read_is_named(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from google.api_core.exceptions import PermissionDenied
+        from google.cloud import secretmanager
+
+        class Client:
+            def access_secret_version(self, name: str) -> Any:
+                if name != SECRET:
+                    raise PermissionDenied(name)
+                return secretmanager.AccessSecretVersionResponse(payload={"data": TEST_KEY})
+
+        monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
+        assert read_key(SECRET) == TEST_KEY.hex()
+        with refused("unusable-key", "versions/4", "PermissionDenied", "Secret Accessor"):
+            read_key(SECRET.replace("/3", "/4"))
+
+    def test_what_is_no_key_is_not_quoted(self) -> None:
+        files.write_bytes("memory://keys/other", b"zzcanary")
+        with pytest.raises(SecretError) as told:
+            read_key("memory://keys/other")
+        assert "zzcanary" not in str(told.value)

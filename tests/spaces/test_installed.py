@@ -164,8 +164,9 @@ class TestANameThatNobodyProvides:
         (here / "flow" / "de").mkdir()
         assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
         for name in ("de", "fr"):
-            (here / "flow" / "flow.toml").write_text(f'[model]\npath = "{name}"\ncounts = "c"\n')
-            flow = toml.read("flow/flow.toml", whole=False).settings
+            made_here = FLOW.format(space="de", model="m", output="out") + f'[model]\npath = "{name}"\ncounts = "c"\n'
+            (here / "flow" / "flow.toml").write_text(made_here)
+            flow = toml.read("flow/flow.toml").settings
             assert flow.value("model.path") == str(here / "flow" / name)
 
 

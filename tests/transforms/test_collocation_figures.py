@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.budget.composition import epsilon_at
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.manifest import draft
-from tests.budget.test_worst_units import WEIGHTS, divisions, needed
+from tests.budget.test_composition import least_epsilon
 from tests.engines.corpora import TEST_KEY
 from tests.kernel.test_kernel import Spy
 from tests.transforms.test_strategies import space_of, table_of
@@ -24,6 +23,35 @@ SPACE = space_of([*WORDS, *(unit.replace(" ", "_") for size, unit in UNITS.items
 MECHANISM = cv.mechanism("ring-geometric", SPACE)
 TABLE = Collocations.of(table_of({unit: 9.0 for size, unit in UNITS.items() if size > 1}))
 DELTA = 0.05
+Pair = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+WEIGHTS = 2.0**-19
+"""Of integer weights, for each word; no figure includes it."""
+
+
+def divisions(words: int, longest: int) -> Iterator[tuple[int, ...]]:
+    """Return the sizes of units of every division of words, longer units first."""
+    if words == 0:
+        yield ()
+    for size in range(min(words, longest), 0, -1):
+        yield from ((size, *rest) for rest in divisions(words - size, size))
+
+
+@functools.cache
+def together(pairs: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]) -> Pair:
+    """Return the laws of all units; outputs of one log-ratio count as one, which loses nothing."""
+    if not pairs:
+        return np.ones(1), np.ones(1)
+    *rest, last = pairs
+    both = [np.outer(law, more).ravel() for law, more in zip(together(tuple(rest)), last, strict=True)]
+    _, same = np.unique(np.round(np.log(both[0] / both[1]), 10), return_inverse=True)
+    first, second = (np.bincount(same, law) for law in both)
+    return first, second
+
+
+def needed(units: Sequence[Pair], delta: float) -> float:
+    """Return the ε at δ that two documents need, given the laws of each unit in both."""
+    first, second = together(tuple((tuple(first.tolist()), tuple(second.tolist())) for first, second in units))
+    return least_epsilon(first, second, delta)
 
 
 def release_of(allocation: Any, table: Collocations | None = TABLE, space: cv.Space = SPACE) -> cv.Release:
@@ -50,10 +78,10 @@ def needs(monkeypatch: pytest.MonkeyPatch, release: cv.Release, unknown: str = "
 
 @pytest.mark.parametrize(
     ("allocation", "unknown"),
-    [("per-word", ""), ("word-share", ""), ("uniform", ""), ("word-share", ", qwertz qwertz")],
+    [("word-share", ""), ("uniform", ""), ("word-share", ", qwertz qwertz")],
 )
 def test_no_document_needs_more_than_is_stated(monkeypatch: pytest.MonkeyPatch, allocation: str, unknown: str) -> None:
-    """By what the sentence says it counts: replaced units, all words, or replaced words; unknown words are replaced."""
+    """By what the sentence says it counts: replaced units, or all words; unknown words are replaced."""
     release, more = release_of(allocation), len(unknown.split())
     closest = 0.0
     for words, units, need in needs(monkeypatch, release, unknown):
@@ -64,29 +92,7 @@ def test_no_document_needs_more_than_is_stated(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_as_many_units_of_one_word_would_be_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The controls: shares per word as they were stated before, and uniform shares by words instead of units."""
+    """The control: uniform shares by words instead of units."""
     plain = release_of("uniform", None)
-    for allocation in ("per-word", "uniform"):
-        cases = list(needs(monkeypatch, release_of(allocation)))
-        assert any(need > 1.2 * plain.document_figure(words).epsilon for words, _, need in cases)
-
-
-def test_the_longest_unit_is_in_the_table_and_in_the_space() -> None:
-    assert release_of("per-word").longest_unit == 5
-    assert release_of("per-word", None).longest_unit == 1
-    shorter = Collocations.of(table_of({"new york": 9.0, "on the bank": 5.0}))
-    assert release_of("per-word", shorter).longest_unit == 3
-    assert release_of("per-word", TABLE, space_of([*WORDS, "new_york"])).longest_unit == 2
-
-
-def test_16_units_of_three_words_and_two_of_one_spend_no_more_than_is_stated_of_50_words() -> None:
-    """E = 10, δ = 1e-6: 6.56 was printed, and such a document needs 9.88."""
-    table = Collocations.of(table_of({"on the bank": 9.0, "new york": 5.0}))
-    budget, policy = cv.Budget(10, "document", "per-word"), cv.TextPolicy(tokenizer="gst")
-    manifest = draft(cv.Release(MECHANISM, budget, policy, cv.Key(TEST_KEY), table, delta=1e-6), Columns())
-    figure = manifest["documents_in_epsilon_delta"][0]
-    assert (figure["words"], figure["longest_unit"]) == (50, 3)
-    losses = [MECHANISM.privacy_loss(share, 1.0) for share in budget.shares(np.array([50, 50]), np.array([3, 1]))]
-    assert losses[0] is not None
-    assert losses[1] is not None
-    assert 9.88 < epsilon_at([(losses[0], 16), (losses[1], 2)], 1e-6) <= figure["epsilon"] <= figure["pure"] <= 10
+    cases = list(needs(monkeypatch, release_of("uniform")))
+    assert any(need > 1.2 * plain.document_figure(words).epsilon for words, _, need in cases)

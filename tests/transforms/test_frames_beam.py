@@ -257,13 +257,6 @@ class TestExceptionHandling:
         (line,) = ledger.spent().releases
         assert line["documents"] == 1
 
-    def test_a_cap_has_a_third_output(self) -> None:
-        given = [{**document(0), "who": "x"}, {"key": 1, "text": 5, "who": "x"},
-                 {"key": 2, "text": " ".join(WORDS), "who": "y"}]  # fmt: skip
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            transform = PrivatizeDocuments(RELEASE, id="key", cap=20, unit="who").with_exception_handling()
-            has_keys(pipeline | beam.Create(given) | transform, {"good": [0], "bad": [1], "over": [2]})
-
 
 def has_keys(outputs: Any, wanted: dict[str, list[int]]) -> None:
     """Check which documents are in each output."""

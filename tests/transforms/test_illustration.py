@@ -11,15 +11,12 @@ import pytest
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms.risk import word_risk
-from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release import illustration
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import (
     BARS,
     LIKELY,
-    SAMPLES,
     SENTENCES,
     Illustration,
     illustrate,
@@ -62,35 +59,28 @@ def shares(found: Illustration, space: Space, epsilon: float, name: str) -> floa
 
 @pytest.mark.parametrize("name", ["ring-geometric", "santext"])
 def test_chips_and_bars_are_the_exact_law(space: Space, name: str) -> None:
-    """What stays, and the likeliest others; bars at half the epsilon, at it, and at double."""
+    """What stays, and the likeliest others."""
     mechanism, shown = cv.mechanism(name, space), picture(space, name, 2.0)
-    assert shown.exact
     assert shares(shown, space, 2.0, name) < 1e-6
     assert shares(shown, space, 1.0, name) > 1e-3, "no other epsilon's law"
-    assert [(panel.epsilon, panel.is_release) for panel in shown.panels] == [(1.0, False), (2.0, True), (4.0, False)]
-    for panel in shown.panels:
-        law = mechanism.distribution(space.id("river"), panel.epsilon)
-        assert next(word for word, _ in panel.bars) == shown.word == "river"
-        assert len(panel.bars) == BARS
-        assert [share for _, share in panel.bars] == pytest.approx([law[space.id(w)] for w, _ in panel.bars], abs=1e-6)
-        assert panel.rest == pytest.approx(1 - sum(share for _, share in panel.bars), abs=1e-6)
+    law = mechanism.distribution(space.id("river"), shown.epsilon)
+    assert next(word for word, _ in shown.bars) == shown.word == "river"
+    assert len(shown.bars) == BARS
+    assert [share for _, share in shown.bars] == pytest.approx([law[space.id(w)] for w, _ in shown.bars], abs=1e-6)
+    assert shown.rest == pytest.approx(1 - sum(share for _, share in shown.bars), abs=1e-6)
 
 
 def test_dots_are_the_risk_of_public_text(space: Space) -> None:
-    mechanism, found = cv.mechanism("ring-geometric", space), picture(space)
-    for panel in found.panels:
-        risk = word_risk(mechanism, panel.epsilon)
-        assert panel.guess is not None
-        assert (panel.guess.share, panel.guess.blind) == pytest.approx(
-            (risk.content.share, risk.content.blind), abs=1e-6
-        )
-        assert f"{risk.share:.1%} of all known words" in panel.guess.sentence()
-    assert picture(space, "santext").own.guess is None  # it would take all pairs of words
+    risk, guess = word_risk(cv.mechanism("ring-geometric", space), 1.0), picture(space).guess
+    assert guess is not None
+    assert (guess.share, guess.blind) == pytest.approx((risk.content.share, risk.content.blind), abs=1e-6)
+    assert f"{risk.share:.1%} of all known words" in guess.sentence()
+    assert picture(space, "santext").guess is None  # it would take all pairs of words
     chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5, of="content")
     own = illustrate(cv.mechanism("santext", space), cv.Budget(chosen.epsilon), cv.TextPolicy(), None, chosen)
     assert own is not None
-    assert own.own.guess is not None  # it was computed to choose epsilon
-    assert own.own.guess.share == chosen.measured
+    assert own.guess is not None  # it was computed to choose epsilon
+    assert own.guess.share == chosen.measured
 
 
 def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
@@ -108,30 +98,15 @@ def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
     assert "[contact]" in picture(space).result
 
 
-def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
-    monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
-    guesses = [panel.guess for panel in picture(space, "diffractor-geometric", 1.5).panels]
-    assert [guess is not None for guess in guesses] == [False, True, False]
-    assert [panel.epsilon for panel in picture(space, "tight-exponential", 3.0).panels] == [3.0]
+def test_what_takes_minutes_or_has_no_law_is_not_computed(space: Space) -> None:
+    assert picture(space, "tight-exponential", 3.0).epsilon == 3.0
     for name, budget in (
+        ("cmp", cv.Budget(1.5)),
         ("mahalanobis", cv.Budget(1.5)),
         ("tight-exponential", cv.Budget(300.0, "document")),
         ("truncated-gumbel", cv.Budget(0.01)),
     ):
         assert illustrate(cv.mechanism(name, space), budget, cv.TextPolicy()) is None, name
-
-
-def test_a_mechanism_without_a_law_is_drawn(space: Space) -> None:
-    """Shares of few public draws lie within five standard errors of those of many; of another epsilon's they do not."""
-    shown = picture(space, "cmp", 3.0)
-    assert not shown.exact
-    words = {chip.text.lower(): chip.stays for chip in shown.chips if chip.stays is not None}
-    ids = np.repeat(np.array([space.id(word) for word in words], dtype=np.int32), 1000)
-    draws = Draws.of_tokens(DrawKey.derive(cv.Key(TEST_KEY), "11" * 32), ids.size)
-    for epsilon, near in ((3.0, True), (2.0, False)):
-        unchanged = float((cv.mechanism("cmp", space).privatize(ids, epsilon, draws) == ids).mean())
-        assert (abs(np.mean([*words.values()]) - unchanged) < 5 * 0.5 / np.sqrt(SAMPLES * len(words))) == near
 
 
 def test_the_sentence_is_in_the_language_of_the_space(tmp_path: Path) -> None:
@@ -143,11 +118,11 @@ def test_the_sentence_is_in_the_language_of_the_space(tmp_path: Path) -> None:
         assert shown.word == word
     plain = picture(make_space(tmp_path / "space"))
     assert (plain.chips, plain.result, plain.word) == ((), "", "")
-    assert plain.own.guess is not None
+    assert plain.guess is not None
 
 
 def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_path: Path) -> None:
-    """No script and no address; the release is one panel of three, and the one of its epsilon."""
+    """No script and no address."""
     (tmp_path / "in.jsonl").write_text('{"text": "the old river zanzibarquux told 555123"}')
     mechanism = cv.mechanism("ring-geometric", space.save(str(tmp_path / "space")))
     release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
@@ -156,10 +131,8 @@ def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_p
     assert not re.search(r"(?:src|href)=|https?://|<script|@import|url\(|zanzibarquux|555123", page)
     for title in ("Possible replacements of the word", "What a reader can guess"):
         figures = re.findall(r"<figure.*?</figure>", page[page.index(title) :].split("<h2>")[0], re.DOTALL)
-        assert len(figures) == 3
-        (own,) = [figure for figure in figures if "this release" in figure]
-        assert "<b>epsilon 1</b>" in own
-    guess = picture(space).own.guess
+        (own,) = figures
+    guess = picture(space).guess
     assert guess is not None
     assert f"guesses about {guess.share:.1%} of known content words ({guess.blind:.1%} without looking), and " in page
     assert own.count('class="dark"') == round(100 * guess.blind)

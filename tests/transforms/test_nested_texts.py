@@ -173,10 +173,6 @@ class TestBeam:
             private = rows | PrivatizeDocuments(release, PATH, "id") | beam.Map(lambda row: row.messages[0].content)
             assert_that(private, equal_to([expected[0]["messages"][0]["content"]]))
 
-    def test_a_budget_in_state_takes_none(self, release: cv.Release) -> None:
-        with refused("wrong-column", PATH):
-            PrivatizeDocuments(release, PATH, "id", cap=1, unit="id")
-
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark-rooms")

@@ -54,9 +54,8 @@ TABLE = Collocations.of(table_of(PAIRS))
         ("gst", "word-share", ["i_think", "therefore_i", "am"], 5),
         ("gst", "uniform", ["i_think", "therefore_i", "am"], 3),
         ("mst", "uniform", ["i_think", "therefore", "i_am"], 3),
-        ("optimal", "uniform", ["i_think", "therefore", "i_am"], 3),
     ],
-    ids=["S1", "S2", "S3", "S4", "optimal"],
+    ids=["S1", "S2", "S3", "S4"],
 )
 def test_the_studys_example(
     monkeypatch: pytest.MonkeyPatch, tokenizer: Any, allocation: Any, units: list[str], shared_by: int

@@ -122,7 +122,6 @@ class TestIds:
             (lambda: privatize(["a"], RELEASE), ("missing-setting", "cv.RowNumbers", "'name'")),
             (lambda: privatize_table(table(), RELEASE, text="review"), ("missing-setting", "cv.RowNumbers")),
             (lambda: privatize(pd.DataFrame({"text": ["a"]}), RELEASE), ("missing-setting", "cv.RowNumbers")),
-            (lambda: cv.term_vectors(["a"], RELEASE, 3), ("missing-setting", "cv.RowNumbers")),
             (lambda: cv.RowNumbers(""), ("missing-setting", "'reviews'")),
             (lambda: cv.RowNumbers(5), ("missing-setting", "'reviews'")),  # type: ignore[arg-type]
             (lambda: privatize(["a"], RELEASE, "reviews"), ("wrong-column", "'reviews'", "cv.RowNumbers")),

@@ -41,8 +41,6 @@ class Setting:
     """The commands that require it."""
     choices: str | None = None
     """The allowed names, or a function that returns them, as ``module:attribute``; imported on demand."""
-    form: str | None = None
-    """A regular expression of its values as a template parameter, if the type is not precise enough."""
     often: bool = False
     """Whether help lists it first, among the options that most calls need."""
     named: bool = False

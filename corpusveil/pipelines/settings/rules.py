@@ -157,8 +157,6 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     if budget is None:
         return
     filled = settings.settled().budget or budget
-    if bool(filled.weights) != (filled.allocation == "position"):
-        yield "budget.weights", "weights and {budget.allocation} position belong together; give both or neither"
     if filled.per != "document" and filled.allocation != "uniform":
         yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
 

@@ -1,14 +1,14 @@
 """Every setting: the sections of a configuration file, whose keys are the options of the command line as well.
 
-A new setting is one field here. Its option, its key, its parameter of the Dataflow template, its place in the schema
-and its row in ``docs/settings.md`` follow from it.
+A new setting is one field here. Its option, its key, its place in the schema and its row in ``docs/settings.md``
+follow from it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, model_validator
+from pydantic import ConfigDict, model_validator
 
 from corpusveil.audits import LEVEL
 from corpusveil.choices import (
@@ -34,29 +34,13 @@ if TYPE_CHECKING:
     from corpusveil.text.policy import TextPolicy
     from corpusveil.text.spans import SpanPolicy
 
-TokenizerName = Literal["word", "gst", "mst", "optimal"]
+TokenizerName = Literal["word", "gst", "mst"]
 
-WORD = "[A-Za-z0-9_]+(?:[ .:@+-][A-Za-z0-9_]+)*"
-"""A column or another plain name, as a parameter of a template."""
-PATH = r"[.]?[A-Za-z0-9_]+(?:(?:\[\])*[ .:@+-][A-Za-z0-9_]+)*(?:\[\])*"
-"""A column, or the path to texts within it."""
 STAGES = ("count", "score", "tokenize", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 EVALUATE = "evaluate release"
-
-
-def _weights(given: Any) -> Any:
-    """Return the weights of ``10:3,1``."""
-    if not isinstance(given, str):
-        return given
-    from corpusveil.budget.budget import parse_weights
-
-    try:
-        return list(parse_weights(given))
-    except UserError as error:
-        raise fault("budget.weights", str(error).removesuffix("."), type(error)) from None
 
 
 # A table: two or three lines a setting.
@@ -69,7 +53,7 @@ class CollocationsSettings(Section):
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...",
         commands={"count": "", "tokenize": ""}, needed=True)
-    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN", form=PATH)
+    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN")
     counts: str | None = key(
         "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
         commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")
@@ -89,7 +73,7 @@ class CollocationsSettings(Section):
         "the collocations.", None, commands=("count", "tokenize"), group="Text")
     language: str | None = key(
         "The language of the corpus, as a code or English name such as de or German, or detect, by its first texts.",
-        None, commands=("count", "tokenize"), metavar="LANGUAGE", form="[A-Za-z]+", group="Text")
+        None, commands=("count", "tokenize"), metavar="LANGUAGE", group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
     threshold: float = key("The lowest score of a collocation.", 2.0, commands=("score",))
     score_min_count: int = key("Leave out n-grams that occur less often.", 1, commands={"score": "min_count"}, ge=1)
@@ -163,7 +147,7 @@ class SpaceSettings(Section):
         None, ge=0)
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German, or detect, by their first words. "
-        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE", form="[A-Za-z]+")
+        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
     seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
 
 
@@ -229,12 +213,12 @@ class CorpusSettings(Section):
         commands={"privatize": "", "preview": ""}, needed=True, min_length=1)
     text: str = key(
         "The column with the text, or the path to texts within lists and objects, as in messages[].content; each is a "
-        "document.", "text", commands=SHOWING, often=True, metavar="COLUMN", form=PATH)
+        "document.", "text", commands=SHOWING, often=True, metavar="COLUMN")
     id: str | None = key(
-        "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", form=WORD)
+        "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN")
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
-        'called all is written in double quotes, "all".', [], metavar="COLUMN", form=WORD)
+        'called all is written in double quotes, "all".', [], metavar="COLUMN")
     separator: Separator = key("The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
@@ -242,7 +226,7 @@ class CorpusSettings(Section):
     name: str | None = key(
         "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger "
         "a name space, for values of {ledger.unit} that are unique in this corpus only.", None,
-        commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", form=WORD, group="Records")
+        commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", group="Records")
 
 
 class MechanismSettings(Section):
@@ -253,7 +237,7 @@ class MechanismSettings(Section):
 
     name: str = key(
         "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        needed=("privatize",), metavar="NAME", form="[a-z0-9]+(?:-[a-z0-9]+)*")
+        needed=("privatize",), metavar="NAME")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -308,9 +292,6 @@ class BudgetSettings(Section):
         "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
         "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
     allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
-    weights: Annotated[list[int], BeforeValidator(_weights)] = key(
-        "For allocation position: 10:3,1 gives ten words weight 3 and all others weight 1.", [], metavar="WEIGHTS",
-        form="(?:[0-9]{1,6}:)?[0-9]{1,6}(?:,(?:[0-9]{1,6}:)?[0-9]{1,6})*")
     strategy: str | None = key(
         "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
         "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
@@ -344,7 +325,7 @@ class TextSettings(Section):
     language: str | None = key(
         "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
         "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
-        metavar="LANGUAGE", form="[A-Za-z]+")
+        metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""
@@ -365,8 +346,7 @@ class SpansSettings(Section):
         metavar="NAME", commands=dict.fromkeys(SHOWING, "spans"))
     treat: list[str] = key(
         "What is written for spans of a kind: mask, resample, surrogate, pseudonym, or pseudonym:FILE of a public "
-        "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW",
-        form="[a-z0-9_]+=[a-z]+")
+        "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
     pseudonyms: Pseudonyms = key(
         "Where spans of equal text have the same pseudonym: in the corpus, and all releases with the same key of "
         "pseudonyms; there, but only within one {ledger.unit}; or within one document.", "corpus")
@@ -437,8 +417,7 @@ class LedgerSettings(Section):
     unit: list[str] = key(
         "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, "
         "where an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps "
-        "hold for each. Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN",
-        form="[A-Za-z0-9_]+(?:[ .:@+=-][A-Za-z0-9_]+)*", commands=SHOWING)
+        "hold for each. Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN", commands=SHOWING)
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
@@ -453,7 +432,7 @@ class LedgerSettings(Section):
         "The most that a unit may spend in nats of plain LDP, over all metrics, documents and tokens.", None, gt=0)
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
-        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", form="[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B",
+        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$",
         commands={"privatize": "ledger_memory"})
 
 
@@ -514,11 +493,7 @@ class OutputSettings(Section):
     rows_per_task: int | None = key(
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Engine")
     only_release: str | None = key(
-        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME",
-        form="[0-9a-f]{16}-[0-9a-f]{16}", group="Records")
-    log: str | None = key(
-        "Append events to this file, a JSON object a line: numbers, no text. '-' is standard error. Private.", None,
-        path=True, metavar="PATH", group="Records")
+        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Records")
 
 
 class EvaluateSettings(Section):
@@ -539,15 +514,15 @@ class EvaluateSettings(Section):
         "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Where", named=True)
     text: str | None = key(
-        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN", form=WORD)
+        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN")
     private_text: str | None = key(
-        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN", form=WORD)
+        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN")
     id: str | None = key(
-        "A column of both that identifies documents. Default: position.", None, metavar="COLUMN", form=WORD)
+        "A column of both that identifies documents. Default: position.", None, metavar="COLUMN")
     label: str | None = key(
-        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN", form=WORD)
+        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN")
     attribute: str | None = key(
-        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN", form=WORD)
+        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN")
     models: list[str] = key(
         "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
         commands={EVALUATE: "model"}, metavar="NAME")
@@ -556,7 +531,7 @@ class EvaluateSettings(Section):
         commands={EVALUATE: "leaked_key"}, metavar="PATH")
     corpus: str | None = key(
         "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
-        "[corpus].", None, metavar="NAME", form=WORD)
+        "[corpus].", None, metavar="NAME")
     seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
     documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
     counts: str | None = key(

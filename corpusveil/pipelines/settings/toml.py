@@ -63,8 +63,8 @@ class _Reading:
         return kind(f"{self.file}, {named}{given}: {sentence}{'' if sentence.endswith('?') else '.'}")
 
 
-def read(file: str, *, whole: bool = True) -> Document:
-    """Read a file, or the file at a URL; without ``whole``, sections may be missing.
+def read(file: str) -> Document:
+    """Read a file, or the file at a URL.
 
     Raises UserError, which names file and key, for a key that is unknown, missing or of another type.
     """
@@ -80,7 +80,7 @@ def read(file: str, *, whole: bool = True) -> Document:
             near = nearest(section, Settings.model_fields) or "."
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
-    for place, sentence in rules.incomplete(written) if whole else ():
+    for place, sentence in rules.incomplete(written):
         raise raised(place, sentence, caller, UnsetError)
     return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
 

@@ -1,9 +1,8 @@
-"""Copies: documents of equal bytes, recognized by keyed tags. They are counted and, if requested, left out."""
+"""Copies: documents of equal bytes, recognized by keyed tags. They are counted or left out."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +25,6 @@ from corpusveil.text.tokens import string_buffers
 
 AT_ONCE = 1 << 22
 """The number of documents whose tags are in memory together."""
-COUNTED_BYTES = 4 << 30
-"""Of a larger input only a part of the documents is looked at when copies are counted: the same part everywhere."""
 TAGS = ".tags"
 """The ending of files with the tags of a task's documents."""
 _TAG = np.dtype([("low", "<u8"), ("high", "<u8"), ("row", "<i8")])
@@ -48,29 +45,6 @@ def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> Tags:
     return packed
 
 
-@dataclass(slots=True)
-class Noting:
-    """Collects the tags of one task's documents, one in ``1 << thin``, for a file among the records."""
-
-    secret: bytes = field(repr=False)
-    thin: int = 0
-    _found: list[Tags] = field(default_factory=list)
-
-    def add(self, batch: Batch) -> None:
-        """Take the documents of a batch."""
-        tags = content_tags(self.secret, batch.texts, batch.rows)
-        self._found.append(tags[tags["low"] & np.uint64((1 << self.thin) - 1) == 0])
-
-    def data(self) -> bytes:
-        """Return the collected tags."""
-        return np.concatenate([np.empty(0, _TAG), *self._found]).tobytes()
-
-
-def thinned(size: int) -> int:
-    """Return how many bits of a document's tag must be zero for it to be sampled, in an input of this many bytes."""
-    return max(0, math.ceil(math.log2(max(size, 1) / COUNTED_BYTES)))
-
-
 @dataclass(frozen=True, slots=True)
 class CopiesPass(Pass):
     """Notes the tags of all documents."""
@@ -81,10 +55,8 @@ class CopiesPass(Pass):
     secret: bytes = field(default=b"", repr=False)
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:  # noqa: ARG002 - equal wherever they lie
-        noting = Noting(self.secret)
-        for batch in batches:
-            noting.add(batch)
-        files.write_bytes(address, noting.data(), private=True)
+        tags = [content_tags(self.secret, batch.texts, batch.rows) for batch in batches]
+        files.write_bytes(address, np.concatenate([np.empty(0, _TAG), *tags]).tobytes(), private=True)
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}
@@ -178,7 +150,7 @@ def _later(tags: Tags) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Of ``documents`` sampled, ``copies`` repeat an earlier document; the most frequent text occurs ``most`` times."""
+    """Of ``documents``, ``copies`` repeat an earlier document; the most frequent text occurs ``most`` times."""
 
     documents: int
     copies: int
@@ -193,23 +165,9 @@ class Copies:
         )
 
 
-def count(tags: Iterable[Tags]) -> Copies:
+def count(parts: Iterable[Tags]) -> Copies:
     """Count equal tags."""
-    return _counted(np.concatenate([np.empty(0, _TAG), *tags]))
-
-
-def count_noted(records: Records, tasks: Sequence[ShardTask]) -> Copies:
-    """Count the copies among the documents with recorded tags, portion by portion."""
-    noted = [task for task in tasks if files.exists(records.address(stem(task) + TAGS))]
-    portions = [_counted(tags) for tags in _portions(records, noted)]
-    return Copies(
-        sum(portion.documents for portion in portions),
-        sum(portion.copies for portion in portions),
-        max(portion.most for portion in portions),
-    )
-
-
-def _counted(tags: Tags) -> Copies:
+    tags = np.concatenate([np.empty(0, _TAG), *parts])
     order = np.lexsort((tags["low"], tags["high"]))
     low, high = tags["low"][order], tags["high"][order]
     begins = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))[: tags.size])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +25,9 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
-from corpusveil.storage import events, files, formats
-from corpusveil.storage.durable import claimed, do_all, forget_failed, once, refuse_failed
-from corpusveil.storage.engine import Detachable, Engine, Measured
+from corpusveil.storage import files, formats
+from corpusveil.storage.durable import claimed, do_all, forget_failed, once
+from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
@@ -37,7 +36,7 @@ from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, plan, wholes
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.copies import CopiesPass, count_noted, find_drops, thinned
+from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
@@ -48,8 +47,8 @@ from corpusveil.transforms.release.released import refuse_denoised
 if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
-DROPS, COPIES, SPENDING = "drops", "copies", "spending"
-_FOLDERS = (DROPS, COPIES, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+DROPS, SPENDING = "drops", "spending"
+_FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
 
 
@@ -59,10 +58,8 @@ class Outcome(Shown):
 
     counts: Counts
     shards: int
-    content_sha256: str | None
-    """None if a detached job continues and finishes the release."""
+    content_sha256: str
     seconds: float
-    run: str = ""
     measured: Measured = field(default_factory=dict)
     """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
@@ -74,10 +71,6 @@ class Outcome(Shown):
 
     def card(self) -> Card:
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
-        if self.content_sha256 is None:
-            shards = several(self.shards, "shard was", "shards were")
-            state = ("state", f"{shards} handed over; the job writes the manifest when all are done")
-            return Card(f"Release in {self.output}", [state, ("records", f"{self.records} (do not publish)")])
         sizes = self.counts.public()
         sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], "token"))
         aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
@@ -92,24 +85,6 @@ class Outcome(Shown):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The work that remains when all tasks are done. It holds the data of the job, and no key."""
-
-    job: ShardJob
-    tasks: Sequence[ShardTask]
-    drafted: Mapping[str, Any]
-    picture: Callable[[], Illustration | None] | None = None
-    """Draws the picture at the beginning of the public page; None for no page."""
-
-    def __call__(self, _: Any) -> None:
-        """Finish the release in a job, which may call this again. Raises what ``do_all`` raises for failed tasks."""
-        if not files.exists(files.join(self.job.output, "manifest.json")):
-            refuse_failed(self.job.records)
-            finish_shards(self.job, self.tasks, self.drafted)
-        _tidy(self.job, self.picture)
-
-
 def finish_shards(
     job: ShardJob, tasks: Sequence[ShardTask], drafted: Mapping[str, Any], tokens: Sequence[int] = ()
 ) -> tuple[Counts, str]:  # fmt: skip
@@ -120,7 +95,7 @@ def finish_shards(
         for name in files.listing(job.records.address(part)):
             files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.output, job.records, wholes(tasks), _copies(job, tasks), tokens)
+    return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +121,9 @@ class Run:
     the output's format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set
     aside among the records; without ``page`` there is no public page. ``spending`` names a ledger: the spending of
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
-    ``watch(records, tasks, run)``, a context manager, may show progress. ``begun`` is called after arguments, folders,
-    caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first batch of
-    rows.
+    ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
+    folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
+    batch of rows.
     """
 
     release: Release
@@ -203,9 +178,6 @@ class Run:
             release.key.derive("records"),
             self.on_bad_rows,
             self.debug,
-            copies_key=release.key.derive("copies"),
-            thin=thinned(sum(shard.size for shard in source.shards)),
-            run=events.new_run(),
             corpus=source.corpus,
         )
 
@@ -213,9 +185,8 @@ class Run:
         """Privatize every shard into ``output/data`` and write ``output/manifest.json`` last.
 
         A repeated call resumes after an interruption. Only one run at a time works on the same records: it holds a
-        lease among them until it ends (a detached job continues without it). Raises UserError if the input or arguments
-        are wrong, or if the output folder belongs to another release; WorkError if the engine fails, or if another run
-        is in progress.
+        lease among them until it ends. Raises UserError if the input or arguments are wrong, or if the output folder
+        belongs to another release; WorkError if the engine fails, or if another run is in progress.
         """
         began = time.monotonic()
         output = files.absolute(self.output)
@@ -236,10 +207,7 @@ class Run:
         if self.look is not None and first:
             self.look(first[0])
         outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
-        with contextlib.suppress(UserError):  # for a shard that a detached job will refuse
-            names = names_of(shards[0], columns.separator)
-            outcome = dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
-        return outcome
+        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
 
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
@@ -260,17 +228,14 @@ class Run:
             )
 
     def picture(self) -> Callable[[], Illustration | None] | None:
-        """Return what draws the picture at the beginning of the public page; it holds no key. None without a page."""
+        """Return what draws the picture at the beginning of the public page; None without a page.
+
+        Only then is loaded what draws it.
+        """
         release = self.release
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts) if self.page else None
-
-
-def _illustrated(*parts: Any) -> Illustration | None:
-    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
-    module = importlib.import_module("corpusveil.transforms.release.illustration")
-    picture: Illustration | None = module.illustrate(*parts)
-    return picture
+        module = "corpusveil.transforms.release.illustration"
+        return (lambda: importlib.import_module(module).illustrate(*parts)) if self.page else None
 
 
 def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:
@@ -299,8 +264,6 @@ class _Start:
     def _claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
-        size = sum(task.size for task in whole)
-        events.tell("run_begins", job.run, shards=len(whole), tasks=len(self.tasks), bytes=size)
         mine = Claim(
             version=RUN_VERSION,
             release=run.release.digest,
@@ -339,20 +302,19 @@ class _Start:
         if run.begun is not None:
             run.begun()
         drafted, left = draft(run.release, job.columns), job.left(tasks)
-        if left and isinstance(self.engine, Detachable) and self.engine.detached:
-            self.engine.launch(job, left, Finish(job, tasks, drafted, run.picture()))
-            return self._result(Counts(), None)
-        shown = run.watch(job.records, left, job.run) if run.watch is not None else contextlib.nullcontext()
+        shown = (
+            run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
+        )
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, drafted)
         if self.first:
             job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
-        events.tell("run_ends", job.run, seconds=round(time.monotonic() - self.began, 3), **measured)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
-    def _tidy(self, outcome: Outcome) -> None:
-        if outcome.content_sha256 is not None:  # otherwise a detached job does it
-            _tidy(self.job, self.run.picture())
+    def _tidy(self, _: Outcome) -> None:
+        """Remove what a finished release does not need, and write its pages."""
+        files.remove_folder(self.job.records.address(DROPS))
+        write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -364,7 +326,8 @@ class _Start:
         try:
             if run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
-                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, job.copies_key)
+                secret = run.release.key.derive("copies")
+                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
             if spending is not None:
@@ -402,10 +365,10 @@ class _Start:
         content = read_manifest(job.output)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
-    def _result(self, counts: Counts, content: str | None) -> Outcome:
+    def _result(self, counts: Counts, content: str) -> Outcome:
         job, seconds = self.job, time.monotonic() - self.began
         shards = len(wholes(self.tasks))
-        return Outcome(counts, shards, content, seconds, job.run, output=job.output, records=job.records.url)
+        return Outcome(counts, shards, content, seconds, output=job.output, records=job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
@@ -423,21 +386,6 @@ def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence
         if first[task.record_name] != second[task.record_name]:
             raise changed_during_run(task.url)
     return second
-
-
-def _copies(job: ShardJob, tasks: Sequence[ShardTask]) -> dict[str, Any]:
-    """Return the figures of copies, for the records."""
-    if job.drops is not None:
-        return {}
-    copies = count_noted(Records(job.records.address(COPIES)), wholes(tasks))
-    return {"copies": {"one_in": 1 << job.thin, **dataclasses.asdict(copies)}}
-
-
-def _tidy(job: ShardJob, picture: Callable[[], Illustration | None] | None) -> None:
-    """Remove what a finished release does not need, and write its pages."""
-    for part in (COPIES, DROPS):
-        files.remove_folder(job.records.address(part))
-    write_pages(job.output, job.records, picture)
 
 
 def _sweep(job: ShardJob) -> None:

@@ -136,7 +136,7 @@ def denoise(
     job = (ListJob if _is_listed(denoiser) else ShardJob)(
         denoiser,  # type: ignore[arg-type]
         columns, output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser), source["key_fingerprint"],
-        _RECORD_KEY, thin=63, corpus="",
+        _RECORD_KEY, corpus="",
     )  # fmt: skip
     denoised = once(
         job.records.url,
@@ -161,7 +161,7 @@ def _do(
     shards = find_shards(names, files.join(release, "data"))
     tasks = plan(shards, ".parquet", None) if _is_listed(denoiser) else plan(shards, None, None, engine.slots)
     left = job.left(tasks)
-    do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, ""))
+    do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
     counts, content = finish_shards(job, tasks, drafted(source, denoiser, job.release), tokens)
     seconds = time.monotonic() - began

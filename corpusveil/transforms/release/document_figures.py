@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget import Budget
-from corpusveil.budget.composition import epsilon_at, pure_sum, worst_epsilon, worst_pure
+from corpusveil.budget.composition import epsilon_at, pure_sum
 from corpusveil.budget.length import Length
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import figure, round_up
@@ -17,8 +16,6 @@ from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.kernel.lengths import length_epsilon
 from corpusveil.mechanisms import Mechanism
 
-SAMPLES = 100
-"""The number of draws of a word by a mechanism without an exact law."""
 LENGTHS = (50, 200, 500, 1000)
 """The numbers of words for which a release states figures."""
 DIGITS = 6
@@ -30,7 +27,7 @@ class DocumentFigure:
     """The guarantee of a document of ``words``: ``pure``, and ``epsilon`` at ``delta``.
 
     ``words`` are the replaced units of a document, each a single word or a collocation; under ``word-share`` all its
-    words, and under ``per-word`` the replaced words, which may form any units of at most ``longest_unit`` words.
+    words.
 
     It holds between documents of one skeleton in which each word differs by at most ``distance``, in the metric of the
     mechanism. An infinite distance means any two words. With a length policy, ``words`` are the released words, and
@@ -44,7 +41,6 @@ class DocumentFigure:
     delta: float
     distance: float
     length_epsilon: float | None = None
-    longest_unit: int = 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, numbers rounded up to six digits; any two words have no distance."""
@@ -55,7 +51,6 @@ class DocumentFigure:
             "delta": self.delta,
             "distance": None if math.isinf(self.distance) else self.distance,
             **({} if self.length_epsilon is None else {"length_epsilon": self.length_epsilon}),
-            **({} if self.longest_unit == 1 else {"longest_unit": self.longest_unit}),
         }
 
 
@@ -73,16 +68,12 @@ def document_figure(
     delta: float,
     distance: float = 1.0,
     length: Length | None = None,
-    longest_unit: int = 1,
 ) -> DocumentFigure:
     """Return the guarantee of a document of ``words`` (see ``DocumentFigure``); with a length policy, released words.
 
-    ``longest_unit`` is the most words of a unit; it matters under ``per-word`` only. ``uniform`` and ``position`` count
-    units, and under ``word-share`` n words form at most n units of equal shares. Raises UserError for a mechanism
-    without a guarantee, and for numbers out of range.
+    ``uniform`` counts units, and under ``word-share`` n words form at most n units of equal shares. Raises UserError
+    for a mechanism without a guarantee, and for numbers out of range.
     """
-    if budget.allocation == "per-word" and longest_unit > 1:  # has no length policy (``UNSOUND_SHARES``)
-        return _worst_figure(mechanism, budget, words, delta, distance, longest_unit)
     return figure_of(mechanism, budget.of_words(words), delta, distance, length)
 
 
@@ -99,16 +90,6 @@ def figure_of(
     )
 
 
-@functools.lru_cache(maxsize=64)
-def _worst_figure(
-    mechanism: Mechanism, budget: Budget, words: int, delta: float, distance: float, longest_unit: int
-) -> DocumentFigure:
-    """Return the guarantee of a document whose words form the worst units, which takes up to a second."""
-    units = [_loss(mechanism, epsilon, distance) for epsilon in budget.of_units(words, longest_unit)]
-    pure, composed = worst_pure(units, words), worst_epsilon(units, words, delta)
-    return DocumentFigure(words, pure, composed, delta, float(distance), longest_unit=longest_unit)
-
-
 def _loss(mechanism: Mechanism, epsilon: float, distance: float) -> PrivacyLoss:
     loss = mechanism.privacy_loss(epsilon, None if math.isinf(check_distance(distance)) else distance)
     if loss is None:
@@ -122,8 +103,7 @@ def counted(budget: Mapping[str, Any], tokenizer: str, *, released: bool) -> str
     """Name what ``words`` of a release's figures count, which depends on the allocation among the budget's fields."""
     if budget["allocation"] == "word-share":
         return "words, replaced or not"
-    units = tokenizer != "word" and budget["allocation"] != "per-word"
-    return f"{'released' if released else 'replaced'} {'units' if units else 'words'}"
+    return f"{'released' if released else 'replaced'} {'words' if tokenizer == 'word' else 'units'}"
 
 
 def sentences(figures: Sequence[DocumentFigure], by: str, noun: str = "words") -> list[str]:
@@ -135,9 +115,7 @@ def sentences(figures: Sequence[DocumentFigure], by: str, noun: str = "words") -
         f"{shown.words:,} {noun}: {figure(shown.epsilon)} (pure {figure(shown.pure)})" for shown in figures
     )
     compared = f"(epsilon, delta) of documents at delta = {delta:g}, compared with {neighbors(figures[0])}"
-    longest = figures[0].longest_unit
-    worst = "" if longest == 1 else f", for the worst units of at most {longest} words"
-    return [f"{compared}; epsilon {by}{worst}: {each}."]
+    return [f"{compared}; epsilon {by}: {each}."]
 
 
 def neighbors(of: DocumentFigure) -> str:

@@ -22,13 +22,11 @@ from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
-from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.release.document_figures import SAMPLES
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 
@@ -54,8 +52,6 @@ LIKELY = 3
 """The number of other words that a chip names."""
 BARS = 5
 """The number of words that a bar chart names."""
-MANY_WORDS = 50_000
-"""From this vocabulary size on, slow parts are left out: guesses at other epsilons, and sampled laws."""
 DIGITS = 6
 KINDS = {
     PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",
@@ -102,37 +98,23 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One epsilon of a word: its replacements (``bars``; ``rest`` is any other word), and what a reader guesses."""
-
-    epsilon: float
-    is_release: bool
-    bars: Likely
-    rest: float
-    guess: Guess | None
-
-
-@dataclass(frozen=True, slots=True)
 class Illustration:
-    """Pictures of a release: the sentence, one possible result, and three epsilons, the middle one the release's.
+    """Pictures of a release at the ``epsilon`` of a word: the sentence, one possible result, and what a reader guesses.
 
-    ``chips``, ``result`` and ``word`` are empty if the space knows no bundled sentence. ``exact`` is False if shares
-    come from ``SAMPLES`` draws a word. ``document_words``: epsilon is that of a word in a document with this many
-    replaced words. ``ladder``: what ever stronger readers guess; None if it takes long.
+    ``chips``, ``result``, ``word``, and ``bars``, its replacements (``rest`` is any other word), are empty if the space
+    knows no bundled sentence. ``document_words``: epsilon is that of a word in a document with this many replaced
+    words. ``guess`` and ``ladder``, what ever stronger readers guess, are None if they take long.
     """
 
+    epsilon: float
     chips: tuple[Chip, ...]
     result: str
     word: str
-    panels: tuple[Panel, ...]
-    exact: bool
+    bars: Likely
+    rest: float
+    guess: Guess | None
     document_words: int | None
     ladder: Ladder | None = None
-
-    @property
-    def own(self) -> Panel:
-        """The release's own panel."""
-        return next(panel for panel in self.panels if panel.is_release)
 
 
 @functools.lru_cache(maxsize=4)
@@ -146,25 +128,27 @@ def illustrate(
 ) -> Illustration | None:
     """Return the pictures of releases with these parts; with a public ``model``, of readers who have it as well.
 
-    None if they take long, or the mechanism is not defined at the epsilon.
+    None if they take long, or the mechanism is not defined at the epsilon or has no exact law.
     """
     of_document, epsilon = budget.per == "document", word_epsilon(budget)
     if mechanism.each_epsilon_is_costly and of_document:
         return None
-    epsilons = (epsilon,) if mechanism.each_epsilon_is_costly else (epsilon / 2, epsilon, 2 * epsilon)
+    bars: Likely = ()
     try:
         sentence, word, tokens = _sentence(mechanism, policy, collocations)
-        chips, exact = _chips(mechanism, epsilon, tokens)
-        panels = [_panel(mechanism, value, word, risk, policy, is_release=value == epsilon) for value in epsilons]
+        chips = _chips(mechanism, epsilon, tokens)
+        if word is not None:
+            bars = _likeliest(mechanism, mechanism.distribution(word, epsilon), BARS, word)
+        guess = _guess(mechanism, epsilon, risk, policy)
         result = _drawn(sentence, mechanism, epsilon, policy, collocations) if sentence else ""
         ladder = _ladder(mechanism, epsilon, policy, risk, model)
     except (UserError, NoClosedForm):
         return None
+    rest = max(0.0, round(1.0 - sum(share for _, share in bars), DIGITS)) if bars else 0.0
+    written = "" if word is None else _written(mechanism, word)
     return Illustration(
-        chips, result, "" if word is None else _written(mechanism, word),
-        tuple(panel for panel in panels if panel is not None), exact, DOCUMENT_WORDS if of_document else None,
-        ladder,
-    )  # fmt: skip
+        epsilon, chips, result, written, bars, rest, guess, DOCUMENT_WORDS if of_document else None, ladder
+    )
 
 
 def word_epsilon(budget: Budget) -> float:
@@ -210,12 +194,10 @@ def _sentence(
     return shown
 
 
-def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[tuple[Chip, ...], bool]:
-    """Return the tokens with their treatment, and whether it is computed from the exact law."""
+def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[Chip, ...]:
+    """Return the tokens with their treatment."""
     ids = sorted({token.id for token in tokens if token.action == PRIVATIZE})
-    if not ids:
-        return tuple(Chip(token.text, KINDS[token.action]) for token in tokens), True
-    laws, exact = _laws(mechanism, np.array(ids, dtype=np.int32), epsilon)
+    laws = mechanism.distributions(np.array(ids, dtype=np.int32), epsilon) if ids else ()
     chips = []
     for token in tokens:
         chip = Chip(token.text, KINDS[token.action], mask=token.mask if token.action == MASK else "")
@@ -223,46 +205,24 @@ def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[
             (_, stays), *others = _likeliest(mechanism, laws[ids.index(token.id)], LIKELY + 1, token.id)
             chip = replace(chip, stays=stays, likely=tuple(pair for pair in others if pair[1] > 0))
         chips.append(chip)
-    return tuple(chips), exact
+    return tuple(chips)
 
 
-def _panel(
-    mechanism: Mechanism, epsilon: float, word: int | None, risk: EpsilonAtRisk | None, policy: TextPolicy, *,
-    is_release: bool,
-) -> Panel | None:  # fmt: skip
-    """Return a panel; None for an epsilon at which the mechanism is not defined."""
-    try:
-        bars: Likely = ()
-        if word is not None:
-            laws, _ = _laws(mechanism, np.array([word], dtype=np.int32), epsilon)
-            bars = _likeliest(mechanism, laws[0], BARS, word)
-        guess = _guess(mechanism, epsilon, risk, policy, is_release=is_release)
-    except UserError:
-        if is_release:
-            raise
-        return None
-    rest = max(0.0, round(1.0 - sum(share for _, share in bars), DIGITS)) if bars else 0.0
-    return Panel(epsilon, is_release, bars, rest, guess)
-
-
-def _guess(
-    mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy, *, is_release: bool
-) -> Guess | None:
+def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy) -> Guess | None:
     """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
-    of = "content" if risk is None else risk.risk_of
-    if risk is not None and is_release:
+    if risk is not None:
+        of = risk.risk_of
         blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
         if risk.error is None:
             return Guess.alone(risk.measured, blind, of, risk.beside)
         return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} without looking)", True)
-    weighed = risk is not None and risk.weights is not None
-    slow = of.endswith("context") or weighed or len(mechanism.space) >= MANY_WORDS
-    if not isinstance(mechanism, OnLists) or (not is_release and slow):
+    if not isinstance(mechanism, OnLists):
         return None
     guessed = word_risk(mechanism, epsilon, policy=policy)
-    some, others = (guessed, guessed.content) if of == "word" else (guessed.content, guessed)
-    share, blind, beside = (round(value, DIGITS) for value in (some.share, some.blind, others.share))
-    return Guess.alone(share, blind, of, beside)
+    share, blind, beside = (
+        round(value, DIGITS) for value in (guessed.content.share, guessed.content.blind, guessed.share)
+    )
+    return Guess.alone(share, blind, "content", beside)
 
 
 def _ladder(
@@ -282,23 +242,6 @@ def _ladder(
         ]
         ladder = replace(ladder, rungs=(*ladder.rungs[:2], *reads, *ladder.rungs[3:]))
     return ladder
-
-
-def _laws(mechanism: Mechanism, ids: npt.NDArray[np.int32], epsilon: float) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return the laws of N words, float64 [N, V], and whether they are exact.
-
-    Otherwise they are shares of public draws. Raises NoClosedForm if there is no law and drawing takes long.
-    """
-    try:
-        return mechanism.distributions(ids, epsilon), True
-    except NoClosedForm:
-        if len(mechanism.space) >= MANY_WORDS:
-            raise
-        draws = Draws.of_tokens(DrawKey.derive(Key.for_tests(), "00" * 32), ids.size * SAMPLES)
-        drawn = mechanism.privatize(np.repeat(ids, SAMPLES), epsilon, draws)
-        laws = np.zeros((ids.size, len(mechanism.space)))
-        np.add.at(laws, (np.repeat(np.arange(ids.size), SAMPLES), drawn), 1.0 / SAMPLES)
-        return laws, False
 
 
 def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, CorpusveilError, changed_during_run
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
-from corpusveil.storage import events, files, formats
+from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
@@ -22,7 +22,7 @@ from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, largest_first, plain_digest
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.copies import TAGS, Drops, Noting
+from corpusveil.transforms.release.copies import Drops
 
 HEARTBEAT_SECONDS = 1.0
 
@@ -50,12 +50,6 @@ class ShardJob(Work[Shard]):
     """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
     """Which rows are left out as copies of others."""
-    copies_key: bytes = field(default=b"", repr=False)
-    """The key of documents' tags, to count copies."""
-    thin: int = 0
-    """Copies are counted among one in ``1 << thin`` documents."""
-    run: str = ""
-    """The name of the run in its events."""
     corpus: str = field(kw_only=True)
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
@@ -84,15 +78,9 @@ class ShardJob(Work[Shard]):
         super(ShardJob, self).note(record, task)
         self.records.remove(f"progress/{task.record_name}")
 
-    def ended(self, record: Shard, task: ShardTask) -> Measured:
+    def ended(self, record: Shard, task: ShardTask) -> Measured:  # noqa: ARG002 - the counts say it
         counts = Counts.of(record.counts, self.records.url)
-        events.tell("task_done", self.run, **_numbers(task), seconds=record.seconds,
-                    documents=counts.documents, tokens=counts.tokens_written)  # fmt: skip
         return {"shards_done": 1, **counts.measured()}
-
-    def refuse(self, error: CorpusveilError, task: ShardTask) -> None:
-        super(ShardJob, self).refuse(error, task)
-        events.tell("task_refused", self.run, **_numbers(task))
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
@@ -105,10 +93,6 @@ class ShardJob(Work[Shard]):
             return files.join(self.output, "data", task.shard_name)
         return self.records.address("pieces", f"{stem(task)}{task.suffix}")
 
-    def tags(self, task: ShardTask) -> str:
-        """Return where the tags of a task's documents lie until copies have been counted."""
-        return self.records.address("copies", stem(task) + TAGS)
-
     def do(self, task: ShardTask) -> Shard:
         began = time.monotonic()
         beat = began
@@ -118,7 +102,6 @@ class ShardJob(Work[Shard]):
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
         left_out = None if self.drops is None else self.drops.rows(task)
-        noting = Noting(self.copies_key, self.thin)
         aside = refuse if self.on_bad_rows == "fail" else quarantine.add
         with (
             reading(task, self.columns.drawn, self.record_key, aside) as (batches, source),
@@ -130,9 +113,7 @@ class ShardJob(Work[Shard]):
             row = task.start
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
-                if left_out is None:
-                    noting.add(batch)
-                else:
+                if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
@@ -160,7 +141,6 @@ class ShardJob(Work[Shard]):
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)
-        files.write_bytes(self.tags(task), noting.data(), private=True)
         seconds = time.monotonic() - began
         return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
 
@@ -223,8 +203,6 @@ class ShardJob(Work[Shard]):
             addresses = [self.target(piece) for piece in pieces]
             formats.find(whole.suffix).join(addresses, counting, self.columns, content)
             counting.end_shard(whole.suffix)
-        tags = b"".join(files.read_bytes(self.tags(piece)) for piece in pieces)
-        files.write_bytes(self.tags(whole), tags, private=True)
         Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
         self.note(self._record(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds), whole)
         self._drop(pieces)
@@ -232,13 +210,7 @@ class ShardJob(Work[Shard]):
     def _drop(self, pieces: Sequence[ShardTask]) -> None:
         for piece in pieces:
             files.remove(self.target(piece))
-            files.remove(self.tags(piece))
             Quarantine.drop(self.records, piece.record_name)
-
-
-def _numbers(task: ShardTask) -> dict[str, int | None]:
-    """Return the fields of a task's event; the name of its input is private."""
-    return {"shard": task.shard, "piece": task.piece}
 
 
 def _share(task: ShardTask, row: int, source: KeyedReader) -> float:

@@ -140,10 +140,9 @@ def draft(release: Release, columns: Columns) -> dict[str, Any]:
 
 
 def write_manifest(
-    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], noted: Mapping[str, Any],
-    tokens: Sequence[int] = (),
+    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], tokens: Sequence[int] = ()
 ) -> tuple[Counts, str]:  # fmt: skip
-    """Write ``totals.json`` to the records, with other values ``noted``, and then ``manifest.json`` to the release.
+    """Write ``totals.json`` to the records, and then ``manifest.json`` to the release.
 
     ``tokens`` are those of each shard, if they are not those that the work counted. Returns the totals and the SHA-256
     over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
@@ -167,7 +166,7 @@ def write_manifest(
         seconds += record.seconds
         overall.update(record.output.sha256.encode() + b"\n")
         shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record.output.sha256})
-    records.write("totals.json", Totals(**totals.private().as_dict(), **noted, seconds=round(seconds, 3)))
+    records.write("totals.json", Totals(**totals.private().as_dict(), seconds=round(seconds, 3)))
     content = overall.hexdigest()
     manifest = {
         **drafted,

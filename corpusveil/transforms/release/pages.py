@@ -15,8 +15,8 @@ from corpusveil.budget.budget import written
 from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
-from corpusveil.storage.records import Records, Shard, Totals
-from corpusveil.transforms.release.document_figures import SAMPLES, counted
+from corpusveil.storage.records import Records, Totals
+from corpusveil.transforms.release.document_figures import counted
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.risk import risk_of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SHOWN_FILES = 200
 UNKNOWN = "unknown.json"
 """The record of unknown words of the first texts."""
-SHOWN_SHARDS = 10
 PRIVATE = "report.html"
 WARNING = "DO NOT PUBLISH: counts computed from private text"
 SHARED = ("page.html", "blocks.html")
@@ -76,9 +75,7 @@ def write_pages(output: str, records: Records, picture: Callable[[], Illustratio
         files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, picture())))
     totals = records.read("totals.json", Totals)
     if totals is not None:
-        shards = [record for name in records.names("shards") if (record := records.read(f"shards/{name}", Shard))]
-        unknown = records.read(UNKNOWN, Unknown)
-        page = _rendered(records.url, lambda: render_private(manifest, totals, shards, unknown))
+        page = _rendered(records.url, lambda: render_private(manifest, totals, records.read(UNKNOWN, Unknown)))
         files.write_bytes(records.address(PRIVATE), page, private=True)
 
 
@@ -110,9 +107,7 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     )  # fmt: skip
 
 
-def render_private(
-    manifest: dict[str, Any], totals: Totals, shards: list[Shard], unknown: Unknown | None = None
-) -> str:
+def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | None = None) -> str:
     """Return the page of counts from the input, with words that the space lacks; it is as private as the input."""
     tokens, policy = totals.tokens, manifest["configuration"]["text"]
     whole = max(sum(tokens.values()), 1)
@@ -129,18 +124,13 @@ def render_private(
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals.quarantined:,}"),
-        ("Copies", _copies(manifest, totals)),
+        ("Copies that were left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
     if "length" in manifest["configuration"]:
         own = sum(count for name, count in tokens.items() if policy.get(name) != "drop")
         facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
-    slowest = sorted(shards, key=lambda shard: -shard.seconds)[:SHOWN_SHARDS]
-    rows = [
-        (shard.output.name, f"{shard.seconds:,.1f}", f"{shard.counts.documents:,}", f"{shard.counts.tokens_written:,}")
-        for shard in slowest
-    ]
     intro = (
         f"Release {manifest['spends']['name']}: {totals.documents:,} documents written, {totals.tokens_written:,} "
         "tokens."
@@ -151,34 +141,16 @@ def render_private(
         Block("What the mechanism did", rows=facts),
         Block("Unknown words of the first texts", heads=("Word", "Times"), numbers=(1,),
               rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
-        Block("Slowest shards", heads=("Shard", "Seconds", "Documents", "Tokens written"), rows=rows,
-              numbers=(1, 2, 3)),
     )  # fmt: skip
     return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
-
-
-def _copies(manifest: dict[str, Any], totals: Totals) -> str:
-    if totals.copies is None:
-        return f"{totals.dropped:,} were left out"
-    copies = totals.copies
-    sentence = f"{copies['copies']:,} of {copies['documents']:,} documents repeat an earlier one"
-    if copies["one_in"] > 1:
-        sentence += f" (in a sample of one document in {copies['one_in']:,}, chosen by content)"
-    if copies["most"] > 1:
-        sentence += f"; the most frequent text occurs {copies['most']:,} times"
-        if manifest["configuration"].get("duplicates", "independent") == "independent":
-            sentence += ", and spent that many budgets"
-    return sentence
 
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-def percent(share: float, exact: bool = True) -> str:  # noqa: FBT002 - a filter of templates
-    """Write a probability. Values near 0 or 1 are not rounded to 0 or 1; sampled values are rounded."""
-    if not exact:
-        return f"{100 * share:.0f} %"
+def percent(share: float) -> str:
+    """Write a probability. Values near 0 or 1 are not rounded to 0 or 1."""
     if 0 < share < 0.001 or 0.999 < share < 1:
         return "<0.1 %" if share < 0.5 else ">99.9 %"
     return f"{100 * share:.{0 if 0.0995 <= share <= 0.99 or share in (0, 1) else 1}f} %"
@@ -193,5 +165,5 @@ def environment(package: str = __package__, *names: str) -> jinja2.Environment:
         loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     made.filters["percent"] = percent
-    made.globals |= {"samples": SAMPLES, "warning": ""}
+    made.globals["warning"] = ""
     return made

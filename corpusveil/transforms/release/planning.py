@@ -36,7 +36,6 @@ from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.document_figures import DocumentFigure, figure_of, sentences
 from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
@@ -70,8 +69,6 @@ class Forecast(Shown):
     refused: str | None
     spent: dict[str, float]
     copies: Copies | None = None
-    composed: DocumentFigure | None = None
-    """The largest spending of a sampled document in (epsilon, delta), if the release has a delta."""
     own_words: int | None = None
     """Words of the documents themselves, if a length policy releases another number of words."""
     unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
@@ -92,8 +89,6 @@ class Forecast(Shown):
         names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
             lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
-        if self.composed is not None:
-            lines += sentences([self.composed], "of the costliest document in the sample")
         for place, value in self.spent.items():
             lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
         if self.refused is not None:
@@ -158,7 +153,6 @@ def forecast(run: Run) -> Forecast:
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
-        composed=_dearest(release, readings),
         own_words=None if release.length is None else round(_own_words(release, counts) * scale),
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
     )  # fmt: skip
@@ -204,22 +198,6 @@ def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
         )
         readings[name] = (mean, as_float(int(values.max(initial=0))))
     return readings
-
-
-def _dearest(release: Release, accounts: pa.Table) -> DocumentFigure | None:
-    """Return the largest spending of a document at the release's delta; None without a delta."""
-    if release.delta is None or not release.mechanism.private:
-        return None
-    tokens: dict[float, int] = {}  # of equal shares more tokens spend more
-    for reading, words in zip(accounts["largest"].to_pylist(), accounts["tokens"].to_pylist(), strict=True):
-        largest = as_float(reading)
-        tokens[largest] = max(tokens.get(largest, 0), words)
-    figures = [
-        figure_of(release.mechanism, {largest: words}, release.delta, release.distance, release.length)
-        for largest, words in tokens.items()
-        if words
-    ]
-    return max(figures, key=lambda figure: figure.epsilon, default=None)
 
 
 def _decided(spending: Spending, account: Account, notes: Sequence[str]) -> tuple[str | None, dict[str, float]]:

@@ -25,7 +25,7 @@ from corpusveil.errors import (
     not_a_choice,
     of_other_type,
 )
-from corpusveil.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks, words_of
+from corpusveil.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks
 from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
@@ -209,13 +209,6 @@ class Release(Shown):
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
-    @property
-    def longest_unit(self) -> int:
-        """The most words of a unit: only collocations that both the table and the space have are joined."""
-        if self.collocations is None:
-            return 1
-        return min(self.collocations.max_n, int(words_of(self.mechanism.space).max()))
-
     def configuration(self) -> dict[str, Any]:
         """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
@@ -264,9 +257,7 @@ class Release(Shown):
         """
         if self.delta is None:
             raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
-        return document_figure(
-            self.mechanism, self.budget, words, self.delta, self.distance, self.length, self.longest_unit
-        )
+        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance, self.length)
 
     def document_figures(self) -> tuple[DocumentFigure, ...]:
         """Return the figures of documents of some lengths; none without ``delta`` or without a guarantee."""

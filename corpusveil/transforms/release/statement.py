@@ -96,7 +96,11 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
     lines += documents_in_words(release)
     lines += _of_length(release, token)
     if policy.tokenizer != "word":
-        words = ", each with the same number of words; n counts the words inside them" if budget.by_words else ""
+        words = (
+            ", each with the same number of words; n counts the words inside them"
+            if budget.allocation == "word-share"
+            else ""
+        )
         lines.append(
             "A word here is a unit: a single word or a collocation. The bounds compare documents with the same "
             f"number of units, and with single words and collocations in the same places{words}. A change of one "

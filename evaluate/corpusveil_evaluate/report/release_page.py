@@ -45,7 +45,7 @@ def render(findings: Findings) -> str:
         }
         for example in findings.examples
     ]
-    pictured = findings.picture is not None and findings.picture.own.guess is not None
+    pictured = findings.picture is not None and findings.picture.guess is not None
     guess, every = (None if pictured else released.get(name.name) for name in (CONTENT_OPTIMAL, BAYES_OPTIMAL))
     beside = None if every is None else every.value
     return template.render(

@@ -19,8 +19,9 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
+from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.term_vectors import term_vectors
+from corpusveil.transforms.table import privatize
 from corpusveil_evaluate.statistics.listed_words import english_share
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
@@ -167,14 +168,13 @@ def words_of(task: LabelledTexts, space: Space, count: int) -> npt.NDArray[np.in
 
 def bags(texts: Sequence[str], release: Release, source: str) -> list[str]:
     """Return for each text as many private terms as it has words, drawn from its term frequencies, in no order."""
-    lengths = np.array([max(1, len(text.split())) for text in texts])
-    made = [""] * len(texts)
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length).tolist()
-        ids = [(source, row) for row in rows]
-        for row, terms in zip(rows, term_vectors([texts[row] for row in rows], release, length, ids=ids), strict=True):
-            made[row] = " ".join(word for word in sorted(terms) for _ in range(terms[word]))
-    return made
+    rng, known = np.random.default_rng(0), set(release.mechanism.space.vocabulary.words)
+    drawn = []
+    for text in texts:
+        words = text.split()
+        terms = [word for word in words if word in known] or words
+        drawn.append(" ".join(rng.choice(terms, len(words)).tolist()) if words else "")
+    return [" ".join(sorted(text.split())) for text in privatize(drawn, release, RowNumbers(source))]
 
 
 def changed_in_bags(originals: Sequence[str], privates: Sequence[str]) -> float:
