@@ -24,7 +24,6 @@ from tests.contracts.spaces import small_space
 from tests.ledger.books import Row, entry_of
 
 DELTA = 1e-6
-NO_CAPS = dict.fromkeys(READINGS, INFINITE)
 
 
 def random_rows(seed: int, size: int = 400) -> list[Row]:

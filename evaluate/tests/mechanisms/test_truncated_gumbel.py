@@ -9,9 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from corpusveil.errors import DataError, NoClosedForm
-from corpusveil.mechanisms.risk import word_risk
-from corpusveil_evaluate.mechanisms import truncated_gumbel
+from corpusveil.errors import DataError
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
 from tests.contracts.mechanism import SAMPLES, Case, RefutedContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
@@ -94,16 +92,3 @@ def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_w
     out = mechanism.privatize(np.full(SAMPLES, 7, dtype=np.int32), epsilon, draws_of(SAMPLES))
     assert fit_p_value(out, law) > LEVEL
     assert law[7] > 0.5
-
-
-def test_a_risk_in_a_large_space_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws of all words together take hours there; where both can be had, they agree."""
-    mechanism = TruncatedGumbel(space_of(300 * normal(60, 4)))
-    exact = word_risk(mechanism, 3.0)
-    assert exact.exact
-    monkeypatch.setattr(truncated_gumbel, "EXACT_ALL", 59)
-    with pytest.raises(NoClosedForm):
-        mechanism.distributions(np.arange(2), 3.0)
-    sampled = word_risk(mechanism, 3.0)
-    assert not sampled.exact
-    assert sampled.share == pytest.approx(exact.share, abs=0.05)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
-import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from corpusveil.cli import demonstration
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil_evaluate.matching import match
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
@@ -38,35 +34,6 @@ class TestFigures:
         assert (kept.low + kept.high) / 2 == pytest.approx(kept.difference)  # type: ignore[operator]
         accuracy = found.at("accuracy, private to private").floor
         assert kept.floor == pytest.approx(accuracy / (1 + accuracy), abs=0.01)  # type: ignore[operator]
-
-
-def test_each_model_has_rows_of_its_own(source: Path, private: Path, space: Space) -> None:
-    matched = match([str(source)], [str(private)], columns=("topic",))
-    asked = Question.of(label="topic", seeds=2, space=space, models=("tfidf", "vectors"))
-    found = evaluate_release(matched, manifest_of(private), asked)
-    rows = [one for one in found.measures if one.name == "accuracy, private to private"]
-    assert [one.model for one in rows] == ["tfidf", "vectors"]
-
-
-def test_the_demo_says_what_its_release_gives_away(
-    source: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also to who has its key; the page is private."""
-    key = Key.generate()
-    key.save(tmp_path / "release.key")
-    shutil.copytree(source, tmp_path / "input")
-    privatize(tmp_path / "input", space, tmp_path / "private-local", 1.0, "--key", str(tmp_path / "release.key"))
-    asked = {"space": space, "keys": (key,), "seeds": 2}
-    demonstration._evaluate(tmp_path, asked, demonstration._Report())
-    told = capsys.readouterr().out
-    for name in (
-        "words unchanged (of all words",
-        "similarity of meaning [",
-        f"[leaked key {key.fingerprint()}]: 100.0%",
-    ):
-        assert name in told
-    page = tmp_path / "evaluation" / "report.html"
-    assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
 class TestSimilarityOfMeaning:

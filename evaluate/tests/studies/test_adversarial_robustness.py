@@ -84,25 +84,6 @@ def test_a_tiny_study_has_all_figures_and_keeps_its_promises(data: Path, tmp_pat
     assert [check.same for check in rises] == [True, True]
 
 
-def test_networks_without_noise_in_them_are_trained_once(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = prepared(data, tmp_path, network_epochs=1, members=2, generations=1)
-    trained: list[str] = []
-    real = study.fit
-
-    def fit(regime: Any, *arguments: Any, **options: Any) -> Any:
-        trained.append(regime)
-        return real(regime, *arguments, **options)
-
-    monkeypatch.setattr(study, "fit", fit)
-    cells = [cell for cell in one.cells if cell.kind == "attack" and cell["task"] == "sst2"]
-    found = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
-    assert sorted(trained) == 4 * ["augmented"] + ["ibp", "normal"]
-    again = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
-    assert found == again, "the same from the file as from training"
-
-
 def test_epsilons_below_the_floor_stand_for_it(data: Path, tmp_path: Path) -> None:
     space = space_of(300 * normal(30, 4))
     mechanism = make("truncated-gumbel", space)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,73 +128,3 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
     assert StudyData(ground.folder, ground.sources, needs).space("two").digest == before
     with pytest.raises(InUseError):
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
-
-
-def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return what cells found, but for times."""
-    return [
-        (one["kind"], one["options"], {name: told for name, told in one["result"].items() if name != "tokens_a_day"})
-        for one in cells
-        if one["kind"] != "speed"
-    ]
-
-
-GRID = """
-seeds = 2
-read_first = []
-bundled = ["bundled-sources"]
-bundled_attacks = ["bundled-articles"]
-train_rows = 60
-test_rows = 30
-epsilons = [0.1, 10]
-lists = ["L2"]
-beside = []
-words = 10
-runs = 20
-speed_words = 50
-speed_repeats = 1
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_study_that_is_killed_goes_on_and_finds_what_an_undisturbed_one_finds(vectors: str, tmp_path: Path) -> None:
-    """Killed with its workers in the middle of its cells; the cells that were done stay as they are."""
-    grid = tmp_path / "grid.toml"
-    grid.write_text(GRID)
-    said = [sys.executable, "-m", "corpusveil", "evaluate", "study", "1-diffractor", "--config", str(grid)]
-    said += ["--vectors", vectors, "--progress", "none", "--output"]
-    subprocess.run([*said, str(tmp_path / "whole")], check=True, capture_output=True)
-    job = subprocess.Popen([*said, str(tmp_path / "killed"), "--workers", "2"], start_new_session=True)
-    done = tmp_path / "killed" / "cells" / "done"
-    limit = time.monotonic() + 120
-    while not done.is_dir() or len(list(done.iterdir())) < 3:
-        assert job.poll() is None, "the study was over before it could be killed"
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    kept = {path.name: path.stat().st_mtime_ns for path in done.iterdir() if path.suffix == ".json"}
-    assert kept
-    subprocess.run([*said, str(tmp_path / "killed")], check=True, capture_output=True)
-    assert {name: (done / name).stat().st_mtime_ns for name in kept} == kept
-    found = []
-    for name in ("whole", "killed"):
-        told = json.loads((tmp_path / name / "study.json").read_text())
-        found.append(_figures(told["cells"]))
-        assert (tmp_path / name / "study.html").is_file()
-        assert (tmp_path / name / "tables" / "beside-the-paper.csv").is_file()
-    assert found[0] == found[1]
-    page = (tmp_path / "killed" / "study.html").read_text()
-    assert "same direction" in page.lower()
-
-
-def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vectors: str, tmp_path: Path) -> None:
-    from corpusveil.budget import Budget
-
-    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), Needs())
-    prepare_data(ground, Local())
-    mechanism = ground.mechanism("ring-geometric")
-    texts = list(bundled_text.news()[:5])
-    one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
-    assert one == same != other

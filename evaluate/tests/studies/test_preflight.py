@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import Any
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.errors import AccessError, InUseError, UserError, WorkError
+from corpusveil.errors import InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import comparative
 from corpusveil_evaluate.studies import run_study as running
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
 from corpusveil_evaluate.studies.run_study import prepare_study
-from corpusveil_evaluate.studies.study import STUDIES, Grid, find, read_grid
-from corpusveil_evaluate.studies.study_data import Sources, StudyData
+from corpusveil_evaluate.studies.study import Grid, find, read_grid
+from corpusveil_evaluate.studies.study_data import Sources
 from corpusveil_evaluate.studies.study_preparation import MADE_OF
 
 TINY = "seeds = 1\ntrain_rows = 60\ntest_rows = 30\n"
@@ -107,21 +106,6 @@ def test_a_data_set_that_cannot_be_read_is_told_at_once_with_its_name(
     with pytest.raises(UserError, match="blog_gender") as caught:
         prepare_study(find("collocations"), grid, Sources(str(data), (vectors,)), str(tmp_path / "o"), Local())
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("name", list(STUDIES))
-def test_sets_that_are_not_in_the_data_are_named_and_only_tasks_are_needed(
-    name: str, vectors: str, data: Path, tmp_path: Path
-) -> None:
-    """A user has one task and nothing to attack or to search."""
-    (data / "blog_gender.csv").unlink()
-    grid = grid_of(name, tmp_path, "sizes = [4]\n" if name.startswith("comp") else "")
-    sources = Sources(str(data), (vectors,))
-    ground = StudyData(str(tmp_path / "o"), sources, find(name).needs(grid))
-    assert {cell["task"] for cell in find(name).cells(grid, ground) if "task" in cell.options} == {"sst2"}
-    (said,) = running.missing_sets(grid, ground)
-    asked = {one for key in ("tasks", "attacks", "searched") for one in getattr(grid, key, ())}
-    assert set(said.removesuffix(".").split(": ")[1].split(", ")) == asked - {"sst2"} != set()
 
 
 @pytest.mark.parametrize(
@@ -240,36 +224,3 @@ def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
     assert figure.deviation == pytest.approx(0.02 / 2**0.5)
     unseeded = Results([{"kind": "words", "options": {}, "result": {"n": one}} for one in (1.0, 3.0)])
     assert unseeded.figure("n") == SeedMean(2.0, 2**0.5, 2)
-
-
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_to_is_told_at_once(tmp_path: Path, vectors: str) -> None:
-    (tmp_path / "closed").mkdir(mode=0o500)
-    grid = grid_of("comparative-mldp", tmp_path, "sizes = [4]\n")
-    with pytest.raises(AccessError):
-        prepare_study(
-            find("comparative-mldp"), grid, Sources(vectors=(vectors,)), str(tmp_path / "closed" / "o"), Local()
-        )
-
-
-def test_more_seeds_and_epsilons_add_cells_and_other_sizes_do_all_anew(vectors: str, tmp_path: Path) -> None:
-    study, text = find("comparative-mldp"), 'sizes = [4]\nmechanisms = [{ name = "cmp" }]\n'
-    sources, out = Sources(vectors=(vectors,)), str(tmp_path / "o")
-    first = prepare_study(study, grid_of(study.name, tmp_path, f"{text}epsilons = [1]\n"), sources, out, Local())
-    running.run_study(first, Local())
-    grid = grid_of(study.name, tmp_path, f"{text}epsilons = [1, 2]\nalphas = [0.1]\n").model_copy(update={"seeds": 2})
-    more = prepare_study(study, grid, sources, out, Local())
-    assert len(more.cells) - len(more.left) == len(first.cells)
-    other = prepare_study(study, grid.model_copy(update={"test_rows": 29}), sources, out, Local())
-    assert len(other.left) == len(other.cells)
-
-
-def test_a_record_that_lacks_what_is_read_of_it_is_done_again(tmp_path: Path) -> None:
-    cells = cells_over("square", x=[1, 2])
-    stage = CellStage(str(tmp_path), "mark", Failing())
-    run_cells(stage, cells, Local())
-    for file, name in zip(sorted((tmp_path / "cells" / "done").iterdir()), ("result", "options"), strict=True):
-        told = json.loads(file.read_text())
-        file.write_text(json.dumps({**told, name: {"x": 5} if name == "options" else None}))
-    assert [stage.read(cell) for cell in cells] == [None, None]
-    assert run_cells(stage, cells, Local()).values("square") == [1.0, 4.0]

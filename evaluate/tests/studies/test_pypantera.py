@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import AddressError, ConflictError, InUseError
-from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.profiles import PROFILES
-from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid, best_search
-from corpusveil_evaluate.studies.run_study import prepare_study, run_study
+from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid
 from corpusveil_evaluate.studies.search_collections import JUDGED
 from corpusveil_evaluate.studies.study import Account, read_grid
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
@@ -102,24 +99,6 @@ def test_without_noise_variants_find_what_the_plain_query_finds(folder: Path, ju
     assert (plain["queries"], plain["missing"]) == ((10, 1) if judged else (12, 0))
 
 
-def test_a_judged_collection_is_searched_in_place_of_known_items(folder: Path) -> None:
-    """Indexed once for all processes; grade 1 and a missing passage are told apart from found ones."""
-    of = ground(folder, judged=True)
-    assert {cell["collection"] for cell in STUDY.cells(grid(), of) if cell.kind == "search"} == {JUDGED}
-    STUDY.prepare(grid(), of)
-    index = folder / "judged" / "ground" / "bm25"
-    before = index.stat().st_mtime_ns
-    STUDY.prepare(grid(), of)
-    assert index.stat().st_mtime_ns == before
-    some = {cell["collection"] for cell in STUDY.cells(grid(), ground(folder)) if cell.kind == "search"}
-    assert some == {"blog_gender"}
-    with pytest.raises(ConflictError):
-        STUDY.cells(grid(), ground(folder, queries="queries.tsv"))
-    remote = StudyData("memory://study", of.sources, of.needs)
-    with pytest.raises(AddressError, match="local output"):
-        STUDY.prepare(grid(), remote)
-
-
 def test_only_test_texts_are_private_and_training_ones_original(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = ground(folder)
     known = STUDY.work(Cell("baseline", {"task": "sst2", "seed": 0}), grid(), of)
@@ -165,57 +144,6 @@ def test_directions_are_computed_and_not_written_down(folder: Path) -> None:
     opposite = account(folder, results({1.0: 0.5, 10.0: 0.3, 50.0: 0.2}, 0.1)).checks
     assert not any(one.same for one in opposite)
     assert all("DL'19" in one.differs for one in opposite)
-
-
-def test_a_search_that_finds_nothing_tells_nothing(folder: Path) -> None:
-    told = account(folder, results({1.0: 0.0, 10.0: 0.05, 50.0: 0.1}, 1.0, plain=0.12, floor=0.05))
-    assert told.checks == ()
-    known = Results([{"kind": "plain", "options": {}, "result": {
-        "dense:ndcg": 0.3, "random:dense:ndcg": 0.25, "bm25:ndcg": 0.2, "random:bm25:ndcg": 0.0,
-    }}])  # fmt: skip
-    assert best_search(known, ("dense", "bm25")) == "bm25"
-
-
-def test_an_engine_that_denoises_first_has_figures_of_its_own(folder: Path, tmp_path: Path) -> None:
-    """Where texts say words in an order that public text shows, it learns and finds more than by the variants.
-
-    All other figures are as they are without it, and mechanisms that it does not read have none of it. A folder whose
-    ground has no counts is refused.
-    """
-    said = np.random.default_rng(1).integers(200, size=1500)
-    lines = [" ".join(WORDS[first : first + 60]) for first in said.tolist()]
-    (tmp_path / "data").mkdir()
-    (tmp_path / "public.txt").write_text("\n".join(lines))
-    rows = [{"text": line, "label": f"label {n % 2}", "split": "test" if n % 2 else "train"}
-            for n, line in enumerate(dict.fromkeys(lines))]  # fmt: skip
-    for name in ("sst2", "blog_gender"):
-        (tmp_path / "data" / f"{name}.jsonl").write_text("\n".join(json.dumps(one) for one in rows))
-    sources = Sources(
-        data=str(tmp_path / "data"), vectors=(str(folder / "vectors.npz"),), corpus=(str(tmp_path / "public.txt"),)
-    )
-    ring = {"mechanisms": ({"name": "ring-geometric"}, {"name": "tem"}), "searches": ("bm25",), "epsilons": (0.3,)}
-    small = grid(**ring, read_first=("ring-geometric",), terms=6)
-    one = prepare_study(STUDY, small, sources, str(tmp_path / "out"), Local())
-    assert not (tmp_path / "out" / "ground" / "collocations").exists(), "n-grams are counted, and no more is made"
-    cells = {cell["mechanism"]: cell for cell in one.cells if cell.kind == "search"}
-    drawn = STUDY.work(cells["ring-geometric"], grid(**ring, terms=6), one.data)
-    found = STUDY.work(cells["ring-geometric"], small, one.data)
-    assert {name: found[name] for name in drawn} == drawn
-    new = {f"{kind}:{name}" for name in drawn if name != "total_epsilon" for kind in ("read", "together")}
-    assert found.keys() - drawn.keys() == new
-    assert found["read:jaccard"] > found["jaccard"] + 0.05
-    assert found["together:jaccard"] > found["read:jaccard"] + 0.02
-    assert STUDY.work(cells["tem"], small, one.data).keys() == drawn.keys()
-    told, _ = run_study(one, Local())
-    table = next(table for table in told.tables if table.title.startswith("Read after denoising"))
-    assert [row[0] for row in table.rows] == ["ring-geometric"]
-    assert table.columns[3:6] == ("Jaccard", "Jaccard, read", "Jaccard, together")
-    shown = [figure.mean for figure in table.rows[0][3:6]]
-    assert shown == [found["jaccard"], found["read:jaccard"], found["together:jaccard"]]
-    sources = Sources(data=sources.data, vectors=sources.vectors)
-    prepare_study(STUDY, grid(**ring, terms=6), sources, str(tmp_path / "before"), Local())
-    with pytest.raises(InUseError):  # here nothing was counted
-        prepare_study(STUDY, small, sources, str(tmp_path / "before"), Local())
 
 
 def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:

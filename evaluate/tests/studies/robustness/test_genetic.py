@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import BadValueError, UnsetError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
-from corpusveil_evaluate.studies.robustness.genetic import Attacked, Genetic, attack, measure
-from corpusveil_evaluate.studies.robustness.network_training import NetworkTraining, Noise, fit
+from corpusveil_evaluate.studies.robustness.genetic import Genetic, attack, measure
+from corpusveil_evaluate.studies.robustness.network_training import Noise
 from corpusveil_evaluate.studies.robustness.networks import Convolutional, Entailment, Trained, vectors_of
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import TEST_KEY
@@ -71,22 +70,6 @@ class TestRegimes:
         assert np.abs(shares - law).max() < 5 * math.sqrt(law.max() / 9000)
         other = noise.mechanism.distribution(7, 4.0)
         assert np.abs(shares - other).max() > 5 * math.sqrt(law.max() / 9000), "another epsilon is told apart"
-
-    def test_each_regime_trains_on_what_it_says(self, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-        seen: list[tuple[int, bool]] = []
-
-        def train(network: Any, vectors: Any, examples: Examples, plan: Any, seed: int, boxes: Any) -> None:
-            seen.append((len(examples), boxes is not None))
-
-        monkeypatch.setattr("corpusveil_evaluate.studies.robustness.network_training.train", train)
-        examples = made(0)
-        for regime in ("normal", "augmented", "ibp"):
-            fit(regime, examples, space, NetworkTraining(epochs=1), 0, noise=noise_of(space))
-        assert seen == [(12, False), (60, False), (12, True)]
-        with pytest.raises(UnsetError):
-            fit("augmented", examples, space, NetworkTraining(epochs=1), 0)
-        with pytest.raises(BadValueError, match="regime"):
-            fit("other", examples, space, NetworkTraining(epochs=1), 0)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +135,3 @@ class TestGenetic:
         assert (found.generation > 3).all()
         assert ((found.texts == 1).sum(axis=1) >= 6).all()
         assert attack(probabilities, examples, noise, Genetic(48, 1), 0).robust.all()
-
-    def test_is_the_same_by_seed_and_key_and_whoever_is_beside(self, space: Space) -> None:
-        examples, trained = made(4, rows=30), random_network(space, 3)
-
-        def run(some: Examples, seed: int = 0, key: Key = KEY) -> Attacked:
-            return attack(trained.probabilities, some, Noise(make("santext", space), 1.0, key), SMALL, seed)
-
-        one, again = run(examples), run(examples)
-        assert (one.generation > 0).sum() > 3, "there is something that could differ"
-        assert (one.generation == again.generation).all()
-        assert (one.texts == again.texts).all()
-        first = run(examples.take(np.arange(9)))
-        assert (first.generation == one.generation[:9]).all(), "nor do padding and neighbours matter"
-        others = [run(examples, seed=1), run(examples, key=Key.generate())]
-        assert all((other.texts != one.texts).any() for other in others)
-
-
-class TestMeasures:
-    def test_a_mechanism_that_changes_nothing_costs_nothing(self, space: Space) -> None:
-        trained, examples = random_network(space, 5), made(5, rows=40)
-        told = measure(trained, examples, noise_of(space, 1e6), SMALL, 0)
-        assert told["clean"] == told["private"] == told["adversarial"]
-        assert "changed" not in told
-        assert told["floor"] == max(np.mean(examples.labels), 1 - np.mean(examples.labels))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import autograd
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusveil.errors import BadValueError
-from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, encode, stacked
+from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, stacked
 from corpusveil_evaluate.studies.robustness.interval_bounds import (
     Substitutes,
     WordBoxes,
@@ -27,8 +25,6 @@ from corpusveil_evaluate.studies.robustness.networks import (
     Trained,
     initial,
 )
-from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
-from tests.contracts.spaces import small_space
 from tests.mechanisms.spaces import space_of
 
 WORDS, D = 30, 4
@@ -59,24 +55,6 @@ def made(kind: str, seed: int, rows: int = 7) -> tuple[Network, dict[str, np.nda
 
 def ones(network: Network) -> list[float]:
     return [1.0] * len(network.dropped)
-
-
-class TestExamples:
-    def test_unknown_words_are_left_out_and_long_texts_cut(self) -> None:
-        space = small_space(words=["cat", "dog", "owl"])
-        task = LabelledTexts(["Cat, xyzzy dog! 12 owl", "", "owl owl owl owl"], ["n", "y", "n"])
-        found = encode(task, space, longest=3)
-        assert found.texts.tolist() == [[0, 1, 2], [-1, -1, -1], [2, 2, 2]]
-        assert found.labels.tolist() == [0, 1, 0]
-        assert found.lengths.tolist() == [3, 0, 3]
-
-    def test_of_pairs_the_second_text_is_attacked(self) -> None:
-        space = small_space(words=["cat", "dog", "owl"])
-        found = encode(LabelledTexts(["cat"], ["x"], ["dog owl"]), space, classes=("w", "x"))
-        assert found.texts.tolist() == [[1, 2]]
-        assert found.premises is not None
-        assert found.premises.tolist() == [[0]]
-        assert found.labels.tolist() == [1]
 
 
 class TestNetworks:
@@ -178,20 +156,6 @@ class TestBounds:
 
 
 class TestTraining:
-    def test_each_epoch_has_its_share_of_kappa_and_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        seen: list[tuple[float, float]] = []
-
-        def recorded(*given: Any) -> Any:
-            seen.append(given[-2:])
-            return loss(*given)
-
-        monkeypatch.setattr("corpusveil_evaluate.studies.robustness.network_training.loss", recorded)
-        network, _, vectors, examples = made("texts", 14)
-        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3))
-        train(network, vectors, examples, NetworkTraining(epochs=6, reach=0.5), 0, boxes)
-        assert [kappa for kappa, _ in seen] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 0.8])
-        assert [factor for _, factor in seen] == pytest.approx([0, 0.125, 0.25, 0.375, 0.5, 0.5])
-
     @kinds
     @pytest.mark.parametrize("with_boxes", [False, True])
     def test_derivatives_are_those_of_finite_differences(self, kind: str, with_boxes: bool) -> None:
