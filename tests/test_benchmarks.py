@@ -73,32 +73,6 @@ def test_slower_is_what_grew_beyond_the_spread_of_runs(
     assert "gone: only in the old file" in said
 
 
-GOOD = a_run(a_row(STEADY))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("{", GOOD, "old.json is no file"),
-        (GOOD, {**GOOD, "version": 2}, "version"),
-        (GOOD, a_run(a_row([-1.0])), "seconds"),
-        (GOOD, {**GOOD, "data": "c4-like"}, "other texts"),
-        (GOOD, a_run(a_row(STEADY, name="cmp")), "no row in common"),
-        (GOOD, a_run(a_row(STEADY, clock="wall")), "Row ring has another"),
-        (GOOD, a_run({**a_row(STEADY), "ours": {**a_side("corpusveil", STEADY), "items": 7}}), "other sizes"),
-    ],
-)
-def test_files_that_cannot_be_compared_are_one_sentence_and_status_2(
-    old: Any, new: Any, words: str, compared: Callable[[Any, Any], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert compared(old, new) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert said.out == ""
-    assert benchmarks.main(["compare", "a"]) == benchmarks.main(["bench", "-x"]) == 2
-
-
 def test_a_run_is_written_as_it_is_read_and_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,12 +75,6 @@ def assert_drawn(said: str, folder: Path) -> None:
 
 
 class TestTheDemoSpace:
-    def test_suits_mechanisms_on_lists_and_on_vectors(self) -> None:
-        for name in ("ring-geometric", "santext"):
-            release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
-            (private,) = cv.privatize(["the river was cold"], release, ids=["a"])
-            assert len(private.split()) == 4, name
-
     def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
         monkeypatch.chdir(tmp_path)
@@ -103,15 +97,6 @@ class TestTheDemoSpace:
         )
         (folder / "demo").mkdir()
         assert toml.read(str(file)).settings.value("space.path") == str(folder / "demo")
-
-    def test_serves_the_commands_that_take_a_space(self, tmp_path: Path) -> None:
-        (tmp_path / "in.txt").write_text("the river was cold\nthe house by the sea\n")
-        space = "--space", "demo", "--mechanism", "ring-geometric", "--epsilon", 5
-        succeeds("privatize", tmp_path / "in.txt", "--output", tmp_path / "out", *space, "--test-key")
-        succeeds("audit", *space)
-        given = "--space", "demo", "--output", tmp_path / "report"
-        succeeds("evaluate", "release", tmp_path / "in.txt", tmp_path / "out", *given)
-        assert "in this space (14,424 words)" in succeeds("mechanisms", "ring-geometric", "--space", "demo").out
 
 
 class TestTheReadme:

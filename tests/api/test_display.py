@@ -10,7 +10,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.display import Card, Table
-from corpusveil.text.counts import Counts
 
 
 class Checker(html.parser.HTMLParser):
@@ -106,12 +105,6 @@ def test_an_outcome_shows_no_count_of_the_input(values: dict[str, Any]) -> None:
         assert "77 tokens" in shown
         assert not any(private in shown for private in ("12,345", "12345", "54,321", "54321"))
         assert "some rows could not be read" in shown
-
-
-def test_a_job_that_goes_on_alone_is_no_release_yet() -> None:
-    outcome = cv.Outcome(Counts(), 5, None, 0.0, output="gs://b/out", records="gs://b/out.records")
-    assert "5 shards were handed over; the job writes the manifest when all are done" in repr(outcome)
-    assert "sha256" not in repr(outcome)
 
 
 def test_what_is_not_private_is_said_first(space: cv.Space) -> None:

@@ -162,14 +162,6 @@ class TestTheFlow:
                 one.pop("_artifact.json", None)
             assert found == expected
 
-    def test_one_step_alone(self, done: Path, tmp_path: Path) -> None:
-        values = whole(done)
-        values["collocations"]["counts"] = f"{tmp_path}/counts"
-        file = save(tmp_path / "run.toml", values)
-        succeeds("run", file, "--only", "count", *QUIET)
-        assert {path.name for path in tmp_path.iterdir()} == {"counts", "run.toml"}
-        fails(["run", file, "--only", "report"], "unknown-name", "count", "score")
-
     def test_another_setting_does_not_take_an_artefact_over(self, done: Path, tmp_path: Path) -> None:
         for section, key, value, place in (
             ("collocations", "min_count", 4, "counts"), ("collocations", "threshold", 0.7, "table"),
@@ -286,12 +278,3 @@ class TestAReadableRelease:
         assert made["guarantee"] == drawn["guarantee"]
         assert "nothing" in made["spends"]["metric"]
         assert made["content_sha256"] != drawn["content_sha256"]
-
-    def test_needs_what_it_is_made_of(self, ground: Path, values: dict[str, dict[str, Any]]) -> None:
-        file = ground / "less.toml"
-        for left_out, named in (("model", "denoise.model"), ("collocations", "model.counts"), ("space", "space")):
-            less = {name: values[name] for name in values if name != left_out}
-            fails(["run", save(file, less)], "missing-setting", named)
-        del values["space"]["counts"]
-        values["space"]["path"] = "r/other"
-        fails(["run", save(file, values)], "missing-setting", "balance")

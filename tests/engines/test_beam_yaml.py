@@ -23,7 +23,6 @@ from google.cloud import secretmanager
 
 import corpusveil as cv
 from corpusveil.pipelines.beam_yaml import PrivatizeFromFile
-from corpusveil.pipelines.settings import toml
 from corpusveil.sampling import draws
 from corpusveil.storage import files
 from corpusveil.transforms.beam import PrivatizeDocuments
@@ -238,26 +237,3 @@ class TestKey:
             with refused(code, "key") as raised:
                 PrivatizeFromFile("release.toml", key=key, id="review_id")
             assert TEST_KEY.hex() not in str(raised.value)
-
-
-def test_a_file_at_a_url_has_its_paths_there(place: Path) -> None:
-    files.write_bytes("memory://releases/a/release.toml", block("toml").encode())
-    settings = toml.read("memory://releases/a/release.toml", whole=False).settings
-    assert settings.value("space.path") == "memory://releases/a/spaces/glove"
-    with refused("missing-setting", "[corpus]"):
-        toml.read("memory://releases/a/release.toml")
-
-
-def test_fields_may_be_those_of_the_file_and_all_kept(place: Path) -> None:
-    """As ``corpusveil run`` reads the same file."""
-    write_reviews(place)
-    with (place / "release.toml").open("a") as file:
-        file.write('\n[corpus]\ninput = ["reviews.parquet"]\ntext = "review"\nid = "review_id"\nkeep = ["all"]\n')
-        file.write('\n[key]\nenvironment = "CORPUSVEIL_KEY"\n[output]\npath = "out"\n')
-    spec = re.sub(r"^        (?:text|id|keep|key): .*\n", "", (place / "reviews.yaml").read_text(), flags=re.MULTILINE)
-    (place / "reviews.yaml").write_text(spec)
-    main.run(arguments("FnApiRunner"))
-    succeeds("run", "release.toml", "--progress", "none")
-    (made,) = Path("out/data").glob("*.parquet")
-    ordered = sorted(written("private"), key=lambda row: row["review_id"])
-    assert [sorted(row.items()) for row in ordered] == [sorted(row.items()) for row in pq.read_table(made).to_pylist()]

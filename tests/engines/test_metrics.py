@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
 import random
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpusveil.cli.progress import State, Terminal
+from corpusveil.cli.progress import Terminal
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.storage import events
-from corpusveil.storage.engine import NAMES, total
+from corpusveil.storage.engine import NAMES
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import command
-from tests.engines.corpora import CANARIES, NAME_CANARY, ROOT, Ground, make_release, run, text_of, write_shard
+from tests.engines.corpora import CANARIES, NAME_CANARY, Ground, make_release, run, text_of, write_shard
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -54,16 +50,6 @@ def test_every_engine_measures_the_same(ground: Ground, tmp_path: Path, engine: 
     (tmp_path / "out" / "manifest.json").unlink()
     max((tmp_path / "out" / "data").iterdir()).unlink()
     assert privatize_corpus(*arguments).measured.items() >= {"shards_kept": 4, "shards_done": 1}.items()
-
-
-def test_progress_goes_by_what_was_done_and_shares_by_words() -> None:
-    """Punctuation and numbers are neither known nor unknown."""
-    assert total([None, {"tokens": 2}, {}, {"tokens": 3, "documents": 1}]) == {"tokens": 5, "documents": 1}
-    state = State(8, 2, 0, tokens=1000, privatized=400, changed=100, seconds=10.0, words=500, unknown=125)
-    assert (state.rate, state.left) == (100.0, 30.0)
-    assert state.shares() == ["25% of known words changed", "75% known, 25% unknown"]
-    none = State(shards=8, done=0, failed=0, tokens=0, privatized=0, changed=0, seconds=0.0)
-    assert (none.rate, none.left, none.shares()) == (0.0, None, [])
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -109,40 +95,3 @@ def test_the_log_is_numbers_under_one_run(ground: Ground, tmp_path: Path, engine
         assert all(value is None or isinstance(value, int | float) for value in values), event
     last = next(event for event in said if event["event"] == "run_ends")
     assert last["tokens"] == sum(event["tokens"] for event in said if event["event"] == "task_done")
-
-
-def test_a_log_that_cannot_be_written_is_named(ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that the environment names."""
-    log = tmp_path / "log"
-    log.mkdir()
-    for more in (("--log", log), ()):
-        monkeypatch.setenv(events.VARIABLE, "" if more else str(log))
-        done = command(*ground.arguments(ground.corpus, tmp_path / "out", *more))
-        assert done.status == 2
-        assert done.err.startswith(f"corpusveil: {log}: the log cannot be written here")
-        assert not (tmp_path / "out").exists()
-
-
-def test_a_worker_that_cannot_open_or_write_the_log_works_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for place in (tmp_path, Path("/dev/full")):
-        monkeypatch.setenv(events.VARIABLE, str(place))
-        events._configure.cache_clear()
-        for _ in range(3):
-            events.tell("task_done", "r", shard=1)
-    assert capsys.readouterr().err == ""
-    monkeypatch.delenv(events.VARIABLE)
-    for handler in [one for one in events.LOGGER.handlers if one.get_name() == events.VARIABLE]:
-        events.LOGGER.removeHandler(handler)
-    events.LOGGER.setLevel(logging.NOTSET)
-
-
-def test_nobody_listens_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that logs everything, as Beam's workers do, did not ask for sums over the input."""
-    monkeypatch.delenv(events.VARIABLE, raising=False)
-    events._configure.cache_clear()
-    code = "import logging; logging.basicConfig(level=0); from corpusveil.storage import events\n"
-    code += "print(events.wanted()); events.LOGGER.setLevel(logging.INFO); events.tell('task_done', 'r', tokens=1)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert (done.stdout, done.stderr) == ("False\n", "")

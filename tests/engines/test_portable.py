@@ -71,20 +71,6 @@ def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:
         assert not list(tmp_path.glob("out*"))
 
 
-def test_a_program_that_can_t_be_downloaded_is_named(
-    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such a runner first downloads its program; offline, the error says so, and how to name a copy."""
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:1")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for runner, option in (("PrismRunner", "--prism_location"), ("FlinkRunner", "--flink_job_server_jar")):
-        done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", "--runner", runner))
-        assert done.status == 1
-        assert "could not be fetched" in done.err
-        assert f"{option}=PATH" in done.err
-
-
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_job_that_is_not_waited_for_finishes_its_release(ground: Ground, tmp_path: Path) -> None:

@@ -8,19 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.testing.util import assert_that
 
 import corpusveil as cv
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from tests.calls import refused
 from tests.engines.corpora import (
     BLOCK,
     COLUMN_CANARY,
@@ -28,11 +24,9 @@ from tests.engines.corpora import (
     TEST_KEY,
     UNKNOWN,
     Ground,
-    data_files,
     make_release,
     make_space,
     manifest,
-    read_shard,
     release_files,
     rows,
     texts_by_id,
@@ -54,19 +48,6 @@ def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, s
     output = ground.folder / "reference"
     outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
     return outcome, release_files(output)
-
-
-def test_the_reference_holds_every_document_and_none_of_its_text(
-    ground: Ground, reference: tuple[Outcome, dict[str, str]]
-) -> None:
-    output = ground.folder / "reference"
-    before = [row["text"] for path in sorted(ground.corpus.iterdir()) for row in read_shard(path)]
-    after = [row["text"] for path in data_files(output) for row in read_shard(path)]
-    assert len(before) == len(after) == manifest(output)["documents"] > 3 * BLOCK
-    assert len(read_shard(data_files(output)[0])) > 2 * BLOCK
-    assert not any(one == other for one, other in zip(before, after, strict=True) if len(one) > 200)
-    assert UNKNOWN not in "".join(after)
-    assert COLUMN_CANARY not in "".join(after)
 
 
 @pytest.mark.parametrize(
@@ -149,18 +130,6 @@ class TestWithAnIdColumn:
         long = [row["id"] for row in documents if len(row["text"]) > 40]
         assert sum(without[name] == texts[name] for name in long) < len(long) / 10
 
-    def test_in_a_beam_collection(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str]
-    ) -> None:
-        def check(made: list[dict[str, Any]]) -> None:
-            assert {row["id"]: row["text"] for row in made} == texts
-            assert {tuple(row) for row in made} == {("id", "text")}
-
-        given = [{"id": row["id"], "text": row["text"]} for row in documents]
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            out = pipeline | beam.Create(given, reshuffle=False) | PrivatizeDocuments(release, id="id")
-            assert_that(out, check)
-
 
 def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Release, tmp_path: Path) -> None:
     """The key, the policy, the list, and corpus or shard of another name do; the folder of a named one does not."""
@@ -187,22 +156,3 @@ def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Re
     next(elsewhere.iterdir()).rename(elsewhere / "renamed.json.gz")
     digests = {each[0] for each in (first, unnamed, other_key, other_policy, other_list, made(release, elsewhere))}
     assert len(digests) == 6
-
-
-@pytest.mark.parametrize(
-    ("document", "refusal"),
-    [({"text": UNKNOWN}, ("bad-row", "id")), ({"id": 1}, ("bad-row", "text")), ({"id": 1, "text": 5}, ("bad-row",))],
-)
-def test_a_collection_whose_document_is_not_as_named_is_refused(
-    release: cv.Release, document: dict[str, Any], refusal: Any
-) -> None:
-    with refused("missing-setting", "id="):
-        PrivatizeDocuments(release)
-
-    def run() -> None:
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
-
-    with refused(*refusal) as caught:
-        run()
-    assert UNKNOWN not in str(caught.value)

@@ -115,13 +115,6 @@ class TestATable:
             rows_of(SPACE, EPSILON / 2)
         assert str(told.value).startswith(f"{path}: ")
 
-    def test_is_not_kept_where_others_may_write(self, cache: Path) -> None:
-        cache.mkdir(mode=0o777)
-        cache.chmod(0o777)
-        with refused("untrusted-file", "CORPUSVEIL_CACHE"):
-            table()
-        assert not list(cache.iterdir())
-
     def test_is_closed_to_others_whatever_the_umask(self, cache: Path) -> None:
         before = os.umask(0)
         try:

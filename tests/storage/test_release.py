@@ -21,7 +21,6 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
-from corpusveil.storage.lease import Lease
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import Halting, refused
@@ -163,12 +162,6 @@ class TestRunningAgain:
         assert engine.done == ([1, 2, 3] if changed else [2, 3])
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), Local())
         assert release_files(unfinished) == release_files(tmp_path / "other")
-
-    def test_removes_what_a_killed_run_left_in_the_folder(self, ground: Ground, source: Path, unfinished: Path) -> None:
-        for folder in (unfinished, unfinished / "data", unfinished.with_name("out.records") / "shards"):
-            (folder / f".part-00002-of-00004.json.gz.{'ab' * 16}.part").write_bytes(b"half")
-        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), Local())
-        assert not list(unfinished.parent.rglob("*.part"))
 
     @pytest.mark.parametrize("change", ["input", "output", "removed"])
     def test_when_finished_refuses_what_changed_since(
@@ -326,13 +319,6 @@ class TestARefusedRun:
         self.refuse(ground, source, output, records=str(folder))
         assert sorted(path.name for path in folder.rglob("*")) == ["a", "letters"]
 
-    def test_leaves_the_records_of_one_that_took_it_for_dead(
-        self, ground: Ground, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Lease, "is_last", lambda _: False)
-        self.refuse(ground, source, output)
-        assert (output.with_name("out.records") / "run.json").exists()
-
 
 class TestALink:
     """A link leads what is written, private text among it, to where somebody else wants it."""
@@ -348,14 +334,6 @@ class TestALink:
                 privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
             assert list(elsewhere.iterdir()) == []
 
-    def test_to_the_output_itself_is_the_users_choice(
-        self, ground: Ground, source: Path, output: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "disk").mkdir()
-        output.symlink_to(tmp_path / "disk")
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
-        assert (tmp_path / "disk" / "manifest.json").exists()
-
 
 def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: Path, tmp_path: Path) -> None:
     for name in ("out/manifest.json", "out/data/part-00000-of-00001.json.gz", "out/data/notes.txt", "out"):
@@ -365,16 +343,3 @@ def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: P
         with refused("output-in-use", "out"):
             privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
         assert list(release_files(folder)) == [name]
-
-
-def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
-    ground: Ground, source: Path, output: Path
-) -> None:
-    """Its shard is recorded as done, so nobody does it again and clears up behind it."""
-    with refused("work-failed", "halted"):
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
-    progress = output.with_name("out.records") / "progress"
-    progress.mkdir()
-    (progress / "part-00000-of-00004.json").write_text('{"tokens": 1}')
-    privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
-    assert list(progress.iterdir()) == []

@@ -71,14 +71,6 @@ def test_as_many_units_of_one_word_would_be_exceeded(monkeypatch: pytest.MonkeyP
         assert any(need > 1.2 * plain.document_figure(words).epsilon for words, _, need in cases)
 
 
-def test_the_longest_unit_is_in_the_table_and_in_the_space() -> None:
-    assert release_of("per-word").longest_unit == 5
-    assert release_of("per-word", None).longest_unit == 1
-    shorter = Collocations.of(table_of({"new york": 9.0, "on the bank": 5.0}))
-    assert release_of("per-word", shorter).longest_unit == 3
-    assert release_of("per-word", TABLE, space_of([*WORDS, "new_york"])).longest_unit == 2
-
-
 def test_16_units_of_three_words_and_two_of_one_spend_no_more_than_is_stated_of_50_words() -> None:
     """E = 10, δ = 1e-6: 6.56 was printed, and such a document needs 9.88."""
     table = Collocations.of(table_of({"on the bank": 9.0, "new york": 5.0}))

@@ -10,21 +10,18 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.jobs.local import Local
-from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release import illustration
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.illustration import (
     BARS,
     LIKELY,
     SAMPLES,
-    SENTENCES,
     Illustration,
     illustrate,
 )
-from tests.engines.corpora import TEST_KEY, WORDS, make_space
+from tests.engines.corpora import TEST_KEY, WORDS
 
 KNOWN = ("on", "tuesday", "dr", "told", "that", "the", "river", "had", "risen", "cm", "near", "old", "bridge")
 
@@ -76,51 +73,6 @@ def test_chips_and_bars_are_the_exact_law(space: Space, name: str) -> None:
         assert panel.rest == pytest.approx(1 - sum(share for _, share in panel.bars), abs=1e-6)
 
 
-def test_dots_are_the_risk_of_public_text(space: Space) -> None:
-    mechanism, found = cv.mechanism("ring-geometric", space), picture(space)
-    for panel in found.panels:
-        risk = word_risk(mechanism, panel.epsilon)
-        assert panel.guess is not None
-        assert (panel.guess.share, panel.guess.blind, panel.guess.beside) == pytest.approx(
-            (risk.content.share, risk.content.blind, risk.share), abs=1e-6
-        )
-    assert picture(space, "santext").own.guess is None  # it would take all pairs of words
-    chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5)
-    own = illustrate(cv.mechanism("santext", space), cv.Budget(chosen.epsilon), cv.TextPolicy(), None, chosen)
-    assert own is not None
-    assert own.own.guess is not None  # it was computed to choose epsilon
-    assert own.own.guess.share == chosen.measured
-
-
-def test_each_token_is_what_its_policy_makes_of_it(space: Space) -> None:
-    kinds = {chip.text: chip.kind for chip in picture(space).chips}
-    assert [kinds[text] for text in ("river", "Okonjo", "30", "anna@example.org", ".")] == [
-        "replaced", "drawn", "drawn", "masked", "kept",
-    ]  # fmt: skip
-    other = picture(space, unknown_words="drop", numbers="mask", contacts="keep", stop_words="mask", punctuation="drop")
-    told = {chip.text: (chip.kind, chip.mask) for chip in other.chips}
-    assert told["Okonjo"] == ("dropped", "")
-    assert told["30"] == ("masked", "[number]")
-    assert told["the"] == ("masked", "[stop]")
-    assert "Okonjo" not in other.result
-    assert "anna@example.org" in other.result
-    assert "[contact]" in picture(space).result
-
-
-def test_what_takes_minutes_is_not_computed(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a large space: guesses at other epsilons, and draws where there is no law. Nor laws that are solved for."""
-    monkeypatch.setattr(illustration, "MANY_WORDS", len(space))
-    guesses = [panel.guess for panel in picture(space, "diffractor-geometric", 1.5).panels]
-    assert [guess is not None for guess in guesses] == [False, True, False]
-    assert [panel.epsilon for panel in picture(space, "tight-exponential", 3.0).panels] == [3.0]
-    for name, budget in (
-        ("mahalanobis", cv.Budget(1.5)),
-        ("tight-exponential", cv.Budget(300.0, "document")),
-        ("truncated-gumbel", cv.Budget(0.01)),
-    ):
-        assert illustrate(cv.mechanism(name, space), budget, cv.TextPolicy()) is None, name
-
-
 def test_a_mechanism_without_a_law_is_drawn(space: Space) -> None:
     """Shares of few public draws lie within five standard errors of those of many; of another epsilon's they do not."""
     shown = picture(space, "cmp", 3.0)
@@ -131,18 +83,6 @@ def test_a_mechanism_without_a_law_is_drawn(space: Space) -> None:
     for epsilon, near in ((3.0, True), (2.0, False)):
         unchanged = float((cv.mechanism("cmp", space).privatize(ids, epsilon, draws) == ids).mean())
         assert (abs(np.mean([*words.values()]) - unchanged) < 5 * 0.5 / np.sqrt(SAMPLES * len(words))) == near
-
-
-def test_the_sentence_is_in_the_language_of_the_space(tmp_path: Path) -> None:
-    """In a space of no known language there are dots alone."""
-    for sentence, word in SENTENCES:
-        words = re.findall(r"[^\W\d_]+", re.sub(r"\S+@\S+", "", sentence).lower())
-        shown = picture(space_of(tuple(sorted({*words} - {"okonjo"}))))
-        assert "".join(chip.text for chip in shown.chips) == sentence.replace(" ", "")
-        assert shown.word == word
-    plain = picture(make_space(tmp_path / "space"))
-    assert (plain.chips, plain.result, plain.word) == ((), "", "")
-    assert plain.own.guess is not None
 
 
 def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from tests.engines.corpora import TEST_KEY
 
 WORDS = 40
 KEY = Key(TEST_KEY)
-SMALL = Genetic(members=6, generations=4)
 
 
 @pytest.fixture(scope="module")
