@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import bench, compare, figures, job
+from benchmarks import job
 
 
 def a_side(what: str, seconds: list[float], instructions: int | None = None) -> dict[str, Any]:
@@ -71,39 +70,6 @@ def test_slower_is_what_grew_beyond_the_spread_of_runs(
     said = capsys.readouterr().out
     assert ("Slower: ring." in said) == bool(status)
     assert "gone: only in the old file" in said
-
-
-def test_a_run_is_written_as_it_is_read_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What ``bench`` writes, ``compare`` reads; the table holds ratio, load, machine and why a column is empty."""
-
-    def started(kind: str, **_: Any) -> Any:
-        turn = {"cpu": 2.0 if kind == "privatize" else 1.0, "wall": 3.0, "items": 50}
-        made = MagicMock(turn=lambda: turn)
-        made.__enter__.return_value = made
-        made.__exit__.return_value = None
-        return made
-
-    def rows() -> Any:
-        yield bench.Planned("ring", "words", {"kind": "privatize"}, "plain copy", {"kind": "copy"})
-
-    def none() -> Any:
-        raise bench.Skipped("no data here.")
-        yield
-
-    monkeypatch.setattr(job, "Started", started)
-    monkeypatch.setattr(job, "perf_counts", lambda: False)
-    monkeypatch.setattr(bench, "GROUPS", (rows, none))
-    path = tmp_path / "made" / "new.json"
-    assert benchmarks.main(["bench", str(path)]) == 0
-    run = figures.read(path)
-    assert run.rows[0].ratios() == [2.0] * bench.ROUNDS
-    assert run.skipped == {"none": "no data here."}
-    said = capsys.readouterr().out
-    for words in ("| ring | 25 words | plain copy |", "No instruction counts", "no data here.", run.machine.processor):
-        assert words in " ".join(said.split())
-    assert compare.main([str(path), str(path)]) == 0
 
 
 def test_instructions_are_read_where_perf_counts_them() -> None:

@@ -164,34 +164,6 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cv.Release(cv.RingGeometric(names["space"]), cv.Budget(1), names["policy"], cv.Key.generate()).digest
 
 
-def test_the_causal_model_of_readable_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of random weights in the folder, as a module that two processes import; the same words both times."""
-    pytest.importorskip("torch", reason="needs the extra 'transformers'")
-    transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    tokenizers = importlib.import_module("tokenizers")
-    monkeypatch.chdir(tmp_path)
-    space, model = cv.demo_space(), cv.demo_model()
-    words = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({"<e>": 0, "<u>": 1, "the": 2, "river": 3}, unk_token="<u>")
-    )
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<e>", unk_token="<u>").save_pretrained(
-        "models/causal"
-    )
-    shape = transformers.GPT2Config(vocab_size=4, n_embd=8, n_layer=1, n_head=1, n_positions=1024)
-    transformers.GPT2LMHeadModel(shape).save_pretrained("models/causal")
-    Path("notes.txt").write_text("the river was cold\nthe road\n" * 3)
-    made = cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
-    cv.privatize_corpus("notes.txt", "released", made)
-    (recipe,) = (block for block in blocks("docs/readable.md") if "transformers" in block)
-    Path("my_model.py").write_text(recipe)
-    for name, engine in (("one", None), ("two", cv.Local(2))):
-        cv.denoise("released", name, space=space, model=model, candidates=3, chooser="my_model:choose", engine=engine)
-    one, two = (next(Path(name, "data").iterdir()).read_text() for name in ("one", "two"))
-    assert one == two
-    assert len(one.splitlines()) == 6
-
-
 def test_the_examples_of_spans_run(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"cv": cv, "space": cv.demo_space(), "key": cv.Key.generate()}
     for block in blocks("docs/spans.md"):

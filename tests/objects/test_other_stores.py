@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +11,10 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli import main
 from tests.calls import command, succeeds
 from tests.engines.corpora import run
 from tests.engines.processes import free_port
 from tests.objects.conftest import Place, Reference, others
-from tests.objects.others import ACCOUNT_KEY, connection_string, token
 from tests.objects.proxy import Proxy
 
 pytestmark = pytest.mark.stores
@@ -64,64 +61,6 @@ def said(arguments: list[str], status: int, home: Path) -> str:
     assert ended.stderr.count("\n") == 1, ended.stderr
     assert ended.stderr.startswith("corpusveil: "), ended.stderr
     return ended.stderr
-
-
-@pytest.mark.parametrize("store", ["abfs"], indirect=True)
-class TestAzureCredentials:
-    """Azurite looks at them as Azure does."""
-
-    @pytest.fixture(autouse=True)
-    def again(self, place: Place, proxy: Proxy) -> Iterator[None]:
-        forget(place)
-        yield
-        forget(place)
-
-    @pytest.mark.parametrize(
-        ("credential", "says"),
-        [
-            ("wrong key", "no permission to"),
-            ("expired token", "no permission to"),
-            ("token for another container", "no permission to"),
-            ("key that is none", "there are no valid credentials for this address"),
-            ("malformed", "no storage account could be opened for this address"),
-            ("", "no storage account could be opened for this address"),
-        ],
-    )
-    @pytest.mark.usefixtures("hasty")
-    def test_one_sentence_without_them(
-        self,
-        place: Place,
-        proxy: Proxy,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        capfd: pytest.CaptureFixture[str],
-        credential: str,
-        says: str,
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        forget(place)
-        wrong = ACCOUNT_KEY.replace("Eby8", "Abcd")
-        expired, another = token(place.bucket, hours=-1), token("another")
-        account = f"BlobEndpoint={proxy.url}/devstoreaccount1;SharedAccessSignature="
-        value = {
-            "wrong key": connection_string(proxy.url, wrong),
-            "key that is none": connection_string(proxy.url, "c2VjcmV0LXNlY3JldA="),
-            "expired token": account + expired,
-            "token for another container": account + another,
-            "malformed": f"AccountKeyy={wrong}",
-            "": "",
-        }[credential]
-        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", value)
-        monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING" if not credential else "NOTHING", raising=False)
-        if not credential:
-            monkeypatch.setenv("AZURE_STORAGE_ANON", "true")
-        assert main.run(place.arguments()) == 2
-        err = capfd.readouterr().err
-        assert err.count("\n") == 1, err
-        assert f"{place.root}/" in err
-        assert says in err
-        for secret in (wrong, "c2VjcmV0", ACCOUNT_KEY, expired.rpartition("sig=")[2], another.rpartition("sig=")[2]):
-            assert secret not in err + caplog.text
 
 
 @pytest.mark.parametrize("store", ["gs"], indirect=True)

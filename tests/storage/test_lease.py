@@ -9,9 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -59,30 +57,6 @@ class TestOneOfSeveral:
                 assert str(os.getpid()) in refused
                 raise ZeroDivisionError
         assert files.listing(url) == []
-
-    def test_many_that_come_and_go_never_hold_it_together(self, tmp_path: Path) -> None:
-        """Sixteen threads, each a holder of another name, twenty times in a folder that comes and goes."""
-        holders, most, lock, had = 0, 0, threading.Lock(), 0
-
-        def work() -> None:
-            nonlocal holders, most, had
-            for _ in range(20):
-                held = take(str(tmp_path / lease.FOLDER))
-                if isinstance(held, str):
-                    continue
-                with held:
-                    with lock:
-                        holders, had = holders + 1, had + 1
-                        most = max(most, holders)
-                    time.sleep(0.001)
-                    with lock:
-                        holders -= 1
-
-        with ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda _: work(), range(16)))
-        assert most == 1
-        assert had > 1
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestOneThatIsGone:

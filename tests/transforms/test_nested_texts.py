@@ -20,7 +20,6 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import corpusveil as cv
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.spark import privatize_frame
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import (
     UNKNOWN,
@@ -166,22 +165,6 @@ class TestBeam:
     def test_a_budget_in_state_takes_none(self, release: cv.Release) -> None:
         with refused("wrong-column", PATH):
             PrivatizeDocuments(release, PATH, "id", cap=1, unit="id")
-
-
-@pytest.mark.spark
-@pytest.mark.xdist_group("spark-rooms")
-class TestSpark:
-    def test_a_frame_gives_the_same(
-        self, spark: Any, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path
-    ) -> None:
-        frame = spark.createDataFrame(CHATS, "id BIGINT, messages ARRAY<STRUCT<role: STRING, content: STRING>>")
-        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
-        assert privatize_frame(frame, release, PATH, "id").schema == frame.schema
-        private = privatize_frame(frame, release, PATH, "id", ledger=ledger, unit="id")
-        assert [row.asDict(recursive=True) for row in private.collect()] == expected
-        assert ledger.spent_on(0).releases[0]["documents"] == 3
-        with refused("wrong-column", "messages[]"):
-            privatize_frame(frame, release, "messages[].text", "id")
 
 
 def written(folder: Path, form: str, rows: Sequence[Any]) -> Path:
