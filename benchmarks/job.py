@@ -1,7 +1,7 @@
 """One measured piece of work in a separate process: first start-up, not counted, then wall, CPU and peak memory.
 
-``Started(kind, ...)`` runs it in turns; the process is ``python -m benchmarks.job``. The work of ``corpusveil`` is in this
-module, its baselines in ``benchmarks.baselines``.
+``Started(kind, ...)`` runs it in turns; the process is ``python -m benchmarks.job``. The work of ``corpusveil`` is in
+this module, its baselines in ``benchmarks.baselines``.
 """
 
 import contextlib
