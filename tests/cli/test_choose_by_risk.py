@@ -91,19 +91,6 @@ class TestARelease:
         assert "risk" not in plain
         assert "asked for were 50.0% or less of content words" in (folder / "out.report.html").read_text()
 
-    def test_of_a_reader_of_context_needs_a_model(self, public: Path, folder: Path) -> None:
-        found = chosen(public, 0.6, "content-context")
-        assert found.epsilon < chosen(public, 0.6).epsilon
-        words = ["--risk", "0.6"]
-        for reader in ("context", "content-context"):
-            asked = call(public, *words, "--risk-of", reader)
-            fails(asked, "missing-setting", "--model", f"--risk-of {reader}")
-        assert not (folder / "out").exists()
-        assert found.sentence() in succeeds(*call(public, *words, "--model", str(public / "model"))).out
-        model = cv.load_model(str(public / "model")).digest
-        assert manifest("out")["risk"] == found.as_dict()
-        assert (found.risk_of, found.exact, found.model) == ("content-context", False, model)
-
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -144,21 +131,12 @@ class TestAFile:
         (folder / "again.toml").write_text(printed)
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
-    def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
-        """As denoising has; a model that is named beside the risk goes before it."""
-        asked = settings(public, risk=0.6, risk_of="context")
-        file = save(folder / "run.toml", asked)
-        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
-        asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
-        assert chosen(public, 0.6, "context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
-        asked["budget"]["model"] = "models/elsewhere"
-        fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
-
 
 def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -> None:
     for options, code, named in (
         (["--risk", "0.5", "--epsilon", "1"], "conflicting-settings", "--epsilon"),
         ([], "missing-setting", "--risk"),
+        (["--risk", "0.6", "--risk-of", "context"], "missing-setting", "--model"),
         (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--strategy", "s3", "--collocations", "c"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),

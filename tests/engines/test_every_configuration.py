@@ -64,12 +64,14 @@ WAYS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Spark": (Spark, None),
     "row ranges": (Local, BLOCK),
     "Spark, row ranges": (Spark, BLOCK),
+    "two processes, row ranges": (lambda: Local(2), 2 * BLOCK),
+    "Beam in two processes": (lambda: Beam(workers=2), None),
 }
-"""The ways to run that have to write what the local engine does, shard by shard."""
+"""The ways to run that have to write what the local engine does, shard by shard; the last one takes long."""
 
 
 def same_everywhere(
-    release: cv.Release, source: Path, folder: Path, ways: Iterable[str] = WAYS, **options: Any
+    release: cv.Release, source: Path, folder: Path, ways: Iterable[str], **options: Any
 ) -> dict[str, str]:
     """Run on the local engine and in other ways; return the files that all of them wrote."""
     told = []
@@ -90,7 +92,7 @@ def _combinations() -> Iterator[Any]:
     """Yield each mechanism by day in one configuration, at night in all; budgets and ways to run take turns."""
     for row, name in enumerate(names()):
         for turn, configuration in enumerate(CONFIGURATIONS):
-            rest = (configuration, PERS[(row + turn) % 2], list(WAYS)[(row + turn) % 4])
+            rest = (configuration, PERS[(row + turn) % 2], list(WAYS)[(row + turn) % 5])
             yield pytest.param(name, *rest, marks=() if turn == row % 5 else (pytest.mark.nightly,))
 
 
@@ -152,7 +154,9 @@ class TestTheSameBytes:
             cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
             pseudonyms=cv.Key(TEST_KEY[::-1]),
         )  # fmt: skip
-        same_everywhere(release, tmp_path / "in", tmp_path / "out", ["Beam", "Spark"], columns=Columns(unit="id"))
+        same_everywhere(
+            release, tmp_path / "in", tmp_path / "out", ["Beam in two processes", "Spark"], columns=Columns(unit="id")
+        )
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert re.search("[0-9]{4}-[0-9]{2}-[0-9]{2}", text)
         assert not any(number in text for number in ("2024-05-17", "7" * 40))

@@ -1,7 +1,4 @@
-"""One release gives the same bytes on every engine, with any number of workers, however the input is split.
-
-One module, so that one process holds its one Spark session.
-"""
+"""What a document becomes does not depend on where it lies; what changes it is its identity, key, policy and list."""
 
 from __future__ import annotations
 
@@ -12,92 +9,25 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import (
     BLOCK,
-    COLUMN_CANARY,
-    HANG_SECONDS,
     TEST_KEY,
-    UNKNOWN,
     Ground,
     make_release,
     make_space,
     manifest,
-    release_files,
     rows,
     texts_by_id,
     write_corpus,
 )
-from tests.engines.processes import cluster, end_session
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
 def release(ground: Ground) -> cv.Release:
     return make_release(ground.space)
-
-
-@pytest.fixture(scope="module")
-def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, str]]:
-    """The outcome of one local process, and the SHA-256 of every file it made."""
-    output = ground.folder / "reference"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
-    return outcome, release_files(output)
-
-
-@pytest.mark.parametrize(
-    ("engine", "rows_per_task"),
-    [
-        pytest.param(Local(2), 2 * BLOCK, id="two local processes"),
-        pytest.param(Spark(), BLOCK, id="spark"),
-        pytest.param(Beam(workers=2), None, id="beam in two processes", marks=pytest.mark.slow),
-    ],
-)
-def test_an_engine_writes_the_bytes_of_one_local_process(
-    engine: Any,
-    rows_per_task: int | None,
-    ground: Ground,
-    release: cv.Release,
-    reference: tuple[Outcome, dict[str, str]],
-    spark: Any,
-    tmp_path: Path,
-) -> None:
-    assert spark.sparkContext.master == "local[2]"
-    output = tmp_path / "output"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), engine, rows_per_task=rows_per_task)
-    assert outcome.content_sha256 == reference[0].content_sha256
-    assert outcome.counts.private() == reference[0].counts.private()
-    assert release_files(output) == reference[1]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_cluster_of_two_workers_by_spark_submit(
-    ground: Ground, reference: tuple[Outcome, dict[str, str]], tmp_path: Path
-) -> None:
-    with cluster(tmp_path) as machines:
-        job = machines.submit(
-            ground.arguments(ground.corpus, tmp_path / "output", "--engine", "spark", "--rows-per-task", BLOCK),
-            tmp_path / "submit.log",
-        )
-        try:
-            status = job.wait(HANG_SECONDS)
-        finally:
-            end_session(job)
-        said = (tmp_path / "submit.log").read_text()
-        assert status == 0, said
-        assert reference[0].content_sha256 in said
-        executors = {path.parent.parent.parent.name for path in tmp_path.glob("work*/app-*/*/stderr")}
-        logs = machines.logs()
-    assert executors == {"work0", "work1"}
-    assert release_files(tmp_path / "output") == reference[1]
-    assert UNKNOWN.encode() not in logs
-    assert COLUMN_CANARY.encode() not in logs
 
 
 class TestWithAnIdColumn:

@@ -151,9 +151,6 @@ def test_broken_judgements_are_named_with_their_line(tmp_path: Path, line: str, 
         read_qrels(str(path))
 
 
-TEXTS = ["The cat sat.", "the dog sat, the dog ran!", "A cat and a dog: 12 cats", "", "birds"]
-
-
 def test_bm25_scores_are_those_of_the_library() -> None:
     """To the last bit, of random documents; and its ranking, as far as scores differ."""
     rng = np.random.default_rng(3)
