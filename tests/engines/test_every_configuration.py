@@ -154,9 +154,8 @@ class TestTheSameBytes:
             cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
             pseudonyms=cv.Key(TEST_KEY[::-1]),
         )  # fmt: skip
-        same_everywhere(
-            release, tmp_path / "in", tmp_path / "out", ["Beam in two processes", "Spark"], columns=Columns(unit="id")
-        )
+        ways, columns = ("Beam in two processes", "Spark"), Columns(unit="id")
+        same_everywhere(release, tmp_path / "in", tmp_path / "out", ways, columns=columns)
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert re.search("[0-9]{4}-[0-9]{2}-[0-9]{2}", text)
         assert not any(number in text for number in ("2024-05-17", "7" * 40))
