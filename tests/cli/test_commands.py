@@ -16,7 +16,7 @@ import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import GROUP, run
+from corpusveil.cli.main import GROUP
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -75,22 +75,6 @@ def test_what_was_mistyped_is_said_in_the_words_of_the_command() -> None:
     fails(["preview", "in", "--epsilon", "abc"], "wrong-value", "--epsilon abc: give a number.")
     fails(["privatize", "in", "--workers", "2x"], "wrong-value", "--workers 2x: give a whole number.")
     fails(["preview", "in", "--mechanism", "ring"], "unknown-name", "did you mean ring-geometric?")
-
-
-def test_completion_offers_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a shell asks: commands, options, and the names that an option may be."""
-    monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
-    for typed, offered in (
-        ("corpusveil evaluate s", ["study"]), ("corpusveil preview --ep", ["--epsilon"]),
-        ("corpusveil privatize --per ", ["token", "document"]),
-        ("corpusveil privatize --mechanism ring", ["ring-geometric"]),
-    ):  # fmt: skip
-        monkeypatch.setenv("COMP_WORDS", typed)
-        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
-        with pytest.raises(SystemExit) as ended:
-            run([])
-        assert ended.value.code == 0
-        assert capsys.readouterr().out.split() == offered
 
 
 class TestMechanisms:

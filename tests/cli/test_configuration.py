@@ -11,9 +11,9 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.derived import settings_of
 from corpusveil.pipelines.settings.toml import read
-from tests.calls import QUIET, fails, refused, succeeds
+from tests.calls import QUIET, refused, succeeds
 from tests.cli.test_run import save, whole
-from tests.engines.corpora import WORDS, make_space, release_files
+from tests.engines.corpora import WORDS, make_space
 
 
 class TestBothCallers:
@@ -86,26 +86,6 @@ class TestPaths:
         (ground / "other" / "s.toml").symlink_to(ground / "releases" / "may" / "s.toml")
         monkeypatch.chdir(ground)
         assert read("other/s.toml").settings.value("output.path") == str(ground / "other" / "out")
-
-
-class TestASpaceOfGivenVectors:
-    def test_is_built_from_them(self, tmp_path: Path) -> None:
-        """A file can begin at vectors; two embeddings are two lists; another start does nothing again."""
-        for name in "ab":
-            lines = [f"{word} {number}.5 {len(word)} {name == 'a':d}" for number, word in enumerate(WORDS[:20])]
-            (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
-        (tmp_path / "counts.tsv").write_text("".join(f"{word}\t3\n" for word in WORDS[:20]))
-        space: dict[str, Any] = {"path": "space", "vectors": ["a.txt", "b.txt"], "counts": "counts.tsv", "seed": 2}
-        file = save(tmp_path / "run.toml", {"space": space})
-        succeeds("run", file, *QUIET)
-        built = cv.load_space(str(tmp_path / "space"))
-        assert len(built.lists) == 2
-        assert built.counts is not None
-        before = release_files(tmp_path / "space")
-        assert f"{tmp_path}/space" in succeeds("run", file, *QUIET).err
-        assert release_files(tmp_path / "space") == before
-        (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text() + "other 1 2 3\n")
-        fails(["run", file, *QUIET], "output-in-use", f"{tmp_path}/space")
 
 
 def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
-from tests.calls import command, fails, succeeds
+from tests.calls import fails, succeeds
 from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
 
 
@@ -124,23 +123,6 @@ def chooser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "my_model", raising=False)
     return "my_model:choose"
-
-
-def test_candidates_are_listed_without_a_model(made: Made, tmp_path: Path) -> None:
-    """And the folder is no input for a ledger, and no text that could be taken for the original."""
-    words = ["denoise", made.at("released"), "--space", made.at("space"), "--progress", "none"]
-    told = succeeds(*words, "--candidates", 3, "--output", tmp_path / "listed").out
-    assert "no text was written" in told
-    assert "nothing was spent" in told
-    (table, _) = (pq.read_table(shard) for shard in data_files(tmp_path / "listed"))
-    assert table.num_rows == 61
-    assert table.column("text").null_count == 1
-    places = [place for row in table.column("places").to_pylist() for place in row]
-    assert {len(place["candidates"]) for place in places} == {3}
-    assert manifest(str(tmp_path / "listed"))["denoised"]["candidates"] == 3
-    assert made.privatize(str(tmp_path / "listed"), "twice", "--ledger", made.at("ledger")) == 2
-    again = command(*words, "--candidates", 3, "--output", tmp_path / "listed")
-    assert "nothing was done" in again.err
 
 
 def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shlex
 import subprocess
 import sys
 import zipfile
@@ -19,9 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from corpusveil.deployment import machine_code, package
-from corpusveil.deployment.package import LEFT_OUT, commands, package_spark
+from corpusveil.deployment.package import LEFT_OUT, package_spark
 from corpusveil.deployment.wheel import build_wheel, constraints, requirement
-from corpusveil.errors import InstallationError
 from tests.calls import refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
@@ -83,16 +81,6 @@ class TestMachineCode:
         rows = zipfile.ZipFile(little).read(record).decode().splitlines()
         assert {row.partition(",")[0] for row in rows} == names
 
-    def test_that_is_not_made_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for program, sentence in (
-            ("pass", "left no machine code in"),
-            ("1 / 0", "could not compile its loops: ZeroDiv"),
-        ):
-            monkeypatch.setattr(machine_code, "PROGRAM", program)
-            with pytest.raises(InstallationError, match=sentence):
-                build_wheel(tmp_path, machine_code=True)
-        assert not list(tmp_path.iterdir())
-
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left half-made."""
@@ -107,15 +95,6 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     with refused("broken-installation", "corpusveil.pex"):
         package_spark(str(tmp_path / "out"))
     assert not list((tmp_path / "out").iterdir())
-
-
-def test_commands_name_the_files() -> None:
-    for command in commands("packed").values():
-        words = shlex.split(command)
-        assert words[0] == "spark-submit"
-        assert {"packed/corpusveil.pex", "packed/submit.py"} <= set(words)
-    assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
-    assert Path(succeeds("--submit-file").out.strip()).samefile(package.LOGGING.with_name("submit.py"))
 
 
 @pytest.mark.packaged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import ChangedError
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import succeeds
@@ -19,15 +17,7 @@ from tests.engines.corpora import Ground, make_release, release_files, write_lar
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference, everywhere
 from tests.objects.proxy import Proxy
-from tests.objects.store import SETTINGS, Store
-
-
-@pytest.fixture
-def spark(spark: Any, s3: Store, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The session whose Python workers reach the store."""
-    for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL"):
-        monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
-    return spark
+from tests.objects.store import Store
 
 
 def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
@@ -38,30 +28,6 @@ def same(place: Place, reference: Reference, engine: Any, **options: Any) -> Non
     assert outcome.counts.private() == reference.outcome.counts.private()
     assert place.store.objects(place.output) == reference.files
     assert place.store.unfinished(place.bucket) == []
-
-
-@pytest.mark.usefixtures("s3")
-class TestTheBytesOfADisk:
-    """Whatever engine runs, and wherever things lie, the release is the same."""
-
-    @pytest.mark.spark
-    @pytest.mark.xdist_group("spark-rooms")
-    def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
-        same(place, reference, Spark())
-
-    def test_two_buckets_and_records_elsewhere(self, s3: Store, place: Place, reference: Reference) -> None:
-        other = s3.bucket()
-        half = sorted(name for name in s3.client.ls(f"{place.bucket}/c4", detail=False))[3:]
-        for name in half:
-            s3.client.mv(name, f"{other}/{place.bucket}/c4/{name.rsplit('/', 1)[1]}")
-        release = make_release(cv.load_space(f"{place.root}/space"))
-        inputs = [f"{place.corpus}/*.json.gz", f"s3a://{other}/{place.bucket}/c4/"]
-        records = f"s3://{other}/records"
-        outcome = privatize_corpus(release, inputs, place.output, Local(), records=records)
-        assert outcome.shards == 5
-        assert outcome.counts.documents == reference.outcome.counts.documents
-        assert len(s3.objects(f"{records}/shards")) == 5
-        assert not s3.client.exists(f"{place.output}.records")
 
 
 @pytest.mark.usefixtures("s3")

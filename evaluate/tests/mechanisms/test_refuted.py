@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from typing import ClassVar
 
 import numpy as np
@@ -111,21 +110,6 @@ def test_b_is_as_printed() -> None:
     mechanism = TruncatedGumbel(space_of(100 * normal(20, 2)))
     floor = floor_of(20, extent(mechanism.space)[0])
     assert np.diag(matrix(mechanism, 100 * floor)).mean() > np.diag(matrix(mechanism, 1.1 * floor)).mean()
-
-
-def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_words() -> None:
-    """The study goes to ln epsilon = 86. In a large vocabulary its law fits in memory: it took 770 MiB an array."""
-    mechanism = TruncatedGumbel(space_of(300 * normal(2000, 8)))
-    epsilon = math.exp(86)
-    tracemalloc.start()
-    law = mechanism.distribution(7, epsilon)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 300e6
-    assert law.sum() == pytest.approx(1)
-    out = mechanism.privatize(np.full(SAMPLES, 7, dtype=np.int32), epsilon, draws_of(SAMPLES))
-    assert fit_p_value(out, law) > LEVEL
-    assert law[7] > 0.5
 
 
 class TestVickreyCmpExcluding(Contract):

@@ -138,37 +138,6 @@ class TestFigures:
 class TestSimilarityOfMeaning:
     """Measured by what no mechanism moved in, or it is said that it was."""
 
-    FLATTERS = "the mechanism moved in these vectors"
-
-    def told(self, source: Path, private: Path, output: Path, space: Space, *more: str) -> tuple[Figure, str]:
-        assert evaluate(source, private, output, "--space", str(space.url), "--seeds", "2", *more) == 0
-        report = json.loads((output / "report.json").read_text())
-        found = Findings("", 1, 1, (), (), tuple(Figure(**one) for one in report["measures"]))
-        page = (output / "report.html").read_text()
-        tiles = page[page.index('class="tiles"') :]
-        return found.at("similarity of meaning"), tiles[: tiles.index("<h2>")]
-
-    def test_by_another_embedding_it_is_lower_and_says_which(
-        self, source: Path, private: Path, space: Space, tmp_path: Path
-    ) -> None:
-        """Vectors of the same words that have nothing to do with the space's; the space's own ones are recognised."""
-        words = space.vocabulary.words
-        others = np.random.default_rng(8).normal(size=(len(words), 16)).astype(np.float32)
-        np.savez(tmp_path / "others.npz", vocab=np.array(words), vectors=others)
-        np.savez(tmp_path / "same.npz", vocab=np.array(words), vectors=3 * np.asarray(space.vectors))
-        own, _ = self.told(source, private, tmp_path / "a", space)
-        figure, tiles = self.told(
-            source, private, tmp_path / "b", space, "--similarity-vectors", str(tmp_path / "others.npz")
-        )
-        assert figure.model == "averaged vectors of others.npz, centered"
-        assert self.FLATTERS not in tiles
-        assert figure.value < own.value
-        again, tiles = self.told(
-            source, private, tmp_path / "c", space, "--similarity-vectors", str(tmp_path / "same.npz")
-        )
-        assert self.FLATTERS in again.model
-        assert self.FLATTERS in tiles
-
     def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
         """Of the second one it has the list only, so its name counts."""
         from corpusveil.spaces.build import build_space

@@ -14,14 +14,13 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.errors import InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
-from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.studies import bundled_text, comparative
 from corpusveil_evaluate.studies import run_study as running
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
 from corpusveil_evaluate.studies.run_study import prepare_study
 from corpusveil_evaluate.studies.study import STUDIES, Grid, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
-from corpusveil_evaluate.studies.study_preparation import MADE_OF, prepare_data, reduced
+from corpusveil_evaluate.studies.study_preparation import prepare_data
 
 STUDY_FILES = Path(bundled_text.__file__).parent
 BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.py").exists()]
@@ -108,18 +107,6 @@ def test_a_bundled_task_is_the_same_every_time_with_a_split_and_labels_of_the_te
     assert len(task.classes) == {"bundled-articles": 10}.get(name, 2)
     bundled_text.bundled_task.cache_clear()
     assert bundled_text.bundled_task(name) == task
-
-
-def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> None:
-    rng = np.random.default_rng(0)
-    flat = np.zeros((50, 8), np.float32)
-    flat[:, :3] = rng.normal(size=(50, 3))
-    given = Vectors([f"w{n}" for n in range(50)], flat, "made")
-    made = reduced(given, 3)
-    far = np.linalg.norm(flat[:, None] - flat, axis=2)
-    assert np.allclose(far, np.linalg.norm(made.vectors[:, None] - made.vectors, axis=2), atol=1e-4)
-    with pytest.raises(UserError, match="8 dimensions, and the grid needs 9"):
-        reduced(given, 9)
 
 
 def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str, tmp_path: Path) -> None:
@@ -251,21 +238,6 @@ def test_a_grid_that_no_cell_could_do_or_that_mixes_figures_is_refused_by_its_ke
         grid_of(name, tmp_path, f"{text}\n")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_first_call_that_went_wrong_does_not_take_the_folder(vectors: str, tmp_path: Path) -> None:
-    """Vectors of 16 dimensions have no 50; with other sizes the same folder will do. What is begun, stays."""
-    study, out = find("comparative-mldp"), str(tmp_path / "o")
-    for wrong, sources in (
-        ("sizes = [4, 50]\n", Sources(vectors=(vectors,))),
-        ("sizes = [4]\n", Sources(vectors=("/no",))),
-    ):
-        with pytest.raises(UserError, match=r"16 dimensions, and the grid needs 50|/no"):
-            prepare_study(study, grid_of(study.name, tmp_path, wrong), sources, out, Local())
-        assert not (tmp_path / "o" / "ground" / MADE_OF).exists()
-    prepare_study(study, grid_of(study.name, tmp_path, "sizes = [4]\n"), Sources(vectors=(vectors,)), out, Local())
-    with pytest.raises(InUseError, match="choose another output"):
-        prepare_study(study, grid_of(study.name, tmp_path, "sizes = [5]\n"), Sources(vectors=(vectors,)), out, Local())
 
 
 def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_there(

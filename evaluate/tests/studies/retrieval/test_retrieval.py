@@ -21,7 +21,6 @@ from corpusveil.budget import Budget
 from corpusveil.errors import (
     AddressError,
     BadValueError,
-    DataError,
     InUseError,
     NotMadeError,
     UnsetError,
@@ -43,7 +42,6 @@ from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
     Variants,
     combine,
     obfuscate,
-    prepared,
     query_similarity,
 )
 from corpusveil_evaluate.studies.retrieval.obfuscated_search import (
@@ -127,28 +125,6 @@ def test_a_broken_collection_is_named_in_one_sentence(tmp_path: Path, name: str,
     with pytest.raises(UserError, match=said) as caught:
         Passages.open(str(tmp_path / name))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("1 0 7", "line 2: this is not 'qid 0 pid grade'"),
-        ("1 0 7 high", "line 2"),
-        ("1 0 7 1.5", "line 2"),
-        ("1 0 7 1_0", "line 2"),
-        ("1 0 7 99999", "line 2"),
-        ("1 0 7 1 extra", "line 2"),
-        ("1 0 10 2", "line 2: this passage has another judgment"),
-    ],
-)
-def test_broken_judgements_are_named_with_their_line(tmp_path: Path, line: str, said: str) -> None:
-    path = tmp_path / "qrels"
-    path.write_text(f"1 0 10 3\n{line}\n")
-    with pytest.raises(UserError, match=said):
-        read_qrels(str(path))
-    path.write_text("\n")
-    with pytest.raises(DataError):
-        read_qrels(str(path))
 
 
 def test_bm25_scores_are_those_of_the_library() -> None:
@@ -366,11 +342,6 @@ def test_variants_have_noise_of_their_own_and_are_the_same_under_one_key() -> No
     assert obfuscate(queries, release(1.0), 6, source="other") != one
     with pytest.raises(BadValueError):
         obfuscate(queries, release(duplicates="same-noise"))
-
-
-def test_queries_are_prepared_as_in_the_study() -> None:
-    assert prepared("What is a DL-19 query, 2nd   «Edition» | = ?\tDon't") == "what is a query edition dont"
-    assert prepared("12 ...") == ""
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 0.7), ("tem", 6.0)])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import autograd
 import numpy as np
@@ -13,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusveil.errors import BadValueError
-from corpusveil.mechanisms import Mechanism, make
-from corpusveil.sampling.draws import Draws
+from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, stacked
+from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
 from corpusveil_evaluate.studies.robustness.genetic import Genetic, attack, measure
 from corpusveil_evaluate.studies.robustness.interval_bounds import (
     Substitutes,
@@ -67,31 +64,6 @@ def made(kind: str, seed: int, rows: int = 7) -> tuple[Network, dict[str, np.nda
 
 def ones(network: Network) -> list[float]:
     return [1.0] * len(network.dropped)
-
-
-class TestNetworks:
-    @kinds
-    def test_padding_and_company_change_no_result(self, kind: str) -> None:
-        """Neither more padding, nor texts beside, nor what the vector is that padding happens to read."""
-        network, parameters, vectors, examples = made(kind, 1)
-        trained = Trained.of(network, parameters, vectors)
-        plain = trained.scores(examples.texts, examples.premises)
-        wide = stacked([examples.texts, np.full((1, 19), PADDING, np.int32)])[:-1]
-        premises = examples.premises
-        if premises is not None:
-            premises = stacked([premises, np.full((1, 23), PADDING, np.int32)])[:-1]
-        np.testing.assert_allclose(trained.scores(wide, premises), plain, rtol=1e-12)
-        alone = [trained.scores(one.texts, one.premises)[0] for one in (examples.take(np.array([n])) for n in range(7))]
-        np.testing.assert_allclose(alone, plain, rtol=1e-12)
-        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3))
-        layers = Boxes(np)
-        narrow = bounded_scores(layers, network, parameters, boxes, examples, 1.0, ones(network))
-        padded = Examples(wide, examples.labels, examples.classes, premises)
-        broad = bounded_scores(layers, network, parameters, boxes, padded, 1.0, ones(network))
-        np.testing.assert_allclose(broad, narrow, rtol=1e-12)
-        without_mask = padded.texts.copy()
-        without_mask[without_mask < 0] = WORDS - 1
-        assert not np.allclose(trained.scores(without_mask, premises), plain), "padding that counts would be seen"
 
 
 class TestSubstitutes:
@@ -241,24 +213,6 @@ class TestRegimes:
         assert np.abs(shares - other).max() > 5 * math.sqrt(law.max() / 9000), "another epsilon is told apart"
 
 
-@dataclass(frozen=True, slots=True)
-class Recording(Mechanism):
-    """A mechanism that adds 1 to each id, so that a word tells how often it was perturbed."""
-
-    name: ClassVar[str] = "recording"
-    paper: ClassVar[str] = ""
-    summary: ClassVar[str] = ""
-
-    def privatize(self, ids: Any, epsilon: Any, draws: Draws) -> Any:
-        self.check_tokens(ids, draws)
-        pairs = list(zip(draws.documents.tolist(), draws.positions.tolist(), strict=True))
-        assert len(set(pairs)) == len(pairs)
-        return ids + 1
-
-    distribution = guarantee = retention = unknown_bound = lambda self, *_: None  # type: ignore[assignment]
-    distance: ClassVar[str] = ""  # type: ignore[assignment]
-
-
 class TestGenetic:
     @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.1, 1.0, 5.0]), st.integers(2, 7))
@@ -288,19 +242,3 @@ class TestGenetic:
         told = measure(trained, examples, noise, Genetic(members, 3), seed)
         assert told["adversarial"] <= min(told["private"], told["clean"])
         assert told["adversarial"] == pytest.approx(found.robust.mean())
-
-    def test_a_word_that_deceives_is_found_and_the_search_climbs(self, space: Space) -> None:
-        """Six of eight words have to change: populations get there, 48 random variants of one word never do."""
-        originals = np.zeros((4, 8), np.int32)
-        examples = Examples(originals, np.zeros(4, np.int64), ("a", "b"))
-
-        def probabilities(texts: np.ndarray, premises: np.ndarray | None) -> np.ndarray:
-            wrong = (texts == 1).sum(axis=1) / 11
-            return np.stack([1 - wrong, wrong], axis=1)
-
-        noise = Noise(Recording(space), 1.0, KEY)
-        found = attack(probabilities, examples, noise, Genetic(12, 20), 0)
-        assert not found.robust.any()
-        assert (found.generation > 3).all()
-        assert ((found.texts == 1).sum(axis=1) >= 6).all()
-        assert attack(probabilities, examples, noise, Genetic(48, 1), 0).robust.all()
