@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -209,17 +208,6 @@ class TestWhatIsNew:
         assert len(released(ground, 2)) == 1
 
 
-def test_a_start_beside_another_touches_nothing(ground: Path) -> None:
-    """It says so, and ends well."""
-    held = lease.take(f"{ground}/out.schedule/lease")
-    assert isinstance(held, lease.Lease)
-    with held:
-        assert "nothing was done" in start(ground).err
-        assert not (ground / "out").exists()
-    start(ground)
-    assert (ground / "out/run-00001/manifest.json").exists()
-
-
 class TestKilled:
     @pytest.mark.parametrize(
         "step", [pytest.param(step, marks=[pytest.mark.nightly] * (step % 4 > 0)) for step in range(24)]
@@ -332,26 +320,6 @@ class TestRefused:
         start(ground)
         assert samples(ground)["last_status"] == 0
 
-    def test_a_start_that_failed_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a run, or before any could be planned; an unexpected error has no sentence that could be kept."""
-        for where, error, said in (
-            ("pipelines.schedule.find_shards", WorkError("The store is away."), ": The store is away."),
-            ("transforms.release.corpus.Run.privatize", WorkError("The disk is full."), ": The disk is full."),
-            ("transforms.release.corpus.Run.privatize", KeyError("private"), ""),
-        ):  # fmt: skip
-
-            def fail(*_: object, error: Exception = error, **__: object) -> None:
-                raise error
-
-            with monkeypatch.context() as patch:
-                patch.setattr(f"corpusveil.{where}", fail)
-                start(ground, 1)
-            noted = metrics(ground)[-1]
-            assert noted["status"] == 1
-            assert f"the last start ended with status 1, {noted['time']}{said}\n" in status_of(ground)
-        start(ground)
-        assert "the last start" not in status_of(ground)
-
 
 class TestABadShard:
     """It is left out and said, the others are released, and it comes again when it changes."""
@@ -407,28 +375,6 @@ class TestABadShard:
         assert "left out" not in start(ground).err
 
 
-def test_many_runs_take_no_longer_to_start_after(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start reads a summary, and no file of an earlier run."""
-    read = Counter[str]()
-
-    def counted(url: str, real: Any = files.read_if_there) -> bytes | None:
-        read["runs" if "/runs/" in url else "all"] += 1
-        return real(url)
-
-    for number in range(1, 61):
-        plan = {"shards": [[f"{ground}/in/{number}.jsonl", f"{number}.jsonl", 3, "1"]], "why": {}}
-        done = {"shards": {f"{number}.jsonl": [3, "1", "00"]}, "documents": 2, "tokens": 9}
-        for kind, content in (("plan", plan), ("done", done)):
-            files.write_bytes(f"{ground}/out.schedule/runs/{number:05d}.{kind}.json", orjson.dumps(content))
-    start(ground)
-    monkeypatch.setattr(files, "read_if_there", counted)
-    start(ground)
-    assert read["runs"] == 0
-    assert read["all"] < 20
-    assert (samples(ground)["shards_total"], samples(ground)["documents_total"]) == (61, 122)
-    assert status_of(ground).startswith("41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard")
-
-
 class TestDamagedRecords:
     """A finished run is finished again from its plan; a shard is never released twice."""
 
@@ -452,15 +398,6 @@ class TestDamagedRecords:
         lines(ground, "day-3/c.jsonl", 4)
         start(ground)
         assert len(released(ground, 3)) == 1
-
-    def test_a_damaged_plan_of_a_run_that_is_not_done_is_not_to_be_removed(self, ground: Path) -> None:
-        start(ground)
-        (ground / "out.schedule/summary.json").unlink()
-        (ground / "out.schedule/runs/00001.done.json").unlink()
-        (ground / "out.schedule/runs/00001.plan.json").write_text("{")
-        said = start(ground, 2).err
-        assert "restore it from a copy" in said
-        assert "remove" not in said
 
 
 class TestWhatItTells:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpusveil.errors import WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import Halting, refused
 from tests.engines.corpora import (
@@ -178,18 +175,6 @@ class TestRunningAgain:
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
 
-    def test_splits_a_shard_that_was_not_split_before(self, ground: Ground, output: Path, tmp_path: Path) -> None:
-        source = write_corpus(tmp_path / "large", [rows(BLOCK_ROWS + 9, number) for number in range(3)])
-        release = make_release(ground.space)
-        with pytest.raises(WorkError):
-            privatize_corpus(release, [str(source)], str(output), Halting(3), rows_per_task=BLOCK_ROWS)
-        with pytest.raises(WorkError):
-            privatize_corpus(release, [str(source)], str(output), Halting(2))
-        assert not (output / "manifest.json").exists()
-        privatize_corpus(release, [str(source)], str(output), Local(), rows_per_task=BLOCK_ROWS)
-        privatize_corpus(release, [str(source)], str(tmp_path / "other"), Local())
-        assert release_files(output) == release_files(tmp_path / "other")
-
 
 @pytest.mark.parametrize("state", ["unfinished", "finished"])
 def test_another_run_into_the_same_output_is_refused(
@@ -260,31 +245,6 @@ class TestStartedTwice:
         assert starts == 2
         assert manifest(output)["content_sha256"] == outcome.content_sha256
         assert not list(records.glob("lease*"))
-
-    def test_many_identical_starts_end_with_the_release(
-        self, ground: Ground, source: Path, output: Path, tmp_path: Path
-    ) -> None:
-        """Eight at once, with a ledger and copies left out; those that did nothing can be started again."""
-        once = tmp_path / "once"
-
-        def start(target: Path) -> str:
-            release = replace(make_release(ground.space), duplicates="drop")
-            ledger = str(target.with_name(f"{target.name}.ledger"))
-            spending = Spending(ledger, Caps(total=1e6), units_of("content"))
-            try:
-                outcome = privatize_corpus(release, [str(source)], str(target), Local(), spending=spending)
-                return str(outcome.content_sha256)
-            except WorkError as error:
-                return str(error)
-
-        expected = start(once)
-        with ThreadPoolExecutor(8) as pool:
-            ended = list(pool.map(start, [output] * 8))
-        assert {digest for digest in ended if not re.match(self.IN_PROGRESS, digest)} == {expected}
-        assert start(output) == expected
-        assert release_files(output) == release_files(once)
-        names = [sorted(path.name for path in Path(f"{made}.records").rglob("*")) for made in (once, output)]
-        assert names[0] == names[1]
 
     def test_many_starts_without_a_key_have_one_key(
         self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
