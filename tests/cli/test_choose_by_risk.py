@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tomllib
 from pathlib import Path
@@ -69,6 +70,7 @@ def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+@functools.cache
 def chosen(public: Path, risk: float, of: Any = "content") -> cv.EpsilonAtRisk:
     """Return what Python chooses."""
     mechanism = cv.RingGeometric(cv.load_space(str(public / "space")))
