@@ -103,14 +103,14 @@ for name in ("tickets", "utility", "examples"):
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(["-c", IN_ONE_PROCESS], id="all others"),
+        pytest.param(["-c", IN_ONE_PROCESS], id="all others", marks=pytest.mark.nightly),
         pytest.param(["-m", "benchmarks", "ledger"], id="ledger", marks=pytest.mark.nightly),  # many processes
         pytest.param(["-m", "benchmarks", "tiny", "startup"], id="tiny, startup", marks=pytest.mark.nightly),
         pytest.param(["-m", "benchmarks", "scaling"], id="scaling", marks=pytest.mark.packaged),
     ],
 )
 def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
-    """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
+    """At night; by day mypy finds a name that moved."""
     smallest = {**os.environ, "CORPUSVEIL_BENCH_SMALLEST": "1"}
     done = subprocess.run(
         [sys.executable, *program], cwd=ROOT, env=smallest, capture_output=True, text=True, check=False
