@@ -85,10 +85,7 @@ def check(pairs: dict[float, list[Pair]], losses: dict[float, PrivacyLoss], epsi
 
 @pytest.mark.parametrize(("longest", "epsilon"), [(2, 7.3), (3, 10.0), (4, 3.0), (5, 10.0)])
 def test_no_division_of_words_needs_more_and_one_needs_nearly_as_much(longest: int, epsilon: float) -> None:
-    """All divisions of up to 11 words, enumerated; the figure of randomised response is close to their largest need.
-
-    Bounded ranges need no more than is stated, either; and the pure figure is the largest sum.
-    """
+    """All divisions of up to 11 words, enumerated; the figure of randomised response is close to their largest need."""
     for words in (1, 2, 5, 9, 11):
         epsilons = shares(epsilon, words, longest)
         losses: dict[float, PrivacyLoss] = {each: Pure(each) for each in epsilons}

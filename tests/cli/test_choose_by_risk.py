@@ -96,10 +96,7 @@ class TestARelease:
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So it can't depend on it: here there is none, and an error comes without announcements.
-
-        It is chosen before there is a release, too: only one is made, of that epsilon.
-        """
+        """So it can't depend on it: here there is none, and an error comes without announcements."""
         (folder / "in" / "a.jsonl").unlink()
         chosen: list[float] = []
         released: list[float] = []

@@ -138,10 +138,7 @@ def test_charges_equal_noise_once_as_the_run_does(
 def test_all_commands_call_a_corpus_alike(
     space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: dict[str, str]
 ) -> None:
-    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule.
-
-    Only a name that was given is a name space of units.
-    """
+    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule."""
     monkeypatch.chdir(tmp_path)
     cv.Key(TEST_KEY).save("release.key")
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])

@@ -64,10 +64,7 @@ print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.sta
 
 class TestMachineCode:
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
-        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again.
-
-        Nothing else differs from another wheel, and each file is in the wheel's record.
-        """
+        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
         zipfile.ZipFile(little).extractall(tmp_path)
         done = subprocess.run(
             [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
@@ -99,11 +96,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.packaged
 def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
-    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own.
-
-    The environment holds neither Beam nor a second Spark; speculative copies of tasks change nothing; counts,
-    collocations and release are those of the local engine.
-    """
+    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own."""
     pytest.importorskip("pex")
     from benchmarks import cluster
 

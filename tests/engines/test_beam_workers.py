@@ -72,10 +72,7 @@ def workers_of(pid: int) -> list[psutil.Process]:
     ("works", 1), *(pytest.param(moment, 0, marks=pytest.mark.nightly) for moment in ("begins", 0.4, 1.5, "works on"))
 ])  # fmt: skip
 def test_a_killed_worker_ends_the_run_at_once(moment: str | float, which: int, tmp_path: Path) -> None:
-    """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left.
-
-    Beam itself waits for it for ever.
-    """
+    """Whenever it is killed: the others, which would work for hours, are ended first, and no process is left."""
     job = begin(tmp_path, "works")
     members: list[psutil.Process] = []
     try:

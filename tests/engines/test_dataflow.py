@@ -81,10 +81,7 @@ def job(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def test_what_is_sent_is_small_and_in_order(job: Job, ground: Ground) -> None:
-    """Shards are parted among workers before the work, and what finishes the release waits for all of them.
-
-    The space goes by its address; there is no side input, no state and no timer.
-    """
+    """Shards are parted among workers before the work, and what finishes the release waits for all of them."""
     reshuffle, group = common_urns.composites.RESHUFFLE.urn, common_urns.primitives.GROUP_BY_KEY.urn
     assert [name for name, _ in job.steps()] == [
         "Shard tasks", "One a worker", "Privatize shards", "Done", "All of them", "Finish the release",
@@ -132,10 +129,7 @@ def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None
 
 
 def test_the_graph_makes_the_release_by_itself(job: Job, ground: Ground, tmp_path: Path) -> None:
-    """Run as it would be sent, but on this machine: the bytes of the local engine, manifest and page included.
-
-    The launcher ends before the work: no data, no manifest, and no claim that there is one.
-    """
+    """Run as it would be sent, but on this machine: the bytes of the local engine, manifest and page included."""
     made = job.folder.parent / "out"
     assert job.outcome.content_sha256 is None
     assert not made.exists()

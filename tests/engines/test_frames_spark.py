@@ -250,10 +250,7 @@ class TestAStream:
     def test_a_replayed_batch_draws_the_same_and_spends_nothing(
         self, classic: Any, release: cv.Release, tmp_path: Path
     ) -> None:
-        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had.
-
-        Under another key both differ, so the check can fail.
-        """
+        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had."""
         other = make_release(release.mechanism.space, key=bytes(range(32)))
         write_documents(tmp_path / "in", 0, 1)
         for name, second, equal in (("same", release, True), ("other", other, False)):

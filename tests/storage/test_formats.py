@@ -128,10 +128,7 @@ class TestEveryForm:
     def test_in_and_out_gives_the_same_documents(
         self, ground: Ground, tmp_path: Path, expected: list[str], source: str, target: str
     ) -> None:
-        """One noise a document, whatever forms it comes in and goes out in; what is named leaves under its own name.
-
-        Whoever has a shard can compute what the manifest says of it.
-        """
+        """One noise a document, whatever forms it comes in and goes out in; what is named leaves under its own name."""
         path = write(tmp_path / f"x{source}", DOCUMENTS)
         want = [{"text": text, "note": row["note"]} for text, row in zip(expected, DOCUMENTS, strict=True)]
         for suffix, more in ((source, ()), (target, ("--format", target[1:]))):

@@ -104,10 +104,7 @@ PLACE: Any = "spaces/glove"
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(call: Any, refusal: Any) -> None:
-    """A path for a key or a space, a frame for Spark's: each says what to write instead of an AttributeError later.
-
-    A key that nobody chose is another one each time: sixty silent retries gave a document's words away.
-    """
+    """A path for a key or a space, a frame for Spark's: each says what to write instead of an AttributeError later."""
     with refused(*refusal):
         call()
 
@@ -139,10 +136,7 @@ RELEASES: list[dict[str, Any]] = [
 def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All that policy and mechanism disclose, what epsilon is for, unknown words, stop words apart, and the key.
-
-    In the manifest, in what is printed before a run, and in Python, word for word.
-    """
+    """All that policy and mechanism disclose, what epsilon is for, unknown words, stop words apart, and the key."""
     made = release(**changes)
     guarantee = made.guarantee()
     alone = made.mechanism.guarantee(made.budget.epsilon)

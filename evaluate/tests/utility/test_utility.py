@@ -255,10 +255,7 @@ def test_models_say_what_they_lack(space: Space, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> None:
-    """Long texts of many words have small gradients: training that stops at 0.001 here has not begun.
-
-    An untrained attacker, who always says one label, gives no lower bound.
-    """
+    """Long texts of many words have small gradients: training that stops at 0.001 here has not begun."""
     rng = np.random.default_rng(0)
     words, tilt, labels = np.array([f"w{number}" for number in range(2000)]), np.linspace(0.8, 1.2, 2000), ["a", "b"]
     laws = [share / share.sum() for share in (tilt, tilt[::-1])]
