@@ -135,7 +135,7 @@ class TestTheSameBytes:
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
-        """Released lengths, spans, pseudonyms of a unit and surrogates: however a shard is split, and on every engine."""
+        """Released lengths, spans, pseudonyms of a unit and surrogates, however a shard is split, on every engine."""
         numbers = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
         for number, size in enumerate(SHARDS):
             documents = rows(size, number)

@@ -45,7 +45,7 @@ class TestPandas:
          (pd.ArrowDtype(pa.string()), "range")],
     )  # fmt: skip
     def test_a_frame_comes_back_as_a_frame(self, kind: Any, index: str, expected: list[str | None]) -> None:
-        """Index, order, types and attributes stay, the text column's too, and the frame that was given is not touched."""
+        """Index, order, types and attributes stay, and the frame that was given is not touched."""
         index_of = self.INDEXES[index]
         dtype = kind if kind != "category" else pd.CategoricalDtype(ordered=True)
         frame = pd.DataFrame(
