@@ -16,7 +16,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly browser pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -27,8 +27,8 @@ setup: ## make .venv; nothing when it is there and complete
 demo: setup ## run the whole flow on bundled text and say where the report is
 	@$(BIN)/corpusveil demo
 
-check: lint ## lint, then the quick tests of the rooms that need no Java, cluster, store or browser; about two minutes
-	$(PARALLEL) -m "$(TESTED) and not slow and not spark and not browser" \
+check: lint ## lint, then the quick tests of the rooms that need no Java, cluster or store; about two minutes
+	$(PARALLEL) -m "$(TESTED) and not slow and not spark" \
 	  tests/test_frame.py $(CHECKED:%=tests/%)
 
 test: setup ## all tests of the package, the quick ones of evaluate/, and lint at the same time
@@ -58,10 +58,7 @@ engines: setup ## install the engines that people have, run releases on each, an
 	CORPUSVEIL_CELLS=$(CURDIR)/.tools/engines.jsonl $(BIN)/python -m pytest -m engines
 	$(BIN)/python -m tests.engines.table .tools/engines.jsonl > docs/engines.md
 
-browser: setup ## look at the pages of reports in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path)
-	CORPUSVEIL_NEED_BROWSER=1 $(BIN)/python -m pytest -m browser evaluate/tests
-
-pictures: setup ## take the screenshots of docs/pages.md in a real browser; some minutes
+pictures: setup ## take the screenshots of docs/pages.md in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path); some minutes
 	$(BIN)/python -m scripts.page_pictures
 
 definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it

@@ -7,11 +7,10 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import bench, compare, corpus, examples, ledger, scaling, startup, tickets, tiny, utility
+from benchmarks import bench, compare, examples, ledger, scaling, startup, tickets, tiny, utility
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
-    "corpus": corpus.run,
     "startup": startup.run,
     "scaling": scaling.run,
     "tiny": tiny.run,

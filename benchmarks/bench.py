@@ -4,6 +4,7 @@
 start-up is not included.
 """
 
+import json
 import os
 import platform
 import statistics
@@ -16,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import denoise, inputs, job, peers
+from benchmarks import denoise, inputs, job
 from benchmarks.figures import Clock, Machine, Row, Run, Side
 from benchmarks.report import RESULTS, Skipped, Table, show
 from corpusveil.collocations.score import score_counts
@@ -34,7 +35,7 @@ NO_COUNTS = "perf counts no instructions on this machine"
 
 @dataclass(frozen=True)
 class Planned:
-    """A row to measure: keyword arguments of ``job.fresh`` for our work and its baseline."""
+    """A row to measure: keyword arguments of ``job.Started`` for our work and its baseline."""
 
     name: str
     unit: str
@@ -117,8 +118,14 @@ def one(planned: Planned) -> Row:
 
 
 def beside_peer(row: Row) -> Row:
-    """Compare CMP with mldp-text's kept figure. Raises Skipped if the peers' folder is not on this machine."""
-    kept = peers.results("mldp-text", "multivariate_calibrated")[EPSILON]["tokens_per_s"]
+    """Compare CMP with the figure of mldp-text that CORPUSVEIL_BENCH_PEERS (default: beside the project) keeps."""
+    folder = os.environ.get("CORPUSVEIL_BENCH_PEERS", inputs.ROOT.parent / "shared" / "bench" / "peers")
+    path = Path(folder, "results.json")
+    if not path.is_file():
+        raise Skipped("the peers' figures are not on this machine (CORPUSVEIL_BENCH_PEERS names their folder).")
+    asked = {"peer": "mldp-text", "mechanism": "multivariate_calibrated", "epsilon": EPSILON}
+    rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
+    kept = next(row for row in rows if asked.items() <= row.items() and row.get("lists", 1) == 1)["tokens_per_s"]
     rate = max(kept["median"], kept["per_cpu_s"])
     baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate], instructions=None)
     return row.model_copy(update={"name": "cmp beside a peer", "baseline": baseline})

@@ -1,7 +1,4 @@
-"""A Spark standalone cluster on loopback: one master and workers of one core each.
-
-``python -m benchmarks.cluster FOLDER [WORKERS]`` runs one until it is interrupted, and prints its address.
-"""
+"""A Spark standalone cluster on loopback: one master and workers of one core each."""
 
 import contextlib
 import os
@@ -9,7 +6,6 @@ import shlex
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,19 +90,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def main() -> None:
-    """Run a cluster until interrupted."""
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        standalone(folder, int(sys.argv[2]) if len(sys.argv) > 2 else WORKERS) as master,
-    ):
-        print(master, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """One measured piece of work in a separate process: first start-up, not counted, then wall, CPU and peak memory.
 
-``fresh(kind, ...)`` runs it once, ``Started`` in turns; the process is ``python -m benchmarks.job``. The work of
-``corpusveil`` is in this module, its baselines in ``benchmarks.baselines``.
+``Started(kind, ...)`` runs it in turns; the process is ``python -m benchmarks.job``. The work of ``corpusveil`` is in
+this module, its baselines in ``benchmarks.baselines``.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 import corpusveil as cv
-from benchmarks import baselines, denoise, inputs, stages
+from benchmarks import baselines, denoise, inputs
 from benchmarks import ledger as ledgers
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenize import tokenize_corpus
@@ -92,13 +92,6 @@ class Started:
         raise subprocess.CalledProcessError(self._process.wait(), self._process.args)
 
 
-def fresh(kind: str, **arguments: Any) -> dict[str, Any]:
-    """Run one kind of work in a new process, once; return its figures."""
-    with Started(kind, **arguments) as started:
-        started.wait()
-        return started.turn()
-
-
 def held_to(threads: int) -> dict[str, str]:
     """Return this environment with this many threads of the BLAS and of ours, which are read when they are loaded."""
     work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # artefacts such as a key are made once
@@ -131,18 +124,16 @@ def warm_shard(folder: str) -> str:
 
 
 def privatize(
-    at: str, shards: list[str], *, mechanism: str = "ring-geometric", workers: int = 1, profile: bool = False
+    at: str, shards: list[str], *, mechanism: str = "ring-geometric", workers: int = 1
 ) -> Callable[[str], dict[str, Any]]:
     """Prepare the whole job: machine code, tables and word list are loaded by a few documents."""
     release = inputs.release(at, mechanism=mechanism)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
         privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
-    profiler = stages.install() if profile else None
 
     def run(folder: str) -> dict[str, Any]:
         outcome = privatize_corpus(release, shards, f"{folder}/out", Local(workers))
-        shares = profiler.seconds if profiler else {}
-        return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256, "stages": shares}
+        return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256}
 
     return run
 

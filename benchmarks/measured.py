@@ -5,9 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -66,9 +64,3 @@ def _resident(process: psutil.Process) -> float:
         return float(process.memory_info().rss) / 2**20
     except psutil.Error:
         return 0.0
-
-
-def size_of(folder: Path, within: Sequence[str] = ()) -> int:
-    """Return the bytes of all files below a folder, or below some folders in it."""
-    places = [folder / name for name in within] or [folder]
-    return sum(path.stat().st_size for place in places for path in place.rglob("*") if path.is_file())

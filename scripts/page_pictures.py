@@ -17,7 +17,7 @@ from PIL import Image  # apache-beam brings it
 
 from corpusveil.cli.main import run
 from corpusveil.collocations.public_texts import public_texts
-from evaluate.tests.report.browser import browser, find_browser
+from scripts.browser import browser, find_browser
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pages"
 DOCUMENTS = 50

@@ -20,8 +20,8 @@ from tests.engines.processes import SHARED_MASTER, shared_session, stop_spark
 
 pytest.register_assert_rewrite("tests.contracts")  # suites that other test files inherit
 
-# A deadline measures the machine: the first call of a kernel compiles it.
-hypothesis.settings.register_profile("corpusveil", deadline=None, print_blob=True)
+# A deadline measures the machine: the first call of a kernel compiles it. Tests of what is cheap ask for more examples.
+hypothesis.settings.register_profile("corpusveil", deadline=None, print_blob=True, max_examples=50)
 hypothesis.settings.load_profile("corpusveil")
 
 

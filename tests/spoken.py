@@ -22,113 +22,20 @@ EPSILON = 1.5
 KEY = cv.Key(bytes(range(32)))
 
 TEXTS = {
-    "de": """
-Der Drucker im Büro druckt seit gestern nicht mehr.
-Seit gestern ist die Verbindung im Büro sehr langsam.
-Bitte schicken Sie mir die Rechnung noch einmal.
-Die Rechnung für März ist nicht richtig.
-Ich habe das Passwort vergessen und brauche Hilfe.
-Der neue Router im Büro ist sehr langsam.
-Können Sie mir bitte mit dem Drucker helfen?
-Ich habe die Rechnung für den Router nicht bekommen.
-Der neue Drucker von Schneider druckt nicht, und ich brauche Hilfe.
-""",
-    "fr": """
-L'imprimante du bureau n'imprime plus depuis hier.
-Depuis hier, la connexion du bureau est très lente.
-Envoyez-moi encore une fois la facture, s'il vous plaît.
-La facture du mois de mars n'est pas correcte.
-J'ai oublié le mot de passe et j'ai besoin d'aide.
-Le nouveau routeur du bureau est très lent.
-Pouvez-vous m'aider avec l'imprimante ?
-Je n'ai pas reçu la facture d'un nouveau routeur.
-L’imprimante de Dubois n’est pas lente, et le routeur n’a pas besoin d’aide.
-""",
-    "tr": """
-Ofisteki yazıcı dünden beri çalışmıyor.
-Dünden beri ofisteki bağlantı çok yavaş.
-Faturayı bana tekrar gönderir misiniz?
-Mart ayının faturası doğru değil.
-Şifremi unuttum ve yardıma ihtiyacım var.
-İnternet bağlantısı ofisteki yazıcı için çok yavaş.
-Işık yanıyor ama yazıcı çalışmıyor.
-Yeni modemin faturası bana gelmedi.
-YAZICI ÇALIŞMIYOR, İNTERNET ÇOK YAVAŞ, Işık yanıyor ve Yılmaz unuttum.
-""",
-    "ru": """
-Принтер в офисе не печатает со вчерашнего дня.
-Со вчерашнего дня соединение в офисе очень медленное.
-Пожалуйста, пришлите мне счёт ещё раз.
-Счёт за март неправильный.
-Я забыл пароль, и мне нужна помощь.
-Новый роутер в офисе очень медленный.
-Помогите мне, пожалуйста, с принтером в офисе.
-Я не получил счёт за новый роутер.
-Мне нужна помощь: новый принтер Иванова в офисе не печатает.
-""",
-    "ar": """
-الطابعة في المكتب لا تعمل منذ أمس.
-منذ أمس الاتصال في المكتب بطيء جدا.
-من فضلك أرسل لي الفاتورة مرة أخرى.
-الفاتورة في شهر مارس غير صحيحة.
-نسيت كلمة المرور وأحتاج إلى مساعدة.
-الجهاز الجديد في المكتب بطيء جدا.
-هل يمكنك مساعدتي في الطابعة من فضلك؟
-لم تصل لي الفاتورة منذ شهر.
-الجهاز الجديد في المكتب بطيء جدا منذ أمس، وأحتاج إلى مساعدة خالد.
-""",
-    "zh": """
-办公室的打印机从昨天开始不能打印。
-从昨天开始，办公室的网络很慢。
-请再发一次发票给我。
-三月的发票不正确。
-我忘记了密码，需要帮助。
-办公室的新路由器很慢。
-请帮助我使用打印机。
-我没有收到路由器的发票。
-办公室的新打印机很慢，我需要王小明的帮助。
-""",
-    "ja": """
-事務所のプリンターは昨日から印刷できません。
-昨日から事務所の接続がとても遅いです。
-請求書をもう一度送ってください。
-三月の請求書は正しくありません。
-パスワードを忘れました。助けてください。
-事務所の新しいルーターはとても遅いです。
-プリンターの使い方を教えてください。
-ルーターの請求書が届いていません。
-事務所の新しいプリンターはとても遅いです。田中さんに送ってください。
-""",
-    "th": """
-เครื่องพิมพ์ในสำนักงานไม่ทำงานตั้งแต่เมื่อวาน
-ตั้งแต่เมื่อวานอินเทอร์เน็ตในสำนักงานช้ามาก
-กรุณาส่งใบแจ้งหนี้ให้ฉันอีกครั้ง
-ใบแจ้งหนี้ของเดือนมีนาคมไม่ถูกต้อง
-ฉันลืมรหัสผ่านและต้องการความช่วยเหลือ
-เครื่องใหม่ในสำนักงานช้ามาก
-กรุณาช่วยฉันใช้เครื่องพิมพ์
-ฉันไม่ได้รับใบแจ้งหนี้ของเครื่องใหม่
-เครื่องพิมพ์ใหม่ในสำนักงานช้ามาก สมชายต้องการความช่วยเหลือ
-""",
-    "km": """
-ម៉ាស៊ីនបោះពុម្ពនៅការិយាល័យមិនដំណើរការតាំងពីម្សិលមិញ
-តាំងពីម្សិលមិញអ៊ីនធឺណិតនៅការិយាល័យយឺតណាស់
-សូមផ្ញើវិក្កយបត្រឱ្យខ្ញុំម្តងទៀត
-ខ្ញុំភ្លេចពាក្យសម្ងាត់ហើយត្រូវការជំនួយ
-ម៉ាស៊ីនបោះពុម្ពនៅការិយាល័យយឺតណាស់ ខ្ញុំនិងសុខាត្រូវការជំនួយ
-""",
+    part.partition("]")[0]: part.partition("]")[2].strip().splitlines()
+    for part in Path(__file__).with_suffix(".txt").read_text().split("[")[1:]
 }
 """Public texts of which a space is made and, last, a private one, in which one name is in no space."""
 
 
 def public(language: str) -> list[str]:
     """Return the public texts of a language."""
-    return TEXTS[language].strip().splitlines()[:-1]
+    return TEXTS[language][:-1]
 
 
 def private(language: str) -> str:
     """Return the private text of a language."""
-    return TEXTS[language].strip().splitlines()[-1]
+    return TEXTS[language][-1]
 
 
 def words_of(text: str, language: str | None) -> list[str]:

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import bench, compare, figures, job
+from benchmarks import job
 
 
 def a_side(what: str, seconds: list[float], instructions: int | None = None) -> dict[str, Any]:
@@ -73,65 +72,6 @@ def test_slower_is_what_grew_beyond_the_spread_of_runs(
     assert "gone: only in the old file" in said
 
 
-GOOD = a_run(a_row(STEADY))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("{", GOOD, "old.json is no file"),
-        (GOOD, {**GOOD, "version": 2}, "version"),
-        (GOOD, a_run(a_row([-1.0])), "seconds"),
-        (GOOD, {**GOOD, "data": "c4-like"}, "other texts"),
-        (GOOD, a_run(a_row(STEADY, name="cmp")), "no row in common"),
-        (GOOD, a_run(a_row(STEADY, clock="wall")), "Row ring has another"),
-        (GOOD, a_run({**a_row(STEADY), "ours": {**a_side("corpusveil", STEADY), "items": 7}}), "other sizes"),
-    ],
-)
-def test_files_that_cannot_be_compared_are_one_sentence_and_status_2(
-    old: Any, new: Any, words: str, compared: Callable[[Any, Any], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert compared(old, new) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert said.out == ""
-    assert benchmarks.main(["compare", "a"]) == benchmarks.main(["bench", "-x"]) == 2
-
-
-def test_a_run_is_written_as_it_is_read_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What ``bench`` writes, ``compare`` reads; the table holds ratio, load, machine and why a column is empty."""
-
-    def started(kind: str, **_: Any) -> Any:
-        turn = {"cpu": 2.0 if kind == "privatize" else 1.0, "wall": 3.0, "items": 50}
-        made = MagicMock(turn=lambda: turn)
-        made.__enter__.return_value = made
-        made.__exit__.return_value = None
-        return made
-
-    def rows() -> Any:
-        yield bench.Planned("ring", "words", {"kind": "privatize"}, "plain copy", {"kind": "copy"})
-
-    def none() -> Any:
-        raise bench.Skipped("no data here.")
-        yield
-
-    monkeypatch.setattr(job, "Started", started)
-    monkeypatch.setattr(job, "perf_counts", lambda: False)
-    monkeypatch.setattr(bench, "GROUPS", (rows, none))
-    path = tmp_path / "made" / "new.json"
-    assert benchmarks.main(["bench", str(path)]) == 0
-    run = figures.read(path)
-    assert run.rows[0].ratios() == [2.0] * bench.ROUNDS
-    assert run.skipped == {"none": "no data here."}
-    said = capsys.readouterr().out
-    for words in ("| ring | 25 words | plain copy |", "No instruction counts", "no data here.", run.machine.processor):
-        assert words in " ".join(said.split())
-    assert compare.main([str(path), str(path)]) == 0
-
-
 def test_instructions_are_read_where_perf_counts_them() -> None:
     assert job.instructions("# started on Sun\n\n12345,,instructions:u,1000,100.00,,\n") == 12345
     assert job.instructions("<not supported>,,instructions:u,0,100.00,,\n") is None
@@ -140,21 +80,22 @@ def test_instructions_are_read_where_perf_counts_them() -> None:
 ROOT = Path(__file__).parents[1]
 IN_ONE_PROCESS = """
 import contextlib, io, json, sys
-from benchmarks import __main__ as benchmarks, bench, corpus, inputs, job
+from benchmarks import __main__ as benchmarks, bench, inputs, job
 def here(kind, **arguments):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         sys.stdin = io.StringIO("\\n")
         job.main(kind, **arguments)
     return json.loads(said.getvalue().splitlines()[-1])
-assert job.fresh("copy", shards=inputs.shards())["cpu"] > 0
+with job.Started("copy", shards=inputs.shards()) as started:
+    started.wait()
+    assert started.turn()["cpu"] > 0
 for group in bench.GROUPS:
     for planned in group():
         for work in (planned.ours, planned.beside):
             done = here(**work)
             assert planned.items or done["items"], planned.name
-corpus.fresh = here
-for name in ("tickets", "utility", "examples", "corpus"):
+for name in ("tickets", "utility", "examples"):
     assert benchmarks.main([name]) in (0, 1), name  # 1: a target that figures of this size miss
 """
 
@@ -162,14 +103,14 @@ for name in ("tickets", "utility", "examples", "corpus"):
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(["-c", IN_ONE_PROCESS], id="all others"),
+        pytest.param(["-c", IN_ONE_PROCESS], id="all others", marks=pytest.mark.nightly),
         pytest.param(["-m", "benchmarks", "ledger"], id="ledger", marks=pytest.mark.nightly),  # many processes
         pytest.param(["-m", "benchmarks", "tiny", "startup"], id="tiny, startup", marks=pytest.mark.nightly),
         pytest.param(["-m", "benchmarks", "scaling"], id="scaling", marks=pytest.mark.packaged),
     ],
 )
 def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
-    """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
+    """At night; by day mypy finds a name that moved."""
     smallest = {**os.environ, "CORPUSVEIL_BENCH_SMALLEST": "1"}
     done = subprocess.run(
         [sys.executable, *program], cwd=ROOT, env=smallest, capture_output=True, text=True, check=False

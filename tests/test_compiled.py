@@ -28,10 +28,7 @@ print(json.dumps({name: f._cache._cache_file._source_stamp.digest for name, f in
 
 
 def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: Path) -> None:
-    """As by an upgrade in place: the caller's own file is the same to the byte, and its machine code is still there.
-
-    Of loops in another package, too, such as corpusveil-evaluate.
-    """
+    """As by an upgrade in place: the caller's own file is the same to the byte, and its machine code is still there."""
     root = tmp_path / "corpusveil"
     shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in (root, tmp_path / "other"):

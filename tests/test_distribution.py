@@ -20,21 +20,6 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BARE_MEGABYTES = 700
 
-USER = """
-import corpusveil as cv
-
-space: cv.Space = cv.demo_space()
-release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key.generate())
-texts: list[str] = cv.privatize(["a", "b"], release, ids=["x", "y"])
-share: float = cv.word_risk(cv.RingGeometric(space), 1.0).share
-outcome: cv.Outcome = cv.privatize_corpus("in", "out", release)
-"""
-WRONG = """
-import corpusveil as cv
-
-release = cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key="passphrase")
-"""
-
 
 def test_the_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
@@ -118,15 +103,3 @@ class TestARelease:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "of known content words (0.4% without looking)" in done.stdout
-
-    def test_is_typed_for_its_users(self, python: Path, tmp_path: Path) -> None:
-        """A checker in another folder reads the wheel's types: right lines pass, a wrong one does not."""
-        (tmp_path / "right.py").write_text(USER)
-        (tmp_path / "wrong.py").write_text(WRONG)
-        checker = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python)]
-        right, wrong = (
-            subprocess.run([*checker, name], cwd=tmp_path, capture_output=True, text=True, check=False)
-            for name in ("right.py", "wrong.py")
-        )
-        assert right.returncode == 0, right.stdout
-        assert 'argument types "RingGeometric", "Budget", "str"' in wrong.stdout

@@ -123,10 +123,7 @@ def test_a_program_of_streaming_runs(number: int, place: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.engines
 def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
-    """By ``spark-pipelines run``, twice: files that came meanwhile are added, and each text is that of a table.
-
-    Nothing that the run leaves or says has an original text or the key.
-    """
+    """By ``spark-pipelines run``, twice: files that came meanwhile are added, and each text is that of a table."""
     *_, definitions = blocks("docs/streaming.md")
     (spec,) = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/streaming.md").read_text(), re.MULTILINE | re.DOTALL)
     (place / "spark-pipeline.yaml").write_text(spec.replace("file:///srv/reviews/state", (place / "state").as_uri()))

@@ -75,12 +75,6 @@ def assert_drawn(said: str, folder: Path) -> None:
 
 
 class TestTheDemoSpace:
-    def test_suits_mechanisms_on_lists_and_on_vectors(self) -> None:
-        for name in ("ring-geometric", "santext"):
-            release = cv.Release(cv.mechanism(name, cv.demo_space()), cv.Budget(1.0), key=cv.Key.generate())
-            (private,) = cv.privatize(["the river was cold"], release, ids=["a"])
-            assert len(private.split()) == 4, name
-
     def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
         monkeypatch.chdir(tmp_path)
@@ -103,15 +97,6 @@ class TestTheDemoSpace:
         )
         (folder / "demo").mkdir()
         assert toml.read(str(file)).settings.value("space.path") == str(folder / "demo")
-
-    def test_serves_the_commands_that_take_a_space(self, tmp_path: Path) -> None:
-        (tmp_path / "in.txt").write_text("the river was cold\nthe house by the sea\n")
-        space = "--space", "demo", "--mechanism", "ring-geometric", "--epsilon", 5
-        succeeds("privatize", tmp_path / "in.txt", "--output", tmp_path / "out", *space, "--test-key")
-        succeeds("audit", *space)
-        given = "--space", "demo", "--output", tmp_path / "report"
-        succeeds("evaluate", "release", tmp_path / "in.txt", tmp_path / "out", *given)
-        assert "in this space (14,424 words)" in succeeds("mechanisms", "ring-geometric", "--space", "demo").out
 
 
 class TestTheReadme:
@@ -173,34 +158,6 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Path("readable/manifest.json").exists()
     assert Path("chosen/manifest.json").exists()
     assert cv.Release(cv.RingGeometric(names["space"]), cv.Budget(1), names["policy"], cv.Key.generate()).digest
-
-
-def test_the_causal_model_of_readable_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of random weights in the folder, as a module that two processes import; the same words both times."""
-    pytest.importorskip("torch", reason="needs the extra 'transformers'")
-    transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    tokenizers = importlib.import_module("tokenizers")
-    monkeypatch.chdir(tmp_path)
-    space, model = cv.demo_space(), cv.demo_model()
-    words = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({"<e>": 0, "<u>": 1, "the": 2, "river": 3}, unk_token="<u>")
-    )
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<e>", unk_token="<u>").save_pretrained(
-        "models/causal"
-    )
-    shape = transformers.GPT2Config(vocab_size=4, n_embd=8, n_layer=1, n_head=1, n_positions=1024)
-    transformers.GPT2LMHeadModel(shape).save_pretrained("models/causal")
-    Path("notes.txt").write_text("the river was cold\nthe road\n" * 3)
-    made = cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
-    cv.privatize_corpus("notes.txt", "released", made)
-    (recipe,) = (block for block in blocks("docs/readable.md") if "transformers" in block)
-    Path("my_model.py").write_text(recipe)
-    for name, engine in (("one", None), ("two", cv.Local(2))):
-        cv.denoise("released", name, space=space, model=model, candidates=3, chooser="my_model:choose", engine=engine)
-    one, two = (next(Path(name, "data").iterdir()).read_text() for name in ("one", "two"))
-    assert one == two
-    assert len(one.splitlines()) == 6
 
 
 def test_the_examples_of_spans_run(capsys: pytest.CaptureFixture[str]) -> None:

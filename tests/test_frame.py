@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -191,3 +192,61 @@ def test_docstrings_and_pages_avoid_the_worst_english() -> None:
     assert all(WORST.search(bad) for bad in ("zeros stand behind", "a blank span is none", "so many bytes", "is .4%"))
     assert not any(WORST.search(good) for good in ("if there are none", "so many that", "0.4%", "ε = .4", "it is None"))
     assert {place: words for place, text in prose() if (words := WORST.findall(text))} == {}
+
+
+PARAGRAPHS = '''"""Paragraphs, one document each."""
+
+from corpusveil.storage.forms import ByteForm
+
+SUFFIXES = (".par",)
+
+
+class Paragraphs(ByteForm):
+    __slots__ = ()
+
+    def documents(self, pieces, name, columns):
+        data = b"".join(pieces).strip()
+        yield [part.replace(b"\\n", b" ") for part in data.split(b"\\n\\n")] if data else []
+
+    def render(self, texts, kept, columns):
+        return "".join(f"{text or ''}\\n\\n" for text in texts.to_pylist()).encode()
+'''
+USED = """
+import hashlib, io, sys
+from corpusveil.storage import formats
+from corpusveil.storage.rows import Columns
+
+for suffix in (".par", ".par.gz", ".par.zst"):
+    assert suffix[1:] in formats.FORMATS, formats.FORMATS
+    form, columns, file, digest = formats.find(suffix), Columns(), io.BytesIO(), hashlib.sha256()
+    writer = form.writer(file, columns, digest, [])
+    read = list(formats.find(".par").batches(io.BytesIO(b"one\\ntwo\\n\\nthree\\n\\nfour"), "a.par", columns, 0, 2))
+    for batch in read:
+        writer.write(batch.texts, [])
+        writer.end_block()
+    writer.close()
+    file.seek(0)
+    assert form.rows(file, "b") == 2
+    file.seek(0)
+    texts = [text for batch in form.batches(file, "b", columns) for text in batch.texts.to_pylist()]
+    assert texts == ["one two", "three"]
+(batch,) = formats.find(".par").batches(io.BytesIO(b"A\\n\\n\\xff\\n\\nc"), "a.par", columns)
+assert (batch.numbers, batch.texts.to_pylist(), [row.number for row in batch.bad]) == ([0, 2], ["A", "c"], [1])
+"""
+
+
+def test_a_form_is_one_file_with_two_ideas(tmp_path: Path) -> None:
+    """Nothing else is edited: it declares its endings, and the rest is derived. One that does not is named."""
+    shutil.copytree(ROOT / "corpusveil", tmp_path / "corpusveil", ignore=shutil.ignore_patterns("__pycache__"))
+    for text, said in (
+        (PARAGRAPHS, ""),
+        (PARAGRAPHS.replace("SUFFIXES", "ENDINGS"), "paragraphs.py: this file declares no SUFFIXES"),
+        (PARAGRAPHS.replace('(".par",)', 'tuple([".par"])'), "paragraphs.py: SUFFIXES has to be a literal"),
+    ):
+        (tmp_path / "corpusveil" / "storage" / "forms" / "paragraphs.py").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", USED], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode == 0) == (not said), done.stderr
+        assert said in done.stderr

@@ -103,13 +103,3 @@ def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
         loop(2)
         assert seen == [True]
         assert shown.written.wait(60)
-
-
-def test_work_inside_work_is_a_step_and_a_closed_standard_error_stops_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = screen(monkeypatch, terminal=True)
-    shown.awaited = "evaluating: choosing"
-    with waiting.waiting("evaluating"), waiting.waiting("choosing"):
-        assert shown.written.wait(600)
-    monkeypatch.setattr(shown, "write", lambda _: (_ for _ in ()).throw(ValueError("closed")))
-    with waiting.waiting("choosing"):
-        pass

@@ -66,28 +66,7 @@ def test_what_is_no_engine_or_release_is_a_sentence(corpus: Path, release: cv.Re
     assert not (tmp_path / "out.records").exists()
 
 
-def test_one_column_is_kept_by_its_name(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
-    """A single name is no list of letters; ``all`` is every column."""
-    names = json.loads(next(corpus.glob("*.jsonl")).read_text().splitlines()[0]).keys()
-    for keep, kept in (("stars", {"text", "stars"}), ("all", names)):
-        outcome = cv.privatize_corpus(corpus, tmp_path / keep, release, keep=keep)
-        row = next((tmp_path / keep / "data").glob("*.jsonl")).read_text().splitlines()[0]
-        assert json.loads(row).keys() == kept
-        assert set(outcome.not_copied) == names - kept
-
-
 class TestLedger:
-    def test_files_and_frames_are_one_account(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
-        """What a run of files spent is not spent again by the same documents in memory, and a new document is."""
-        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=6)
-        cv.privatize_corpus(corpus, tmp_path / "out", release, id="url", ledger=ledger, unit="content")
-        rows = [json.loads(row) for shard in corpus.glob("*") for row in shard.read_text().splitlines()]
-        ids = [row["url"] for row in rows]
-        cv.privatize([row["text"] for row in rows], release, ids=ids, ledger=ledger, unit="content")
-        assert [line["documents"] for line in ledger.spent().releases] == [10]
-        cv.privatize([rows[0]["text"]], release, ids=["another"], ledger=cv.Ledger(ledger.url))
-        assert ledger.spent_on(rows[0]["text"]).releases[0]["total"] == 12
-
     def test_is_asked_about_a_text_by_a_text(self, corpus: Path, release: cv.Release, tmp_path: Path) -> None:
         ledger = cv.Ledger(str(tmp_path / "ledger"))
         cv.privatize_corpus(corpus, tmp_path / "out", release, ledger=ledger, unit="content")

@@ -39,16 +39,6 @@ class TestEvaluateRelease:
         page = cv.write_report(found, str(tmp_path / "report"), publishable=True)
         assert reviews["text"][0] not in Path(page).read_text()
 
-    def test_files_and_frames_say_the_same(self, release: cv.Release, reviews: dict[str, Any], tmp_path: Path) -> None:
-        original = pd.DataFrame(reviews)
-        source = tmp_path / "reviews.parquet"
-        original.to_parquet(source)
-        cv.privatize_corpus(source, tmp_path / "out", release, id="id", keep=["id"], corpus="reviews")
-        in_files = cv.evaluate_release(source, tmp_path / "out", release, id="id", seeds=2)
-        here = cv.evaluate_release(original, cv.privatize(original, release, ids="id"), release, id="id", seeds=2)
-        assert in_files.at("words unchanged") == here.at("words unchanged")
-        assert {one.name for one in in_files.measures} == {one.name for one in here.measures}
-
     def test_what_does_not_fit_is_a_sentence(self) -> None:
         frame = pd.DataFrame({"text": ["aaaa"]})
         for original, private, named, said in (

@@ -46,23 +46,6 @@ class Stream:
 
 
 class TestKinds:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_a_frame_comes_back_as_its_kind(self, kind: str, release: cv.Release, columns: dict[str, Any]) -> None:
-        make, texts = KINDS[kind]
-        frame = make(columns)
-        private = cv.privatize(frame, release, ids="id")
-        assert type(private) is type(frame)
-        assert texts(private) == cv.privatize(columns["text"], release, ids=columns["id"])
-        assert texts(private) != texts(frame) == columns["text"]
-
-    @pytest.mark.parametrize("kind", COLUMNS)
-    def test_a_column_comes_back_as_its_kind(self, kind: str, release: cv.Release, columns: dict[str, Any]) -> None:
-        make, texts = COLUMNS[kind]
-        column = make(columns["text"])
-        private = cv.privatize(column, release, ids=columns["id"])
-        assert type(private) is type(column)
-        assert texts(private) == cv.privatize(columns["text"], release, ids=columns["id"])
-
     def test_any_other_arrow_stream_comes_back_as_a_table(self, release: cv.Release, columns: dict[str, Any]) -> None:
         table = pa.table(columns)
         private = cv.privatize(Stream(table), release, ids="id")

@@ -107,24 +107,3 @@ class TestTheRelease:
         assert "500 words: 1.84 (pure 9.3)" in told
         assert "each known word differs by a distance of at most 1" in told
         assert release.document_figure(500).epsilon < 1.84 < release.document_figure(500).pure
-
-    def test_is_the_same_release_without_it(self, release: cv.Release) -> None:
-        """Statements change no digest, so no text and no noise; without a delta there is no new statement."""
-        plain = dataclasses.replace(release, delta=None)
-        assert plain.digest == release.digest
-        assert plain.document_figures() == ()
-        assert not [note for note in plain.guarantee().notes if "delta" in note]
-
-    def test_shows_both_in_manifest_and_on_the_page(self, space: Space, tmp_path: Path) -> None:
-        space.save(str(tmp_path / "space"))
-        article = " ".join(space.word(number % 60) for number in range(500))
-        (tmp_path / "in.jsonl").write_text(json.dumps({"text": article}) + "\n")
-        told = ["privatize", str(tmp_path / "in.jsonl"), "--space", str(tmp_path / "space"), "--epsilon", "10"]
-        told += ["--mechanism", "ring-geometric", "--per", "document", "--delta", "1e-6", "--test-key"]
-        assert run([*told, "--output", str(tmp_path / "out")]) == 0
-        manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-        (article_figure,) = [one for one in manifest["documents_in_epsilon_delta"] if one["words"] == 500]
-        assert article_figure["epsilon"] < 1.84
-        page = (tmp_path / "out.report.html").read_text()
-        assert "Whole documents" in page
-        assert '<td class="n">500</td><td class="n">9.3</td>\n<td class="n">1.84</td>' in page

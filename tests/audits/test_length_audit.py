@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.audits import document_audit
-from corpusveil.cli.main import run
 from corpusveil.kernel import kernel as kernel_module
-from corpusveil.kernel import lengths as lengths_module
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from tests.contracts.spaces import small_space, words_of
 
@@ -88,14 +84,3 @@ def test_shares_of_the_text_s_own_words_are_caught(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(kernel_module.Kernel, "_shares", lambda kernel, _, known, *__: honest(
         kernel.budget, np.full(known.ids.size, 3)))  # fmt: skip
     assert "replaced at the stated epsilon" in reasons(GRID, cv.Budget(20.0, "document"))
-
-
-def test_the_command_line_checks_a_grid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    SPACE.save(str(tmp_path / "space"))
-    call = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--epsilon", "1"]
-    assert run([*call, "--document", "9", "--pad", "12", "--output", str(tmp_path / "found.json")]) == 0
-    assert "rounded up to a point of the grid" in capsys.readouterr().out
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["length"] == {"policy": "grid", "step": 12, "growth": 1.0}
-    assert run([*call, "--pad", "12"]) == 2
-    assert lengths_module.HIDDEN == ("privatize", "resample", "drop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tomllib
 from pathlib import Path
@@ -75,6 +76,7 @@ def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+@functools.cache
 def chosen(public: Path, risk: float, of: Any = "content") -> cv.EpsilonAtRisk:
     """Return what Python chooses."""
     mechanism = cv.RingGeometric(cv.load_space(str(public / "space")))
@@ -117,10 +119,7 @@ class TestARelease:
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So it can't depend on it: here there is none, and an error comes without announcements.
-
-        It is chosen before there is a release, too: only one is made, of that epsilon.
-        """
+        """So it can't depend on it: here there is none, and an error comes without announcements."""
         (folder / "in" / "a.jsonl").unlink()
         chosen: list[float] = []
         released: list[float] = []
@@ -171,6 +170,7 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
     for options, code, named in (
         (["--risk", "0.5", "--epsilon", "1"], "conflicting-settings", "--epsilon"),
         ([], "missing-setting", "--risk"),
+        (["--risk", "0.6", "--risk-of", "context"], "missing-setting", "--model"),
         (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--strategy", "s3", "--collocations", "c"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),

@@ -16,11 +16,10 @@ import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import GROUP, run
+from corpusveil.cli.main import GROUP
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
-    TEST_KEY,
     Ground,
     manifest,
     rows,
@@ -78,22 +77,6 @@ def test_what_was_mistyped_is_said_in_the_words_of_the_command() -> None:
     fails(["preview", "in", "--mechanism", "ring"], "unknown-name", "did you mean ring-geometric?")
 
 
-def test_completion_offers_what_there_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a shell asks: commands, options, and the names that an option may be."""
-    monkeypatch.setenv("_CORPUSVEIL_COMPLETE", "complete_bash")
-    for typed, offered in (
-        ("corpusveil evaluate s", ["study"]), ("corpusveil preview --ep", ["--epsilon"]),
-        ("corpusveil privatize --per ", ["token", "document"]),
-        ("corpusveil privatize --mechanism ring", ["ring-geometric"]),
-    ):  # fmt: skip
-        monkeypatch.setenv("COMP_WORDS", typed)
-        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
-        with pytest.raises(SystemExit) as ended:
-            run([])
-        assert ended.value.code == 0
-        assert capsys.readouterr().out.split() == offered
-
-
 class TestMechanisms:
     def test_are_listed_after_which_to_take_and_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "200")
@@ -118,16 +101,6 @@ class TestMechanisms:
             guarantee, words = mechanism.guarantee(epsilon), " ".join(part.split())
             assert f"epsilon {epsilon:g} a token distance {guarantee.metric}" in words
             assert all(line in words for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
-
-    def test_say_where_there_is_none(self, tmp_path: Path) -> None:
-        """Of one that promises nothing, and of one that is not defined at that epsilon."""
-        small_space(20).save(tmp_path / "space")
-        for name, said, more in (
-            ("custext-per-word", "No guarantee: custext-per-word", []),
-            ("truncated-gumbel", "is defined only above", ["--epsilon", "100000", "--epsilon", "0.001"]),
-        ):  # fmt: skip
-            text = succeeds("mechanisms", name, "--space", tmp_path / "space", *more).out
-            assert said in text.rpartition("guarantee at epsilon")[2]
 
 
 class TestKey:
@@ -168,22 +141,6 @@ class TestKey:
         succeeds(*without_key(changed(call, "--output", str(tmp_path / "other"))))
         assert len(list((tmp_path / "set" / "corpusveil" / "keys").glob("*.key"))) == 1
         assert manifest(tmp_path / "other")["key_fingerprint"] != manifest(tmp_path / "out")["key_fingerprint"]
-
-    def test_that_runs_made_are_listed_with_their_outputs(self, call: list[str], tmp_path: Path, home: Path) -> None:
-        """A key of an earlier version, which kept no note, is listed, too; no secret is printed."""
-        assert "no run without --key" in succeeds("key", "list").out
-        succeeds(*without_key(call))
-        folder = home / ".config" / "corpusveil" / "keys"
-        (key,) = folder.glob("*.key")
-        assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-        corpusveil.Key(TEST_KEY).save(folder / "earlier.key")
-        (folder / "harmed.key").write_bytes(b"short")
-        listed = dict(line.split(": ", 1) for line in succeeds("key", "list").out.splitlines())
-        fingerprint = corpusveil.Key.load(key).fingerprint()
-        assert listed[str(key)] == f"fingerprint {fingerprint}, made for {tmp_path / 'out'}"
-        assert "an earlier version" in listed[str(folder / "earlier.key")]
-        assert "unusable-key" in listed[str(folder / "harmed.key")]
-        assert key.read_bytes().hex() not in "".join(listed.values())
 
     def test_is_shown_as_an_environment_variable_holds_it_with_a_warning(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,10 +203,6 @@ class TestWhatIsPrinted:
         assert said.startswith("warning: at epsilon 10 ")
         assert said.count("\n") == 1
 
-    def test_is_the_share_by_length_for_a_budget_per_document(self, call: list[str]) -> None:
-        said = "share of known words that are unchanged, by the words of a document: .* of 10, .* of 1000"
-        assert re.search(said, succeeds(*call, "--per", "document").out)
-
     def test_is_what_is_promised_what_is_disclosed_and_the_digest(self, call: list[str], tmp_path: Path) -> None:
         out = succeeds(*call, "--explain").out
         for line in manifest(tmp_path / "out")["guarantee_in_words"]:
@@ -287,31 +240,6 @@ class TestWhatIsPrinted:
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
-
-    def test_is_the_promise_before_a_fault_far_in_the_corpus(self, call: list[str], source: Path) -> None:
-        """The look is at the first shard alone, so that a run on 100,000 shards begins at once."""
-        (source / "zz.json.gz").write_bytes(b"\x1f\x8b\x08\x00")
-        ended = command(*call)
-        assert ended.status == 2
-        assert "Guarantee: " in ended.out
-
-    def test_is_that_a_finished_release_was_finished(self, call: list[str]) -> None:
-        said = [succeeds(*call).out for _ in range(2)]
-        assert [" finished this release (2 shards, 40 documents, " in text for text in said] == [False, True]
-
-    def test_is_two_sentences_unless_asked(self, call: list[str], tmp_path: Path) -> None:
-        """Prints the guarantee and the disclosures; the conditions are in the manifest."""
-        for per in ("token", "document"):
-            lines = succeeds(*changed(call, "--output", str(tmp_path / per)), "--per", per).out.splitlines()
-            assert not [line for line in lines if line.startswith("- ")], per
-            (promised,) = (line for line in lines if line.startswith("Guarantee: "))
-            assert "nats" in promised
-            assert any("guarantee_in_words" in line for line in lines), per
-
-    def test_has_the_figure_that_was_asked_for(self, call: list[str]) -> None:
-        """A call with a delta prints its meaning once, without ``--explain``."""
-        out = succeeds(*call, "--delta", "1e-6").out
-        assert out.count("(epsilon, delta) of documents at delta = 1e-06") == 1
 
     def test_is_progress_in_lines_where_no_terminal_is(self, call: list[str]) -> None:
         said = succeeds(*changed(call, "--progress", "lines")).err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.derived import settings_of
 from corpusveil.pipelines.settings.toml import read
-from tests.calls import QUIET, fails, refused, succeeds
+from tests.calls import QUIET, refused, succeeds
 from tests.cli.test_run import save, whole
-from tests.engines.corpora import WORDS, make_space, release_files
+from tests.engines.corpora import WORDS, make_space
 
 
 class TestBothCallers:
@@ -85,50 +84,6 @@ class TestPaths:
         (ground / "other" / "s.toml").symlink_to(ground / "releases" / "may" / "s.toml")
         monkeypatch.chdir(ground)
         assert read("other/s.toml").settings.value("output.path") == str(ground / "other" / "out")
-
-    def test_of_other_kinds_stay(self, tmp_path: Path) -> None:
-        values = whole(tmp_path)
-        for path in ("/data/in", "s3://bucket/in", "~/in", "file:///data/in"):
-            values["output"]["path"] = path
-            assert read(save(tmp_path / "run.toml", values)).settings.value("output.path") == path
-
-    def test_a_flow_that_was_moved_goes_on(self, tmp_path: Path) -> None:
-        """What made an artefact is noted with paths as they are written, so a folder that holds all can be moved."""
-        (tmp_path / "a" / "public").mkdir(parents=True)
-        text = " ".join(WORDS[:6])
-        (tmp_path / "a" / "public" / "a.jsonl").write_text(f'{{"text": "{text}"}}\n' * 9)
-        flow = {"input": ["public"], "counts": "counts", "table": "table", "tokens": "tokens", "min_count": 1,
-                "threshold": -100.0}  # fmt: skip
-        save(tmp_path / "a" / "flow.toml", {"collocations": flow})
-        succeeds("run", tmp_path / "a" / "flow.toml", "--only", "count", *QUIET)
-        os.rename(tmp_path / "a", tmp_path / "b")
-        succeeds("run", tmp_path / "b" / "flow.toml", "--only", "count", *QUIET)
-
-
-class TestASpaceOfGivenVectors:
-    def test_is_built_from_them(self, tmp_path: Path) -> None:
-        """A file can begin at vectors; two embeddings are two lists; another start does nothing again."""
-        for name in "ab":
-            lines = [f"{word} {number}.5 {len(word)} {name == 'a':d}" for number, word in enumerate(WORDS[:20])]
-            (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
-        (tmp_path / "counts.tsv").write_text("".join(f"{word}\t3\n" for word in WORDS[:20]))
-        space: dict[str, Any] = {"path": "space", "vectors": ["a.txt", "b.txt"], "counts": "counts.tsv", "seed": 2}
-        file = save(tmp_path / "run.toml", {"space": space})
-        succeeds("run", file, *QUIET)
-        built = cv.load_space(str(tmp_path / "space"))
-        assert len(built.lists) == 2
-        assert built.counts is not None
-        before = release_files(tmp_path / "space")
-        assert f"{tmp_path}/space" in succeeds("run", file, *QUIET).err
-        assert release_files(tmp_path / "space") == before
-        (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text() + "other 1 2 3\n")
-        fails(["run", file, *QUIET], "output-in-use", f"{tmp_path}/space")
-
-    def test_is_not_trained_as_well(self, tmp_path: Path) -> None:
-        values = whole(tmp_path)
-        values["space"]["vectors"] = ["a.txt"]
-        with refused("conflicting-settings", "space.vectors", "[embeddings]"):
-            read(save(tmp_path / "run.toml", values))
 
 
 def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
-from tests.calls import command, fails, succeeds
+from tests.calls import fails, succeeds
 from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
-from tests.engines.corpora import run as run_process
 
 
 @dataclass(frozen=True)
@@ -81,12 +78,6 @@ class TestTheLedger:
         assert not Path(made.at("twice")).exists()
         assert run([*made.denoise(made.at("released"), made.at("x")), "--ledger", made.at("ledger")]) == 2, "no option"
 
-    def test_takes_a_release_that_is_not_denoised(self, made: Made, tmp_path: Path) -> None:
-        """The refusal is of denoised releases only."""
-        shutil.copytree(made.folder / "ledger", tmp_path / "ledger")
-        assert made.privatize(made.at("released", "data"), "further", "--ledger", str(tmp_path / "ledger")) == 0
-        assert release_files(tmp_path / "ledger") != release_files(made.folder / "ledger")
-
 
 @pytest.mark.parametrize("command", [["ledger", "show"], ["plan"]], ids=" ".join)
 def test_a_release_says_what_it_spends(made: Made, command: list[str]) -> None:
@@ -112,31 +103,6 @@ def test_all_that_a_release_keeps_stays(made: Made) -> None:
     assert manifest(made.at("kept-readable"))["documents"] == 120
 
 
-def test_a_damaged_manifest_is_said(made: Made, tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"kind": "release"}')
-    fails(["ledger", "show", tmp_path], "damaged-record", "damaged")
-
-
-@pytest.mark.nightly
-def test_another_machine_writes_the_same_bytes(made: Made, tmp_path: Path) -> None:
-    """In a process with an empty home, where neither input, records, ledger, key nor the first folder are."""
-    there = tmp_path / "elsewhere"
-    for name in ("released", "space", "model"):
-        shutil.copytree(made.folder / name, there / name)
-    home = tmp_path / "home"
-    home.mkdir()
-    hidden = made.folder.with_name("hidden")
-    made.folder.rename(hidden)
-    try:
-        done = run_process(*Made(there).denoise("released", "readable"), home=home, cwd=there)
-    finally:
-        hidden.rename(made.folder)
-    assert done.returncode == 0, done.stderr
-    assert release_files(there / "readable") == release_files(made.folder / "readable")
-    assert "nothing was spent" in done.stdout
-    assert not list(there.glob("*.records"))
-
-
 # A model of the user's own
 
 CHOOSER = """
@@ -157,38 +123,6 @@ def chooser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "my_model", raising=False)
     return "my_model:choose"
-
-
-def test_candidates_are_listed_without_a_model(made: Made, tmp_path: Path) -> None:
-    """And the folder is no input for a ledger, and no text that could be taken for the original."""
-    words = ["denoise", made.at("released"), "--space", made.at("space"), "--progress", "none"]
-    told = succeeds(*words, "--candidates", 3, "--output", tmp_path / "listed").out
-    assert "no text was written" in told
-    assert "nothing was spent" in told
-    (table, _) = (pq.read_table(shard) for shard in data_files(tmp_path / "listed"))
-    assert table.num_rows == 61
-    assert table.column("text").null_count == 1
-    places = [place for row in table.column("places").to_pylist() for place in row]
-    assert {len(place["candidates"]) for place in places} == {3}
-    assert manifest(str(tmp_path / "listed"))["denoised"]["candidates"] == 3
-    assert made.privatize(str(tmp_path / "listed"), "twice", "--ledger", made.at("ledger")) == 2
-    again = command(*words, "--candidates", 3, "--output", tmp_path / "listed")
-    assert "nothing was done" in again.err
-
-
-def test_a_function_in_the_working_folder_chooses(made: Made, chooser: str, tmp_path: Path) -> None:
-    """It writes the same in this process and in two others."""
-    words = made.denoise(made.at("released"), str(tmp_path / "chosen"))
-    told = succeeds(*words, "--chooser", chooser, "--workers", 2).out
-    assert "if the chooser's knowledge is public" in told
-    succeeds(*made.denoise(made.at("released"), str(tmp_path / "here")), "--chooser", chooser)
-    texts = [[shard.read_bytes() for shard in data_files(place)] for place in (tmp_path / "chosen", tmp_path / "here")]
-    assert texts[0] == texts[1]
-    written = manifest(str(tmp_path / "chosen"))
-    assert (written["denoised"]["chooser"], written["denoised"]["candidates"]) == (chooser, 16)
-    assert len(written["denoised"]["chooser_sha256"]) == 64
-    assert chooser in written["guarantee_in_words"][0]
-    assert "nothing" in succeeds("ledger", "show", tmp_path / "chosen").out
 
 
 def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:

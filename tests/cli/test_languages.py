@@ -65,26 +65,3 @@ def test_other_steps_refuse_another_language(made: tuple[str, Path], tmp_path: P
     space = ["space", "--vectors", folder / "vectors", "--output", tmp_path / "space", *QUIET]
     fails([*space, "--counts", tmp_path / "counts"], "mismatch", "language", language)
     fails([*space, "--language", "de"], "mismatch", "language", language)
-
-
-def test_published_vectors_are_given_a_language(tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("der 1 0\nund 0 1\nnicht 1 1\ndrucker 0 2\nrechnung 2 1\nbitte 1 3\n")
-    for asked in ("German", "detect"):
-        space = ("space", "--vectors", tmp_path / "vectors.txt", "--language", asked)
-        succeeds(*space, "--output", tmp_path / asked, *QUIET)
-        assert cv.load_space(tmp_path / asked).language == "de"
-
-
-def test_a_release_is_denoised_where_its_words_have_blanks(made: tuple[str, Path], tmp_path: Path) -> None:
-    """Also one that keeps function words, whose list is part of how it is read."""
-    language, folder = made
-    (tmp_path / "private.txt").write_text(private(language))
-    succeeds("privatize", tmp_path / "private.txt", "--space", folder / "space", "--mechanism", "ring-geometric",
-             "--epsilon", "1", "--stop-words", "keep", "--test-key", "--output", tmp_path / "out", *QUIET)  # fmt: skip
-    succeeds("model", "--counts", folder / "counts", "--output", tmp_path / "model", *QUIET)
-    denoise = ["denoise", tmp_path / "out", "--space", folder / "space", "--model", tmp_path / "model",
-               "--output", tmp_path / "readable", *QUIET]  # fmt: skip
-    if language == "ja":
-        fails(denoise, "conflicting-settings", "language", "ja")
-    else:
-        succeeds(*denoise)

@@ -49,12 +49,6 @@ def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytes
         fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
 
 
-def test_the_value_of_an_only_unit_needs_no_name(call: list[str]) -> None:
-    """And may have an equals sign in it."""
-    assert run([*call, "--unit", "customer"]) == 0
-    assert show("--unit", "a=b")["worst"][0]["spent"] == 3
-
-
 def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
     succeeds(*call, *UNITS)
     assert "undamaged; no records were named to compare with." in succeeds("ledger", "verify", "ledger").out

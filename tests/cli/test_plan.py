@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 from pathlib import Path
 
@@ -15,13 +14,10 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
-from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import planning
-from corpusveil.transforms.release.copies import Copies
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
-from corpusveil.transforms.release.planning import count_duplicates, forecast
-from tests.calls import QUIET, command, refused, succeeds
+from corpusveil.transforms.release.planning import forecast
+from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -88,13 +84,6 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 
-def test_counts_copies(tmp_path: Path) -> None:
-    """Over all shards; what differs in one character is no copy."""
-    write_shard(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, {"text": "one"}])
-    write_shard(tmp_path / "b.jsonl", [{"text": "one"}, {"text": "One"}, {"text": ""}])
-    assert count_duplicates(find_shards([str(tmp_path)]), Columns()) == Copies(6, 2, 3)
-
-
 def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
     """It says all of it, makes nothing, and quotes nothing."""
     file = tmp_path / "run.toml"
@@ -107,13 +96,6 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
         assert words in said
     assert UNKNOWN not in said
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
-
-
-def test_a_bad_row_is_said(space: Space, tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text(UNKNOWN)
-    with refused("bad-shards", "row 1") as caught:
-        forecast(Run(release_of(space), [str(tmp_path / "x.jsonl")], ""))
-    assert UNKNOWN not in str(caught.value)
 
 
 def toml(folder: Path, space: Space, cap: float, **corpus: str) -> str:
@@ -138,19 +120,6 @@ def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path
 
 
-def test_says_of_a_moved_file_what_the_run_says(space: Space, moved: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The sentence is the same, and separates earlier spending from the spending of this release."""
-    file = toml(moved, space, 400.0, name="news", root="in")
-    capsys.readouterr()
-    planned = command("plan", file)
-    assert planned.status == 2
-    assert run(["run", file, "--progress", "none"]) == 2
-    (refused,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("corpusveil: cap")]
-    assert refused.removeprefix("corpusveil: ").removesuffix(" [cap-exceeded]") in planned.out
-    spent, before, now = map(float, re.findall(r"spent (\d+) .* far: (\d+) by .* run: (\d+)", refused)[0])
-    assert before == now == spent / 2
-
-
 def test_charges_equal_noise_once_as_the_run_does(
     space: Space, moved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,10 +138,7 @@ def test_charges_equal_noise_once_as_the_run_does(
 def test_all_commands_call_a_corpus_alike(
     space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: dict[str, str]
 ) -> None:
-    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule.
-
-    Only a name that was given is a name space of units.
-    """
+    """By its name, or by its folder, however that is written: one entry for plan, run, privatize and schedule."""
     monkeypatch.chdir(tmp_path)
     cv.Key(TEST_KEY).save("release.key")
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
@@ -190,18 +156,3 @@ def test_all_commands_call_a_corpus_alike(
     (line,) = cv.Ledger("ledger").spent().releases
     assert line["namespace"] == corpus.get("name", "")
     assert str(tmp_path) not in "".join(path.read_text() for path in tmp_path.glob("*/manifest.json"))
-
-
-def test_looks_at_the_key_of_the_run_and_makes_none(
-    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without --key the output's own key is looked for, as the run would; a plan leaves no key behind."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
-    write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 30)}])
-    words = ["privatize", "in", "--space", str(space.url), "--mechanism", "ring-geometric", "--epsilon", "1"]
-    words += ["--ledger", "ledger", "--unit", "content", "--cap", "40", "--output", "out", "--progress", "none"]
-    succeeds(*words, "--plan")
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    assert "Set cap_ldp as well, which holds over all metrics" in succeeds(*words).err
-    assert "refused" not in succeeds(*words, "--plan").out, "at 30 of 40 it would be, as another release"

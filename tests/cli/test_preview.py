@@ -9,7 +9,7 @@ import pytest
 
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines.preview import PRIVATE
-from tests.calls import QUIET, fails, succeeds
+from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
 
 
@@ -76,10 +76,3 @@ def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -
     out = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
     assert not {"\x1b", "\x07", "\x9b"} & set(out)
     assert WORDS[1] in out
-
-
-def test_what_is_wrong_is_one_sentence(ground: Path, tmp_path: Path) -> None:
-    fails(call(ground, "--epsilon", "nan"), "wrong-value", "--epsilon nan")
-    fails(call(ground, "--text", "none"), "wrong-column", "'none'")
-    write_shard(tmp_path / "in" / "a.jsonl", [{"text": " "}])
-    fails(["preview", tmp_path / "in", "--space", ground / "space", *QUIET], "unsuitable-data")

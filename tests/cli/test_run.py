@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import corpusveil as cv
@@ -162,14 +160,6 @@ class TestTheFlow:
                 one.pop("_artifact.json", None)
             assert found == expected
 
-    def test_one_step_alone(self, done: Path, tmp_path: Path) -> None:
-        values = whole(done)
-        values["collocations"]["counts"] = f"{tmp_path}/counts"
-        file = save(tmp_path / "run.toml", values)
-        succeeds("run", file, "--only", "count", *QUIET)
-        assert {path.name for path in tmp_path.iterdir()} == {"counts", "run.toml"}
-        fails(["run", file, "--only", "report"], "unknown-name", "count", "score")
-
     def test_another_setting_does_not_take_an_artefact_over(self, done: Path, tmp_path: Path) -> None:
         for section, key, value, place in (
             ("collocations", "min_count", 4, "counts"), ("collocations", "threshold", 0.7, "table"),
@@ -245,51 +235,3 @@ class TestWrongFiles:
             assert (ended.status, ended.err.count("\n")) == (2, 1), content
             assert "run.toml" in ended.err
         fails(["run", tmp_path / "none.toml"], "unusable-address", "none.toml")
-
-
-class TestAReadableRelease:
-    """From a raw public corpus and given vectors to a denoised release, in one file."""
-
-    @pytest.fixture
-    def values(self, ground: Path) -> dict[str, dict[str, Any]]:
-        rng = np.random.default_rng(0)
-        np.savez(ground / "given.npz", vocab=np.array(WORDS), vectors=rng.normal(size=(len(WORDS), 8)))
-        return {
-            "collocations": {"input": ["public"], "counts": "r/counts", "min_count": 2},
-            "model": {"path": "r/model"},
-            "space": {"path": "r/space", "vectors": ["given.npz"], "counts": "r/counts", "balance": 1.0,
-                      "order": "improved"},
-            "corpus": {"input": ["private"], "name": "news"},
-            "mechanism": {"name": "ring-geometric"},
-            "budget": {"epsilon": 1.0},
-            "key": {"path": "release.key"},
-            "output": {"path": "r/out"},
-            "denoise": {"path": "r/readable", "breadth": 16},
-        }  # fmt: skip
-
-    def test_is_that_of_the_single_commands_and_spends_nothing(
-        self, ground: Path, values: dict[str, dict[str, Any]], tmp_path: Path
-    ) -> None:
-        file = save(ground / "readable.toml", values)
-        succeeds("run", file, *QUIET)
-        assert "that spends nothing, and no ledger counts it" in succeeds("plan", file).out
-        readable = ground / "r"
-        model = ["model", "--counts", f"{readable}/counts", "--output", f"{tmp_path}/model"]
-        succeeds(*model, *QUIET)
-        denoise = ["denoise", f"{readable}/out", "--space", f"{readable}/space", "--model", f"{tmp_path}/model"]
-        succeeds(*denoise, "--breadth", "16", "--output", f"{tmp_path}/readable", *QUIET)
-        assert release_files(tmp_path / "readable") == release_files(readable / "readable")
-        drawn, made = (json.loads((readable / name / "manifest.json").read_text()) for name in ("out", "readable"))
-        assert made["denoised"]["release"] == drawn["release"]
-        assert made["guarantee"] == drawn["guarantee"]
-        assert "nothing" in made["spends"]["metric"]
-        assert made["content_sha256"] != drawn["content_sha256"]
-
-    def test_needs_what_it_is_made_of(self, ground: Path, values: dict[str, dict[str, Any]]) -> None:
-        file = ground / "less.toml"
-        for left_out, named in (("model", "denoise.model"), ("collocations", "model.counts"), ("space", "space")):
-            less = {name: values[name] for name in values if name != left_out}
-            fails(["run", save(file, less)], "missing-setting", named)
-        del values["space"]["counts"]
-        values["space"]["path"] = "r/other"
-        fails(["run", save(file, values)], "missing-setting", "balance")

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import corpusveil as cv
 from corpusveil.errors import WorkError
-from corpusveil.pipelines import schedule, schedule_state
+from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, succeeds
@@ -173,17 +172,6 @@ class TestWhatIsNew:
         start(ground)
         assert [line["run"] for line in metrics(ground)] == [1, None, None]
 
-    def test_identities_do_not_depend_on_what_else_is_new(self, ground: Path) -> None:
-        """Without ids, equal names in different folders stay different documents, in whatever run they come."""
-        values = settings(ground)
-        del values["corpus"]["id"]
-        save(ground / "s.toml", values)
-        for day in (1, 2):
-            lines(ground, f"day-{day}/a.jsonl", 1, 1)
-            start(ground)
-        texts = [text for k in (1, 2) for part in released(ground, k).values() for text in part.splitlines()]
-        assert len(texts) == len(set(texts)) == 4
-
     def test_an_input_that_vanished_is_an_error(self, ground: Path) -> None:
         """A folder that is not mounted, and then is: no start before succeeded, and no unfinished run is given up."""
         lines(ground, "day-2/b.jsonl", 3)
@@ -217,17 +205,6 @@ class TestWhatIsNew:
         os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
         start(ground)
         assert len(released(ground, 2)) == 1
-
-
-def test_a_start_beside_another_touches_nothing(ground: Path) -> None:
-    """It says so, and ends well."""
-    held = lease.take(f"{ground}/out.schedule/lease")
-    assert isinstance(held, lease.Lease)
-    with held:
-        assert "nothing was done" in start(ground).err
-        assert not (ground / "out").exists()
-    start(ground)
-    assert (ground / "out/run-00001/manifest.json").exists()
 
 
 class TestKilled:
@@ -327,27 +304,6 @@ class TestRefused:
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
 
-    def test_a_start_that_could_not_begin_is_told(self, ground: Path) -> None:
-        """Without its key, without a setting, or without its state, to which nothing can be added."""
-        start(ground)
-        success = samples(ground)["last_success_timestamp_seconds"]
-        (ground / "release.key").rename(ground / "away.key")
-        start(ground, 2)
-        assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (2, 2)
-        assert f"{ground}/release.key: there is no such key file" in metrics(ground)[-1]["why"]
-        (ground / "away.key").rename(ground / "release.key")
-        start(ground)
-        save(ground / "s.toml", settings(ground) | {"key": {}})
-        start(ground, 2)
-        assert samples(ground)["last_status"] == 2
-        save(ground / "s.toml", settings(ground))
-        start(ground)
-        with unwritable(ground / "out.schedule"):
-            start(ground, 2)
-        assert samples(ground)["last_status"] == 2
-        assert samples(ground)["last_success_timestamp_seconds"] >= success
-        start(ground)
-
     def test_a_start_that_a_signal_ends_has_its_status(self, ground: Path) -> None:
         """The process, the metrics and the state say the same."""
         lines(ground, "day-1/a.jsonl", *range(20_000))
@@ -362,37 +318,6 @@ class TestRefused:
         lines(ground, "day-1/a.jsonl", 1, 2)
         start(ground)
         assert samples(ground)["last_status"] == 0
-
-    def test_a_page_that_another_release_left_is_named(self, ground: Path) -> None:
-        """The sentence says what to remove, and the next start goes on."""
-        page = ground / "out/run-00001.report.html"
-        page.parent.mkdir()
-        page.touch()
-        assert f"{page}: " in (said := start(ground, 2).err)
-        assert "remove the file" in said
-        page.unlink()
-        start(ground)
-        assert len(released(ground, 1)) == 1
-
-    def test_a_start_that_failed_says_why(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a run, or before any could be planned; an unexpected error has no sentence that could be kept."""
-        for where, error, said in (
-            ("pipelines.schedule.find_shards", WorkError("The store is away."), ": The store is away."),
-            ("transforms.release.corpus.Run.privatize", WorkError("The disk is full."), ": The disk is full."),
-            ("transforms.release.corpus.Run.privatize", KeyError("private"), ""),
-        ):  # fmt: skip
-
-            def fail(*_: object, error: Exception = error, **__: object) -> None:
-                raise error
-
-            with monkeypatch.context() as patch:
-                patch.setattr(f"corpusveil.{where}", fail)
-                start(ground, 1)
-            noted = metrics(ground)[-1]
-            assert noted["status"] == 1
-            assert f"the last start ended with status 1, {noted['time']}{said}\n" in status_of(ground)
-        start(ground)
-        assert "the last start" not in status_of(ground)
 
 
 class TestABadShard:
@@ -428,62 +353,6 @@ class TestABadShard:
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
         assert status.endswith("nothing is due\n")
 
-    def test_is_left_out_although_the_columns_of_all_are_read_from_it(self, ground: Path) -> None:
-        """The first shard that can be read names the columns that are kept."""
-        (ground / "in/a.csv").write_bytes(b"key,\xff\n1,no\n")
-        (ground / "in/b.csv").write_text(f"key,text,stars\n1,{WORDS[0]},5\n")
-        values = settings(ground)
-        values["corpus"] |= {"input": [f"{ground}/in/*.csv"], "keep": ["all"]}
-        save(ground / "s.toml", values)
-        assert f"corpusveil: {ground}/in/a.csv" in start(ground, 2).err
-        assert "stars" in released(ground, 2)["part-00000-of-00001.csv"]
-
-    def test_status_metrics_and_the_next_start_tell_one_story(self, ground: Path) -> None:
-        """Of a start among good shards, of one with nothing else, and of one after the shard was removed."""
-
-        def told() -> tuple[list[str], dict[str, float]]:
-            return status_of(ground).splitlines(), samples(ground)
-
-        start(ground, 2)
-        status, figures = told()
-        assert status[:2] == [
-            "run-00001: abandoned: 1 of its 3 shards could not be used", "run-00002: 2 shards, 3 documents",
-        ]  # fmt: skip
-        assert any(line.startswith("the last start ended with status 2, ") for line in status)
-        assert (figures["last_status"], figures["left_out_shards"], figures["shards_total"]) == (2, 1, 2)
-        assert "last_success_timestamp_seconds" not in figures
-        (ground / "in/day-1/d.jsonl").write_text("nor this\n")
-        start(ground, 2)
-        assert released(ground, 3) == {}
-        status, figures = told()
-        assert "run-00003: abandoned: its only shard could not be used" in status
-        assert sum(line.startswith("left out: ") for line in status) == figures["left_out_shards"] == 2
-        for name in "bd":
-            (ground / f"in/day-1/{name}.jsonl").unlink()
-        start(ground)
-        status, figures = told()
-        assert not any("left out" in line for line in status)
-        assert (figures["last_status"], figures["left_out_shards"]) == (0, 0)
-        assert [(line["run"], line["status"], line["left_out"]) for line in metrics(ground)] == [
-            (2, 2, 1), (3, 2, 2), (None, 0, 0),
-        ]  # fmt: skip
-
-    def test_still_counts_after_a_start_that_was_refused(self, ground: Path) -> None:
-        """A refused setting says nothing of the shard, which counts until a run could use it."""
-        start(ground, 2)
-        before = (ground / "s.toml").read_text()
-        lines(ground, "day-2/d.jsonl", 4)
-        assert "epsilon = 1.0" in before
-        (ground / "s.toml").write_text(before.replace("epsilon = 1.0", "epsilon = 2.0"))
-        start(ground, 2)
-        assert samples(ground)["left_out_shards"] == metrics(ground)[-1]["left_out"] == 1
-        (ground / "s.toml").write_text(before)
-        status = status_of(ground)
-        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
-        assert "run-00003 is due: 2 new" in status
-        assert f"{ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
-        assert (len(released(ground, 4)), samples(ground)["left_out_shards"]) == (1, 1)
-
     def test_comes_again_when_it_or_the_settings_change_or_by_hand(self, ground: Path) -> None:
         start(ground, 2)
         touch(ground, "day-1/b.jsonl")
@@ -503,28 +372,6 @@ class TestABadShard:
         assert len(released(ground, 5)) == 1
         assert samples(ground)["left_out_shards"] == 0
         assert "left out" not in start(ground).err
-
-
-def test_many_runs_take_no_longer_to_start_after(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start reads a summary, and no file of an earlier run."""
-    read = Counter[str]()
-
-    def counted(url: str, real: Any = files.read_if_there) -> bytes | None:
-        read["runs" if "/runs/" in url else "all"] += 1
-        return real(url)
-
-    for number in range(1, 61):
-        plan = {"shards": [[f"{ground}/in/{number}.jsonl", f"{number}.jsonl", 3, "1"]], "why": {}}
-        done = {"shards": {f"{number}.jsonl": [3, "1", "00"]}, "documents": 2, "tokens": 9}
-        for kind, content in (("plan", plan), ("done", done)):
-            files.write_bytes(f"{ground}/out.schedule/runs/{number:05d}.{kind}.json", orjson.dumps(content))
-    start(ground)
-    monkeypatch.setattr(files, "read_if_there", counted)
-    start(ground)
-    assert read["runs"] == 0
-    assert read["all"] < 20
-    assert (samples(ground)["shards_total"], samples(ground)["documents_total"]) == (61, 122)
-    assert status_of(ground).startswith("41 earlier runs; 61 shards, 122 documents in all\nrun-00042: 1 shard")
 
 
 class TestDamagedRecords:
@@ -551,27 +398,6 @@ class TestDamagedRecords:
         start(ground)
         assert len(released(ground, 3)) == 1
 
-    def test_what_changed_since_is_a_further_release(self, ground: Path) -> None:
-        start(ground)
-        (ground / "out.schedule/summary.json").unlink()
-        done = ground / "out.schedule/runs/00001.done.json"
-        done.write_text(done.read_text()[:-20])
-        for path in (ground / "records/run-00001/shards").iterdir():
-            path.unlink()
-        lines(ground, "day-1/a.jsonl", 1, 2, 7)
-        start(ground)
-        assert metrics(ground)[-1]["changed"] == 1
-        assert len(released(ground, 2)) == 1
-
-    def test_a_damaged_plan_of_a_run_that_is_not_done_is_not_to_be_removed(self, ground: Path) -> None:
-        start(ground)
-        (ground / "out.schedule/summary.json").unlink()
-        (ground / "out.schedule/runs/00001.done.json").unlink()
-        (ground / "out.schedule/runs/00001.plan.json").write_text("{")
-        said = start(ground, 2).err
-        assert "restore it from a copy" in said
-        assert "remove" not in said
-
 
 class TestWhatItTells:
     def test_the_guarantee_once_and_each_success(self, ground: Path) -> None:
@@ -591,33 +417,3 @@ class TestWhatItTells:
         later = samples(ground)
         assert (figures["last_status"], later["last_status"]) == (0, 2)
         assert later["last_success_timestamp_seconds"] == figures["last_success_timestamp_seconds"]
-
-    def test_the_error_of_a_run_comes_before_that_of_its_metrics(self, ground: Path) -> None:
-        """A folder that cannot be made is an error after a release, and a warning beside a run's own error."""
-        (ground / "file").touch()
-        values = settings(ground)
-        values["schedule"]["prometheus"] = f"{ground}/file/metrics.prom"
-        values["ledger"]["cap"] = 6.0
-        save(ground / "s.toml", values)
-        *_, warning, error = start(ground, 2).err.splitlines()
-        assert f"warning: {ground}/file" in warning
-        assert "corpusveil: cap 6" in error
-        del values["ledger"]["cap"]
-        save(ground / "s.toml", values)
-        assert f"corpusveil: {ground}/file" in start(ground, 2).err
-        assert len(released(ground, 1)) == 1
-        assert metrics(ground)[-1]["status"] == 2
-
-    def test_metrics_are_those_of_the_last_starts_and_of_the_last_success(
-        self, ground: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(schedule_state, "MOST_LINES", 3)
-        start(ground)
-        lines(ground, "day-2/b.jsonl", 3)
-        values = settings(ground)
-        values["budget"]["epsilon"] = 2.0
-        save(ground / "s.toml", values)
-        for _ in range(4):
-            start(ground, 2)
-        assert [line["status"] for line in metrics(ground)] == [0, 2, 2]
-        assert "last_success_timestamp_seconds" in samples(ground)

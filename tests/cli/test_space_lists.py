@@ -10,7 +10,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from tests.calls import QUIET, fails, succeeds
-from tests.engines.corpora import WORDS, data_files, manifest, rows, write_shard
+from tests.engines.corpora import WORDS
 
 
 def vectors(folder: Path, number: int, words: list[str]) -> str:
@@ -33,34 +33,6 @@ def space(files: list[str], output: Path, *more: str) -> cv.Space:
     named = [word for file in files for word in ("--vectors", file)]
     assert run(["space", *named, "--output", str(output), "--progress", "none", *more]) == 0
     return cv.load_space(str(output))
-
-
-@pytest.mark.parametrize(
-    ("configuration", "used", "lists", "union", "order"),
-    [("L0", 5, 1, False, "greedy"), ("L1", 5, 2, True, "improved"), ("L2", 1, 1, False, "improved")],
-)
-def test_configurations_of_the_study(
-    five: list[str], tmp_path: Path, configuration: str, used: int, lists: int, union: bool, order: str
-) -> None:
-    """L0 is a list of each of five embeddings, L1 two of each, L2 one of the first; each privatizes and says so."""
-    total = used * lists
-    more = ["--lists", str(lists), "--order", order, *(["--union"] if union else [])]
-    made = space(five[:used], tmp_path / "space", *more)
-    everywhere = set(WORDS[12:100]) if used == 5 else set(WORDS[:100])
-    anywhere = set(WORDS[:108]) if used == 5 else everywhere
-    assert set(made.vocabulary.words) == (anywhere if union else everywhere)
-    assert len(made.lists) == total
-    assert len({tuple(order) for order in made.lists.tolist()}) == total
-    assert [one["source"] for one in made.info["made"]["lists"]] == [
-        f"E{n}.txt" for n in range(used) for _ in range(lists)
-    ]
-    source = write_shard(tmp_path / "x.jsonl", rows(30, 1))
-    arguments = ["privatize", str(source), "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
-    arguments += ["--epsilon", "1", "--test-key", "--output", str(tmp_path / "out"), "--progress", "none"]
-    succeeds(*arguments)
-    said = " ".join(manifest(tmp_path / "out")["guarantee_in_words"])
-    assert (f"the largest over {total} lists" in said) == (total > 1)
-    assert len(data_files(tmp_path / "out")) == 1
 
 
 @pytest.mark.parametrize("how", ["bar", "lines", "none"])

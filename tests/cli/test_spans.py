@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import corpusveil as cv
-from corpusveil_evaluate.statistics.pseudonyms import recognizable
 from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
 
@@ -36,19 +34,6 @@ def texts(folder: Path) -> list[str]:
     return [json.loads(line)["text"] for file in sorted((folder / "data").iterdir()) for line in file.open()]
 
 
-def test_a_file_of_terms_hides_names(call: list[Any], tmp_path: Path) -> None:
-    said = succeeds(*call).out
-    assert "where recognized spans are, and their kinds" in said
-    assert [re.findall(r"\[\w+\]", text) for text in texts(tmp_path / "out")] == [["[name]"]] * 3 + [["[person]"]]
-    written = (tmp_path / "out" / "manifest.json").read_text()
-    configuration = json.loads(written)["configuration"]
-    assert set(configuration["spans"]) == {"find", "treat"}
-    private = (tmp_path / "out.records" / "report.html").read_text()
-    assert "<td>spans</td>" in private.replace('<td class="number">', "<td>")
-    public = [written, *(path.read_text() for path in (tmp_path / "out").glob("*.html")), said]
-    assert not [name for name in ("quux", "xyzzy", "frobnitz", "people.txt") for text in public if name in text.lower()]
-
-
 def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> None:
     """A list of one name is not to be guessed from the manifest; another list is another release."""
     assert call
@@ -65,25 +50,6 @@ def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> No
     assert first == digests(key) != digests(cv.Key.generate())
     (tmp_path / "people.txt").write_text("Zelda Quux\n")
     assert digests(key) != first
-
-
-def test_pseudonyms_are_those_of_python_and_survive_another_release(call: list[Any], tmp_path: Path) -> None:
-    options = ["--treat", "name=pseudonym", "--treat", "other=resample", "--pseudonym-key", tmp_path / "pseudonyms.key"]
-    assert "which spans of all releases under this key of pseudonyms have equal text" in succeeds(*call, *options).out
-    made = texts(tmp_path / "out")
-    labels = [re.findall("NAME_[0-9A-F]{12}", text) for text in made]
-    assert labels[0] == labels[1] != labels[2]
-    assert labels[3] == []
-    release = cv.Release(
-        cv.RingGeometric(cv.load_space(str(tmp_path / "space"))), cv.Budget(1.0),
-        key=cv.Key.load(tmp_path / "key"), pseudonyms=cv.Key.load(tmp_path / "pseudonyms.key"),
-        spans=cv.SpanPolicy(find=str(tmp_path / "people.txt"), treat={"name": "pseudonym", "other": "resample"}),
-    )  # fmt: skip
-    originals = [json.loads(line)["text"] for line in (tmp_path / "in.jsonl").open()]
-    assert cv.privatize(originals, release, ids=list(range(4))) == made
-    assert recognizable(made) == (1.0, 2)
-    with pytest.raises(cv.UserError, match="NAME_7F3A1C02D4E6"):
-        recognizable(["no pseudonym"])
 
 
 def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from corpusveil.cli.main import run
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import WorkError
-from corpusveil.jobs.local import Local
 from corpusveil.storage import lease
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import release_files
@@ -102,23 +97,3 @@ def test_a_step_is_not_begun_while_another_run_is_at_it(
         assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / lease.FOLDER]
     assert "corpusveil: Another run is in progress (" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_many_identical_starts_end_with_one_artefact(flow: Path, tmp_path: Path) -> None:
-    """Those that did nothing say so; the artefact is that of one start, and a further start ends well."""
-    gate = threading.Barrier(6)
-
-    def start(_: int) -> str:
-        gate.wait()
-        try:
-            count_corpus([str(flow / "in")], str(tmp_path / "out"), Local(), CountOptions(3, 2))
-        except WorkError as error:
-            return str(error)
-        return "done"
-
-    with ThreadPoolExecutor(6) as pool:
-        told = list(pool.map(start, range(6)))
-    assert "done" in told
-    assert all(one == "done" or one.startswith("Another run is in progress (") for one in told)
-    assert call("count", flow, tmp_path / "out") == 0
-    assert release_files(tmp_path / "out") == release_files(flow / "count")

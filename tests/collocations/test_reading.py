@@ -16,7 +16,6 @@ from corpusveil.collocations.artifact import ReadingOptions
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenizers import units
-from corpusveil.errors import VersionError
 from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
@@ -64,17 +63,6 @@ class TestAbbreviations:
             assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
             assert segments.lengths.sum() == len(tokens)
         assert Collocations.of(rows).digest != table.digest
-
-    @pytest.mark.parametrize("field", ["over_stops", "over_hyphens"])
-    def test_counts_of_before_are_not_added_to(self, tmp_path: Path, field: str) -> None:
-        counted(tmp_path)
-        description = tmp_path / "out" / "_artifact.json"
-        written = json.loads(description.read_text())
-        del written[field]
-        description.write_text(json.dumps(written))
-        (tmp_path / "more.txt").write_text("Mr. Kennedy again\n")
-        with pytest.raises(VersionError):
-            count_corpus([str(tmp_path / "more.txt")], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "out"))
 
 
 class TestHyphens:

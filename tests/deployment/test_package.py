@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shlex
 import subprocess
 import sys
 import zipfile
@@ -19,9 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from corpusveil.deployment import machine_code, package
-from corpusveil.deployment.package import LEFT_OUT, commands, package_spark
+from corpusveil.deployment.package import LEFT_OUT, package_spark
 from corpusveil.deployment.wheel import build_wheel, constraints, requirement
-from corpusveil.errors import InstallationError
 from tests.calls import refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
@@ -66,10 +64,7 @@ print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.sta
 
 class TestMachineCode:
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
-        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again.
-
-        Nothing else differs from another wheel, and each file is in the wheel's record.
-        """
+        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again."""
         zipfile.ZipFile(little).extractall(tmp_path)
         done = subprocess.run(
             [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
@@ -82,16 +77,6 @@ class TestMachineCode:
         record = next(name for name in names if name.endswith("RECORD"))
         rows = zipfile.ZipFile(little).read(record).decode().splitlines()
         assert {row.partition(",")[0] for row in rows} == names
-
-    def test_that_is_not_made_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for program, sentence in (
-            ("pass", "left no machine code in"),
-            ("1 / 0", "could not compile its loops: ZeroDiv"),
-        ):
-            monkeypatch.setattr(machine_code, "PROGRAM", program)
-            with pytest.raises(InstallationError, match=sentence):
-                build_wheel(tmp_path, machine_code=True)
-        assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,22 +94,9 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_commands_name_the_files() -> None:
-    for command in commands("packed").values():
-        words = shlex.split(command)
-        assert words[0] == "spark-submit"
-        assert {"packed/corpusveil.pex", "packed/submit.py"} <= set(words)
-    assert "-Dlog4j2.configurationFile=packed/log4j2.properties" in commands("packed")["standalone"]
-    assert Path(succeeds("--submit-file").out.strip()).samefile(package.LOGGING.with_name("submit.py"))
-
-
 @pytest.mark.packaged
 def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
-    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own.
-
-    The environment holds neither Beam nor a second Spark; speculative copies of tasks change nothing; counts,
-    collocations and release are those of the local engine.
-    """
+    """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own."""
     pytest.importorskip("pex")
     from benchmarks import cluster
 

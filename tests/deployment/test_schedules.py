@@ -156,26 +156,6 @@ class TestWhatIsWritten:
         assert [secret["defaultMode"] for secret in secrets] == ([0o400] if "path" in key else [])
         assert ("fsGroup" in str(pod)) == ("environment" in key)  # it would open the file of the key to a group
 
-    def test_kubernetes_finds_relative_paths_in_a_volume(self, ground: Path) -> None:
-        """The volume lies where the configuration does; the key is mounted where the file names it."""
-        (file,) = written(ground, "kubernetes", "--image", "a", "--claim", "reviews")
-        _, _, job = yaml.safe_load_all(file.read_text())
-        kubernetes_validate.validate(job, "1.31", strict=True)
-        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        (container,) = pod["containers"]
-        places = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-        folder = places["data"]
-        assert places["configuration"] == f"{folder}/schedule.toml" == container["command"][2]
-        assert places["key"] == f"{folder}/release.key"
-        claims = [volume["persistentVolumeClaim"] for volume in pod["volumes"] if "persistentVolumeClaim" in volume]
-        assert claims == [{"claimName": "reviews"}]
-        command = ["schedule", str(ground / "s.toml"), "--write", "kubernetes", "--image", "a"]
-        fails(command, "wrong-value", "space.path")
-        values = tomllib.loads((ground / "s.toml").read_text())
-        save(ground / "s.toml", values | {"space": {"path": "../space"}})
-        fails([*command, "--claim", "b"], "wrong-value", "space.path", "../space")
-        assert not list(ground.glob("*.yaml"))
-
     @pytest.mark.airflow
     @pytest.mark.skipif(not AIRFLOW, reason="needs an Airflow beside: make definitions")
     def test_airflow(self, ground: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ One module, so that one process holds its one Spark session.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,18 +59,6 @@ def reference(ground: Ground, release: str, model: LanguageModel) -> dict[str, s
     return release_files(output)
 
 
-def test_the_reference_is_another_text_of_the_same_words(
-    ground: Ground, release: str, reference: dict[str, str]
-) -> None:
-    files = release_files(Path(release))
-    assert reference.keys() == files.keys()
-    same = {name for name in files if reference[name] == files[name]}
-    assert len(same) <= 2, "one shard is empty, and one of a single text"
-    counts = [json.loads((Path(folder) / "manifest.json").read_text())["documents"]
-              for folder in (release, ground.folder / "denoised")]  # fmt: skip
-    assert counts[0] == counts[1]
-
-
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("engine", [Local(2), Beam(), Spark()], ids=lambda engine: type(engine).__name__)
 def test_an_engine_writes_the_same_bytes(
@@ -83,21 +70,6 @@ def test_an_engine_writes_the_same_bytes(
     for name, given in (("here", None), ("there", engine)):
         denoise(release, str(tmp_path / name), space=ground.space, candidates=3, engine=given)
     assert release_files(tmp_path / "here") == release_files(tmp_path / "there")
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.nightly
-def test_a_chooser_that_workers_cannot_import_is_named(
-    ground: Ground, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spark's workers do not search the path of the driver's process."""
-    (tmp_path / "chooser_of_engines.py").write_text("def choose(batch):\n    return []\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with refused("chooser-failed", "chooser_of_engines:choose", "cannot be imported"):
-        denoise(
-            release, str(tmp_path / "spark"), space=ground.space, chooser="chooser_of_engines:choose", engine=Spark()
-        )
-    assert not (tmp_path / "spark" / "manifest.json").exists()
 
 
 def test_a_killed_run_goes_on(

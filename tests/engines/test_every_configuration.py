@@ -64,12 +64,13 @@ WAYS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Spark": (Spark, None),
     "row ranges": (Local, BLOCK),
     "Spark, row ranges": (Spark, BLOCK),
+    "two processes, row ranges": (lambda: Local(2), 2 * BLOCK),
 }
-"""The ways to run that have to write what the local engine does, shard by shard."""
+"""The ways to run that have to write what the local engine does, shard by shard; the last takes long."""
 
 
 def same_everywhere(
-    release: cv.Release, source: Path, folder: Path, ways: Iterable[str] = WAYS, **options: Any
+    release: cv.Release, source: Path, folder: Path, ways: Iterable[str], **options: Any
 ) -> dict[str, str]:
     """Run on the local engine and in other ways; return the files that all of them wrote."""
     told = []
@@ -133,10 +134,7 @@ class TestTheSameBytes:
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
-        """Released lengths, spans, pseudonyms of a unit and surrogates: however a shard is split, and on every engine.
-
-        Lists of terms go to every worker.
-        """
+        """Released lengths, spans, pseudonyms of a unit and surrogates, however a shard is split, on every engine."""
         numbers = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
         for number, size in enumerate(SHARDS):
             documents = rows(size, number)
@@ -152,7 +150,8 @@ class TestTheSameBytes:
             cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
             pseudonyms=cv.Key(TEST_KEY[::-1]),
         )  # fmt: skip
-        same_everywhere(release, tmp_path / "in", tmp_path / "out", ["Beam", "Spark"], columns=Columns(unit="id"))
+        ways, columns = ("two processes, row ranges", "Beam in two processes", "Spark"), Columns(unit="id")
+        same_everywhere(release, tmp_path / "in", tmp_path / "out", ways, columns=columns)
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert re.search("[0-9]{4}-[0-9]{2}-[0-9]{2}", text)
         assert not any(number in text for number in ("2024-05-17", "7" * 40))

@@ -19,13 +19,11 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import SizeError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms import spark as module
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
-from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, of_units, text_of
+from tests.engines.corpora import TEST_KEY, WORDS, Ground, make_release, text_of
 from tests.engines.processes import shared_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -140,26 +138,6 @@ class TestOneColumnChanges:
         assert row[1] in WORDS
         assert (row[0], *row[2:]) == ("a", 1, 2)
 
-    def test_an_instant_as_id_is_the_same_in_every_zone(self, spark: Any, release: cv.Release) -> None:
-        text = " ".join(WORDS[:9])
-        frame = spark.range(5).selectExpr("timestamp_micros(id * 1000000007) AS at", f"'{text}' AS text")
-        texts = []
-        for zone in ("Asia/Tokyo", "America/New_York"):
-            spark.conf.set("spark.sql.session.timeZone", zone)
-            texts.append(sorted(row["text"] for row in privatize_frame(frame, release, id="at").collect()))
-        assert texts[0] == texts[1]
-        assert len(set(texts[0])) == 5
-
-    def test_pseudonyms_of_units(self, spark: Any, ground: Ground) -> None:
-        release, table, made = of_units(ground.space)
-        frame = spark.createDataFrame([tuple(row.values()) for row in table.to_pylist()], "id INT, text STRING, of INT")
-        out = privatize_frame(frame, release, id="id", unit="of").orderBy("id").collect()
-        assert [row["text"] for row in out] == made["text"].to_pylist()
-        with refused("missing-setting", "pseudonyms = 'unit'"):
-            privatize_frame(frame, release, id="id")
-        with refused("missing-setting", "pseudonyms = 'unit'"):
-            privatize_column(release)
-
 
 class TestIsRefused:
     def test_before_anything_runs(self, spark: Any, release: cv.Release) -> None:
@@ -187,17 +165,6 @@ class TestIsRefused:
         lines = [line.strip() for line in str(caught.value).splitlines()]
         assert "corpusveil.errors.BadRowError: id: the id column has empty values; give every document an id." in lines
         assert CANARY not in str(caught.value)
-
-    @pytest.mark.nightly
-    def test_an_unsaved_space_too_large_to_send(
-        self, connect: Any, release: cv.Release, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Connect takes 128 MiB a message; a saved space has no such limit."""
-        monkeypatch.setattr(module, "CONNECT_BYTES", 100)
-        frame = connect.createDataFrame([("a", WORDS[0])], "id STRING, text STRING")
-        assert privatize_frame(frame, release, id="id").count() == 1
-        with pytest.raises(SizeError):
-            privatize_frame(frame, make_release(unsaved_space()), id="id")
 
 
 class TestSql:
@@ -283,10 +250,7 @@ class TestAStream:
     def test_a_replayed_batch_draws_the_same_and_spends_nothing(
         self, classic: Any, release: cv.Release, tmp_path: Path
     ) -> None:
-        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had.
-
-        Under another key both differ, so the check can fail.
-        """
+        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had."""
         other = make_release(release.mechanism.space, key=bytes(range(32)))
         write_documents(tmp_path / "in", 0, 1)
         for name, second, equal in (("same", release, True), ("other", other, False)):

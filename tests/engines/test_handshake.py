@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,12 +73,6 @@ class TestAnotherPython:
         """By a sentence that names both versions and the variable to set."""
         with refused(VersionError.code, f"PYSPARK_PYTHON = {other}", "Python 3.9", f"Python {MINE}"):
             refuse_other_python(SimpleNamespace(master="local[2]", pythonExec=str(other)))
-
-    def test_elsewhere_or_the_same_is_not(self, other: Path) -> None:
-        """Nor one that cannot be asked; on other machines nothing is guessed."""
-        for program in (sys.executable, "/bin/true", "/no/such/python"):
-            refuse_other_python(SimpleNamespace(master="local[2]", pythonExec=program))
-        refuse_other_python(SimpleNamespace(master="spark://host:7077", pythonExec=str(other)))
 
     def test_what_spark_says_becomes_a_sentence(self) -> None:
         """It was the name of an exception; Spark's own has up to 258 lines."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from corpusveil.cli.progress import State, Terminal
+from corpusveil.cli.progress import Terminal
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.storage.engine import NAMES, total
+from corpusveil.storage.engine import NAMES
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -47,16 +47,6 @@ def test_every_engine_measures_the_same(ground: Ground, tmp_path: Path, engine: 
     (tmp_path / "out" / "manifest.json").unlink()
     max((tmp_path / "out" / "data").iterdir()).unlink()
     assert privatize_corpus(*arguments).measured.items() >= {"shards_kept": 4, "shards_done": 1}.items()
-
-
-def test_progress_goes_by_what_was_done_and_shares_by_words() -> None:
-    """Punctuation and numbers are neither known nor unknown."""
-    assert total([None, {"tokens": 2}, {}, {"tokens": 3, "documents": 1}]) == {"tokens": 5, "documents": 1}
-    state = State(8, 2, 0, tokens=1000, privatized=400, changed=100, seconds=10.0, words=500, unknown=125)
-    assert (state.rate, state.left) == (100.0, 30.0)
-    assert state.shares() == ["25% of known words changed", "75% known, 25% unknown"]
-    none = State(shards=8, done=0, failed=0, tokens=0, privatized=0, changed=0, seconds=0.0)
-    assert (none.rate, none.left, none.shares()) == (0.0, None, [])
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -1,122 +1,33 @@
-"""One release gives the same bytes on every engine, with any number of workers, however the input is split.
-
-One module, so that one process holds its one Spark session.
-"""
+"""What a document becomes does not depend on where it lies; what changes it is its identity, key, policy and list."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.testing.util import assert_that
 
 import corpusveil as cv
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from tests.calls import refused
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import (
     BLOCK,
-    COLUMN_CANARY,
-    HANG_SECONDS,
     TEST_KEY,
-    UNKNOWN,
     Ground,
-    data_files,
     make_release,
     make_space,
     manifest,
-    read_shard,
-    release_files,
     rows,
     texts_by_id,
     write_corpus,
 )
-from tests.engines.processes import cluster, end_session
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
 def release(ground: Ground) -> cv.Release:
     return make_release(ground.space)
-
-
-@pytest.fixture(scope="module")
-def reference(ground: Ground, release: cv.Release) -> tuple[Outcome, dict[str, str]]:
-    """The outcome of one local process, and the SHA-256 of every file it made."""
-    output = ground.folder / "reference"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), Local())
-    return outcome, release_files(output)
-
-
-def test_the_reference_holds_every_document_and_none_of_its_text(
-    ground: Ground, reference: tuple[Outcome, dict[str, str]]
-) -> None:
-    output = ground.folder / "reference"
-    before = [row["text"] for path in sorted(ground.corpus.iterdir()) for row in read_shard(path)]
-    after = [row["text"] for path in data_files(output) for row in read_shard(path)]
-    assert len(before) == len(after) == manifest(output)["documents"] > 3 * BLOCK
-    assert len(read_shard(data_files(output)[0])) > 2 * BLOCK
-    assert not any(one == other for one, other in zip(before, after, strict=True) if len(one) > 200)
-    assert UNKNOWN not in "".join(after)
-    assert COLUMN_CANARY not in "".join(after)
-
-
-@pytest.mark.parametrize(
-    ("engine", "rows_per_task"),
-    [
-        pytest.param(Local(2), 2 * BLOCK, id="two local processes"),
-        pytest.param(Spark(), BLOCK, id="spark"),
-        pytest.param(Beam(), None, id="beam"),
-    ],
-)
-def test_an_engine_writes_the_bytes_of_one_local_process(
-    engine: Any,
-    rows_per_task: int | None,
-    ground: Ground,
-    release: cv.Release,
-    reference: tuple[Outcome, dict[str, str]],
-    spark: Any,
-    tmp_path: Path,
-) -> None:
-    assert spark.sparkContext.master == "local[2]"
-    output = tmp_path / "output"
-    outcome = privatize_corpus(release, [str(ground.corpus)], str(output), engine, rows_per_task=rows_per_task)
-    assert outcome.content_sha256 == reference[0].content_sha256
-    assert outcome.counts.private() == reference[0].counts.private()
-    assert release_files(output) == reference[1]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_cluster_of_two_workers_by_spark_submit(
-    ground: Ground, reference: tuple[Outcome, dict[str, str]], tmp_path: Path
-) -> None:
-    with cluster(tmp_path) as machines:
-        job = machines.submit(
-            ground.arguments(ground.corpus, tmp_path / "output", "--engine", "spark", "--rows-per-task", BLOCK),
-            tmp_path / "submit.log",
-        )
-        try:
-            status = job.wait(HANG_SECONDS)
-        finally:
-            end_session(job)
-        said = (tmp_path / "submit.log").read_text()
-        assert status == 0, said
-        assert reference[0].content_sha256 in said
-        executors = {path.parent.parent.parent.name for path in tmp_path.glob("work*/app-*/*/stderr")}
-        logs = machines.logs()
-    assert executors == {"work0", "work1"}
-    assert release_files(tmp_path / "output") == reference[1]
-    assert UNKNOWN.encode() not in logs
-    assert COLUMN_CANARY.encode() not in logs
 
 
 class TestWithAnIdColumn:
@@ -149,18 +60,6 @@ class TestWithAnIdColumn:
         long = [row["id"] for row in documents if len(row["text"]) > 40]
         assert sum(without[name] == texts[name] for name in long) < len(long) / 10
 
-    def test_in_a_beam_collection(
-        self, release: cv.Release, documents: list[dict[str, Any]], texts: dict[str, str]
-    ) -> None:
-        def check(made: list[dict[str, Any]]) -> None:
-            assert {row["id"]: row["text"] for row in made} == texts
-            assert {tuple(row) for row in made} == {("id", "text")}
-
-        given = [{"id": row["id"], "text": row["text"]} for row in documents]
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            out = pipeline | beam.Create(given, reshuffle=False) | PrivatizeDocuments(release, id="id")
-            assert_that(out, check)
-
 
 def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Release, tmp_path: Path) -> None:
     """The key, the policy, the list, and corpus or shard of another name do; the folder of a named one does not."""
@@ -187,22 +86,3 @@ def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Re
     next(elsewhere.iterdir()).rename(elsewhere / "renamed.json.gz")
     digests = {each[0] for each in (first, unnamed, other_key, other_policy, other_list, made(release, elsewhere))}
     assert len(digests) == 6
-
-
-@pytest.mark.parametrize(
-    ("document", "refusal"),
-    [({"text": UNKNOWN}, ("bad-row", "id")), ({"id": 1}, ("bad-row", "text")), ({"id": 1, "text": 5}, ("bad-row",))],
-)
-def test_a_collection_whose_document_is_not_as_named_is_refused(
-    release: cv.Release, document: dict[str, Any], refusal: Any
-) -> None:
-    with refused("missing-setting", "id="):
-        PrivatizeDocuments(release)
-
-    def run() -> None:
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            _ = pipeline | beam.Create([document]) | PrivatizeDocuments(release, id="id")
-
-    with refused(*refusal) as caught:
-        run()
-    assert UNKNOWN not in str(caught.value)

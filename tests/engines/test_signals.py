@@ -111,21 +111,6 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
-@pytest.mark.nightly
-def test_all_processes_of_a_terminal_are_told(large: Ground, tmp_path: Path) -> None:
-    """Ctrl+C reaches the workers, too, from their first moment on: they say nothing."""
-    with running(large, tmp_path, "local-2") as (process, mark):
-        above = psutil.Process(process.pid)
-        wait_until(lambda: any("forkserver" in " ".join(child.cmdline()) for child in above.children()))
-        time.sleep(0.2)
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(HANG_SECONDS) == 130
-        said = (tmp_path / "said.log").read_text()
-        assert said.splitlines()[-1] == SAID[signal.SIGINT]
-        assert "Traceback" not in said
-        assert not marked(mark)
-
-
 def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
     with running(large, tmp_path, "beam") as (process, mark):
         wait_until((tmp_path / "out.records" / "run.json").exists, every=0.01)
@@ -134,41 +119,6 @@ def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
         assert process.wait(HANG_SECONDS) in (130, 143)
         assert (tmp_path / "said.log").read_text().count("run the same command again") == 1
         assert not marked(mark)
-
-
-def test_in_the_background_of_a_shell_too(large: Ground, tmp_path: Path) -> None:
-    """Where a shell lets SIGINT be ignored: who sends it there means it."""
-    arguments = large.arguments(large.corpus, tmp_path / "out")
-    process = start(["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND, *arguments], tmp_path, tmp_path / "log")
-    try:
-        wait_until((tmp_path / "out.records" / "run.json").exists)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(HANG_SECONDS) == 130
-    finally:
-        end_session(process)
-
-
-LATE = """
-import atexit, os, signal
-from corpusveil.cli import signals
-
-class Late:
-    def __del__(self, kill=os.kill, mine=os.getpid(), number=signal.SIGTERM):
-        kill(mine, number)
-
-signals.install()
-if not {ignored}:
-    atexit.unregister(signals._ignore)
-late = Late()
-late.itself = late
-"""
-
-
-def test_a_signal_after_the_last_instruction_changes_no_status() -> None:
-    """While the interpreter takes itself down; without the handler of that moment it would end by the signal."""
-    for ignored, status in ((True, 0), (False, -signal.SIGTERM)):
-        program = LATE.format(ignored=ignored)
-        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == status
 
 
 def test_a_terminal_has_its_cursor_again() -> None:

@@ -7,7 +7,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -49,22 +48,6 @@ def test_local_workers_are_forked_with_everything_loaded_and_without_pandas(monk
             engine.close()
     expected = {"ready": 2, "pandas": 0, "forked": 2}
     assert counts == [{**expected, "setting": 0}, {**expected, "setting": 2}]
-
-
-@linux
-def test_some_workers_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenBLAS reads its number of threads once: a worker forked later would keep the first. A socket needs room."""
-    monkeypatch.setattr(startup, "_own", [True])
-    for threads in ("1", "3"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
-        last = startup.context(2).get_start_method()
-    assert last == "spawn"
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    assert startup.context(2).get_start_method() == "forkserver"
-    monkeypatch.setattr(tempfile, "tempdir", "/" + "x" * 90)
-    assert startup.context(2).get_start_method() == "spawn"
 
 
 @linux

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
-import pytest
 
-from tests.calls import fails, succeeds
-from tests.engines.corpora import HANG_SECONDS, Ground, data_files, release_files, write_large_corpus
+from tests.engines.corpora import HANG_SECONDS, Ground, write_large_corpus
 from tests.engines.processes import alive, done, end_session, start_command, tree, wait_until
 
 
@@ -35,38 +31,3 @@ def test_workers_end_when_their_parent_is_killed(ground: Ground, tmp_path: Path)
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.kill()
         end_session(process)
-
-
-@pytest.fixture(scope="module")
-def finished(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ground, Path]:
-    """A corpus, and its release."""
-    folder = tmp_path_factory.mktemp("finished")
-    small = replace(ground, corpus=write_large_corpus(folder / "in", shards=4, copies=1))
-    succeeds(*small.arguments(small.corpus, folder / "out"))
-    return small, folder / "out"
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "removed", "record"])
-def test_a_damaged_part_of_an_unfinished_run_is_done_again(
-    finished: tuple[Ground, Path], tmp_path: Path, damage: str
-) -> None:
-    """A copy of a finished run, without what is written last; a damaged record is named, and may be removed."""
-    (ground, whole), output, records = finished, tmp_path / "out", tmp_path / "out.records"
-    shutil.copytree(whole, output)
-    shutil.copytree(whole.with_name("out.records"), records)
-    (output / "manifest.json").unlink()
-    (records / "run.json").write_text((records / "run.json").read_text().replace(str(whole), str(output)))
-    shard, record = data_files(output)[2], sorted((records / "shards").iterdir())[2]
-    data = shard.read_bytes()
-    if damage == "record":
-        record.write_text(record.read_text()[:-20])
-        fails(ground.arguments(ground.corpus, output), "damaged-record", record)
-        record.unlink()
-    elif damage == "removed":
-        shard.unlink()
-    else:
-        shard.write_bytes(data[:-100] if damage == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
-    succeeds(*ground.arguments(ground.corpus, output))
-    assert release_files(output) == release_files(whole)
-    assert not list(records.rglob("*.part"))
-    assert not list((records / "progress").glob("*"))

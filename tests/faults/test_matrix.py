@@ -205,10 +205,7 @@ LIMIT, LIMIT_OF_BEAM = 1800 << 20, 3600 << 20
 
 @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 def test_a_document_is_larger_than_memory(bench: Bench, tmp_path: Path, engine: str) -> None:
-    """A worker that may not take as much: a sentence, then, with room, the release.
-
-    Spark limits its own Python workers; elsewhere each process of the run is limited.
-    """
+    """A worker that may not take as much: a sentence, then, with room, the release."""
     giant = [{"text": " ".join(random.Random(0).choices(WORDS, k=24_000_000))}]
     corpus = write_corpus(tmp_path / "giant", [rows(50, 1), giant, rows(50, 2)])
     large = Bench(replace(bench.ground, corpus=corpus), bench.plan, bench.cluster)

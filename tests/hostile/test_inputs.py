@@ -16,10 +16,7 @@ from tests.hostile.inputs import SECRET, Hostile
 @pytest.mark.parametrize("kind", inputs.KINDS)
 @pytest.mark.parametrize("aside", [False, True], ids=["fail", "quarantine"])
 def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iterator[Hostile]], aside: bool) -> None:
-    """The file is named, nothing private is said, no half shard appears, the input stays as it was.
-
-    Setting rows aside mends rows only: whatever is wrong with the file or the call stays an error.
-    """
+    """The file is named, nothing private is said, no half shard appears, the input stays as it was."""
     more = ("--on-bad-rows", "quarantine") if aside else ()
     for number, hostile in enumerate(kind()):
         folder = tmp_path / str(number)

@@ -100,15 +100,6 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
         assert counted.measured() == counts.measured()
 
 
-def test_nulls_stay_null_and_empty_stays_empty() -> None:
-    kernel = release().kernel()
-    texts = [None, WORDS[0], "", None, WORDS[1], None, " ", "aa\x00", None]
-    assert [text is None for text in run(kernel, texts)] == [text is None for text in texts]
-    assert run(kernel, texts)[2] == ""
-    assert run(kernel, [None, None]) == [None, None]
-    assert run(kernel, []) == []
-
-
 def test_the_sign_of_an_international_number_goes_with_it() -> None:
     texts = ["+1 415 555 0199", "(+49) 30", "2+2 C++ +a"]
     expected = {"mask": "[number]", "drop": "", "keep": "+1"}

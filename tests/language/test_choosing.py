@@ -19,7 +19,6 @@ import pytest
 import corpusveil as cv
 from corpusveil.errors import ChooserError, InUseError
 from corpusveil.jobs.local import Local
-from corpusveil.language import choosing
 from corpusveil.language.choosing import BATCH, SCHEMA, Chooser, Lister, ReleasedText
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel
@@ -106,24 +105,6 @@ def test_the_likeliest_words_of_all_are_listed_with_the_law_that_is_sampled(
                 exact = np.log(law[word, output])
                 assert abs(candidate["log_likelihood"] - exact) < 1e-14 + 1e-15 * abs(exact)
                 assert candidate["log_prior"] == pytest.approx(np.log(shares[word]), abs=1e-14)
-
-
-def test_documents_with_and_without_text_are_listed_in_parts_as_at_once(
-    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "in").mkdir()
-    rows = [{"text": text} for text in (*corpus(30, 0, 40), None)]
-    (tmp_path / "in" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), KEY)
-    cv.privatize_corpus(str(tmp_path / "in"), str(tmp_path / "release"), made)
-    for name in ("whole", "parts"):
-        denoise(str(tmp_path / "release"), str(tmp_path / name), space=space, candidates=4)
-        monkeypatch.setattr(choosing, "TOGETHER", 8)
-    listed_rows = listed(tmp_path / "whole")
-    assert listed_rows == listed(tmp_path / "parts")
-    assert [row["places"] for row in listed_rows if row["text"] is None] == [[]]
-    groups = [pq.ParquetFile(next((tmp_path / n / "data").iterdir())).num_row_groups for n in ("whole", "parts")]
-    assert groups[0] == 1 < groups[1]
 
 
 # The chooser

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import math
 import threading
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from corpusveil.budget.privacy_loss import Pure
 from corpusveil.errors import CapError, CorpusveilError, OtherRunError, UnsetError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending, refuse_over
-from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import Store
 from corpusveil.ledger.questions import Books, connected
 from corpusveil.ledger.units import units_of
@@ -228,18 +226,6 @@ class TestUnits:
             release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, unit="custmer")
         release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, total=1.0)
 
-    def test_content_is_the_text(self, space: Space, tmp_path: Path, ledger: str) -> None:
-        """Under other ids, names and keys; an edited text is another unit."""
-        release_files(release_of(space), tmp_path, [{"text": TEXT}], ledger, unit="content", total=1.0)
-        for namespace in ("", "other"):
-            with refused("cap-exceeded"):
-                release_files(
-                    release_of(space, number=1), tmp_path, [{"text": TEXT}], ledger, unit="content", total=1.0,
-                    namespace=namespace,
-                )  # fmt: skip
-        release_files(release_of(space, number=1), tmp_path, [{"text": f"{TEXT}."}], ledger, unit="content", total=1.0)
-        assert "1 " in str(cv.Ledger(ledger).spent_on(TEXT))
-
     def test_ids_that_are_unique_in_one_data_set_have_a_name_space(
         self, space: Space, tmp_path: Path, ledger: str
     ) -> None:
@@ -410,14 +396,6 @@ class TestRowsWithoutAUnit:
         texts = pq.read_table(shard)["text"].to_pylist() if form == "parquet" else shard.read_text().splitlines()
         assert len(texts) == 3, "with the header of CSV, and the row without a text elsewhere"
 
-    def test_rows_that_nobody_can_read_are_set_aside(self, space: Space, tmp_path: Path, ledger: str) -> None:
-        (tmp_path / "a.jsonl").write_text(f'{{"text": "{TEXT}", "customer": "a"}}\n{{"text": 7, "customer": 1}}\n{{\n')
-        done = privatize_corpus(
-            release_of(space), [str(tmp_path / "a.jsonl")], str(tmp_path / "out"), Local(),
-            spending=cv.Ledger(ledger, cap=5).spending("customer", None), on_bad_rows="quarantine",
-        )  # fmt: skip
-        assert (done.counts.quarantined, most(ledger)) == (2, 1)
-
 
 @pytest.mark.parametrize(("cap", "delta"), [(1e10, None), (1e300, None), (1e30, 1e-6)])
 def test_nothing_unbounded_is_below_a_finite_cap(tmp_path: Path, cap: float, delta: float | None) -> None:
@@ -427,25 +405,3 @@ def test_nothing_unbounded_is_below_a_finite_cap(tmp_path: Path, cap: float, del
             books = Books(connection, (), [entry])
             with pytest.raises(CapError) if over else contextlib.nullcontext():
                 refuse_over(Spending("", Caps(total=cap, delta=delta), units_of("customer")), books)
-
-
-def test_caps_are_what_was_written() -> None:
-    sums = {"total": 2_010_000_000, "largest": 290_000_000, "ldp": 1_000_000_001}
-    assert Caps(2.01, 0.29, 1.000000001).sums() == sums
-
-
-@pytest.mark.parametrize("given", [{"corpus": "a\nb"}, {"unit": {"a\nb": [1]}}, {"text": "te\nxt"}])
-def test_names_are_on_one_line(space: Space, ledger: str, given: dict[str, Any]) -> None:
-    with refused("wrong-value"):
-        cv.privatize([TEXT], release_of(space), ids=[1], ledger=cv.Ledger(ledger), **{"unit": "content", **given})
-
-
-def test_a_small_share_of_delta_bounds_no_less_than_what_is_composed(tmp_path: Path) -> None:
-    entries = [
-        entry_of(tmp_path / "e", [Row(1, n, 1, 10**9, 10**9) for n in range(400)], release=metric, metric=metric)
-        for metric in "mn"
-    ]
-    with connected(str(tmp_path)) as connection:
-        books = Books(connection, entries)
-        spent = composed_epsilon([noise for part in books.make_up(uuid.UUID(int=1)) for noise in part.spent], 1e-10)
-        assert books.worst({}, 1e-10, spent * 0.999)[1] == (spent, uuid.UUID(int=1))

@@ -6,10 +6,8 @@ import dataclasses
 import datetime as dt
 import inspect
 import itertools
-import json
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,21 +16,13 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.jobs.local import Local
 from corpusveil.kernel import kernel as kernel_module
 from corpusveil.kernel.kernel import Kernel
-from corpusveil.ledger.caps import Caps, Spending
-from corpusveil.ledger.entries import Store
-from corpusveil.ledger.units import Unit, fingerprints, units_of
 from corpusveil.sampling.draws import Draws
-from corpusveil.spaces import Space
-from corpusveil.storage.records import Records, Shard
-from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import release as release_module
-from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.release import DUPLICATES, Release
 from tests.contracts.spaces import small_space, words_of
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
+from tests.engines.corpora import TEST_KEY
 
 FIRST, SECOND, *_ = WORDS_OF = words_of(18)
 JOINABLE = [*WORDS_OF, f"{FIRST}_{SECOND}", f"{SECOND}_{FIRST}"]
@@ -206,97 +196,3 @@ def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: py
     monkeypatch.setattr(Kernel, "account", forgetful)
     with pytest.raises(AssertionError):
         equal_where_counted_once(monkeypatch, list(cases(BASE)))
-
-
-DOCUMENTS = [" ".join(WORDS[(7 * row + k) % len(WORDS)] for k in range(40)) for row in range(4)]
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space"))
-
-
-def write(folder: Path, name: str = "a.jsonl", skip: int = 0) -> Path:
-    rows = [{"text": text, "title": text, "id": f"i{n}", "key": f"i{n}"} for n, text in enumerate(DOCUMENTS)]
-    write_shard(folder / name, [{**rows[0], "text": "before", "title": "before"}] * skip + rows)
-    return folder
-
-
-VARIATIONS: dict[str, tuple[bool, dict[str, Any]]] = {
-    "release": (True, {"release": True}),
-    "engine": (False, {"engine": Local(2)}),
-    "output": (False, {}),
-    "records": (False, {"records": "elsewhere"}),
-    "columns: another text column": (True, {"columns": Columns("title")}),
-    "columns: kept": (False, {"columns": Columns(keep=("id",))}),
-    "columns: an id": (True, {"columns": Columns(id="id"), "corpus": "c"}),
-    "inputs: another folder": (True, {"inputs": "moved"}),
-    "inputs: a renamed file": (True, {"inputs": "renamed"}),
-    "inputs: other rows": (True, {"inputs": "pushed"}),
-    "root": (True, {"root": "."}),
-    "corpus": (True, {"corpus": "c"}),
-    "rows_per_task": (False, {"rows_per_task": 8192}),
-    "format": (False, {"format": "parquet"}),
-    "on_bad_rows": (False, {"on_bad_rows": "quarantine"}),
-    "debug": (False, {"debug": True}),
-    "page": (False, {"page": False}),
-    "spending": (False, {"spending": Caps(total=1e6)}),
-    "watch": (False, {}),
-    "begun": (False, {"begun": lambda: None}),
-    "look": (False, {"look": len}),
-}
-"""By what is varied, as ``Run`` has it: whether noise is fresh then, and how it is varied."""
-
-
-def test_whatever_a_run_is_asked_for_draws_afresh_exactly_where_that_is_counted(space: Space, tmp_path: Path) -> None:
-    """Every argument of a run, one by one: the texts are others exactly where the entries say other noise."""
-    assert {name.split(":")[0] for name in VARIATIONS} == {field.name for field in dataclasses.fields(Run)} | {"engine"}
-    write(tmp_path / "in")
-    write(tmp_path / "moved")
-    write(tmp_path / "renamed", "b.jsonl")
-    write(tmp_path / "pushed", skip=1)
-    base = go(space, tmp_path, "base", {})
-    equal = go(space, tmp_path, "again", {"inputs": "moved", "root": "moved", "corpus": str(tmp_path / "in")})
-    assert equal == base, "what was moved keeps its noise under its corpus' name, and is counted once"
-    found = {name: go(space, tmp_path, name, how) for name, (_, how) in VARIATIONS.items()}
-    for name, (fresh, _) in VARIATIONS.items():
-        assert (found[name] != base) == fresh, name
-    other_id = go(space, tmp_path, "key", {"columns": Columns(id="key"), "corpus": "another"})
-    assert other_id == found["columns: an id"], "neither the id column's name nor the corpus' is part of an id"
-    for (texts, noise), (others, again) in itertools.combinations([base, *found.values()], 2):
-        assert (texts == others) == (noise == again)
-        assert not (noise & again) or noise == again
-
-
-def go(space: Space, folder: Path, name: str, how: dict[str, Any]) -> tuple[tuple[str, ...], frozenset[Any]]:
-    """Run a release; return its texts of the four documents, and what its entries count their noise by."""
-    key = cv.Key(TEST_KEY[::-1] if how.get("release") else TEST_KEY)
-    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(0.05), cv.TextPolicy(), key)
-    place = folder / "runs" / str(len(list((folder / "runs").glob("*"))) if (folder / "runs").exists() else 0)
-    output, records = place / "out", place / str(how.get("records", "out.records"))
-    given = {key: value for key, value in how.items() if key not in ("release", "inputs", "engine", "spending", "root")}
-    more = {"root": str(folder / how["root"])} if "root" in how else {}
-    privatize_corpus(
-        release, [str(folder / how.get("inputs", "in"))], str(output), how.get("engine", Local()),
-        spending=Spending(str(folder / "ledger"), how.get("spending", Caps()), units_of("content")),
-        **{**given, **more, "records": str(records)},
-    )  # fmt: skip
-    ledger = Store.existing(str(folder / "ledger"))
-    (digest,) = {entry for record in Records(str(records)).names("shards")
-                 for entry in Records(str(records)).read(f"shards/{record}", Shard).ledger}  # fmt: skip
-    (path, *_) = [folder / "ledger" / "entries" / name for name in ledger.names() if name.startswith(digest)]
-    table = pa.parquet.read_table(path)
-    of_texts = {_content(ledger.secret, text) for text in DOCUMENTS}
-    pairs = zip(table["unit"].to_pylist(), table["noise"].to_pylist(), strict=True)
-    noise = [tag for unit, tag in pairs if unit.bytes in of_texts]
-    (data,) = (output / "data").iterdir()
-    if data.suffix == ".parquet":
-        texts = pa.parquet.read_table(data)["text"].to_pylist()
-    else:
-        rows = [json.loads(line) for line in data.read_text().splitlines()]
-        texts = [row["title" if "title" in row else "text"] for row in rows]
-    return tuple(texts[-4:]), frozenset(noise)
-
-
-def _content(secret: bytes, text: str) -> bytes:
-    return fingerprints(secret, Unit("content", None), "", pa.array([text], pa.large_string())).tobytes()

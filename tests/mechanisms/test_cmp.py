@@ -72,10 +72,7 @@ def draw(space: Space, word: int, epsilon: float, count: int = SAMPLES, name: st
 
 @pytest.mark.parametrize("epsilon", [pytest.param(0.2, marks=nightly), EPSILON, pytest.param(8.0, marks=nightly)])
 def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
-    """Angles times the Gamma law, in two dimensions: the law of the samples.
-
-    Controls: another scale, and Gaussian noise of the same mean length, are rejected.
-    """
+    """Angles times the Gamma law, in two dimensions: the law of the samples."""
     points = PLANE.vectors.astype(np.float64)
     for word in (0, 7):
         law = planar_law(word, epsilon)
@@ -91,10 +88,7 @@ def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
 
 @pytest.mark.parametrize("rays", [20_000, pytest.param(100_000, marks=nightly)])
 def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded(rays: int) -> None:
-    """Of the exact law: at most epsilon, and at least 0.97 of it, so that nothing of the budget is wasted.
-
-    Control: the law at 1.1 epsilon exceeds it.
-    """
+    """Of the exact law: at most epsilon, and at least 0.97 of it, so that nothing of the budget is wasted."""
     apart = distances(PLANE) + np.eye(8)
 
     def realised(epsilon: float) -> float:
@@ -107,10 +101,7 @@ def test_realised_epsilon_in_the_plane_is_reached_and_not_exceeded(rays: int) ->
 
 @pytest.mark.parametrize("rays", [20_000, pytest.param(40_000, marks=nightly)])
 def test_samples_in_ten_dimensions_agree_with_random_rays(rays: int) -> None:
-    """In any dimension random rays estimate the law without bias: every frequency is within 7 standard errors.
-
-    Control: samples at 1.15 epsilon are not.
-    """
+    """In any dimension random rays estimate the law without bias: every frequency is within 7 standard errors."""
     space = space_of(normal(12, 10))
     points, epsilon = space.vectors.astype(np.float64), 3.0
 
@@ -154,10 +145,7 @@ def test_guarantee_is_euclidean_and_never_pure() -> None:
 
 
 def test_every_word_has_its_floor_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draw below 2^20 times the words gives the word of that multiple of 2^20, and no other draw does.
-
-    So with draws of 64 bits every word has at least 2^20 of 2^64, whatever the noise.
-    """
+    """A draw below 2^20 times the words gives the word of that multiple of 2^20, and no other draw does."""
     edges = [0, FLOOR - 1, FLOOR, 8 * FLOOR - 1, 8 * FLOOR, TOTAL - 1]
     monkeypatch.setattr(Draws, "uint64", lambda self, purpose, attempt=0: np.array(edges, np.uint64))
     out = Cmp(PLANE).privatize(np.full(6, 3, np.int32), 1e6, draws_of(6))

@@ -125,10 +125,7 @@ def test_samples_in_the_plane_follow_the_exact_law(lam: float) -> None:
 class TestTheGuarantee:
     @pytest.mark.parametrize("lam", [0.2, 1.0])
     def test_holds_in_its_norm_and_by_its_constant(self, lam: float) -> None:
-        """Exactly, in the plane: epsilon in the norm, nearly reached; epsilon times the constant in Euclidean terms.
-
-        Control: more epsilon exceeds it, and at lam = 1 plain Euclidean epsilon does not hold.
-        """
+        """Exactly, in the plane: epsilon in the norm, nearly reached; epsilon times the constant in Euclidean terms."""
         mechanism = Mahalanobis(STRETCHED, lam)
         assert 0.9 * EPSILON < realised(EPSILON, lam, norms(STRETCHED, lam)) <= EPSILON * (1 + 1e-4)
         assert realised(1.2 * EPSILON, lam, norms(STRETCHED, lam)) > EPSILON

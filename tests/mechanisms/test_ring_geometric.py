@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import time
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.mechanisms import Mechanism, find, make, names
-from corpusveil.mechanisms.base import by_epsilon
+from corpusveil.mechanisms import Mechanism, make
 from corpusveil.mechanisms.ring_geometric import RingGeometric, _displacement, ring_table
-from corpusveil.sampling import grid
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
 from tests.calls import refused
 from tests.contracts.mechanism import Case, MechanismContract
@@ -135,30 +132,3 @@ def test_bad_parameters_and_spaces_are_refused() -> None:
             make("ring-geometric", small_space(8), **{name: value})
     with refused("unsuitable-data", "list"):
         RingGeometric(small_space(8, lists=0))
-
-
-def test_a_mistyped_name_or_parameter_is_answered_with_the_nearest() -> None:
-    """Errors of the registry name what was probably meant."""
-    assert "ring-geometric" in names()
-    with refused("unknown-name", "ring-geometric"):
-        find("ring-geometrik")
-    with refused("unknown-name", "gamma"):
-        make("ring-geometric", small_space(8), gama=2)
-    with refused("unknown-name"):
-        find("qqqq")
-
-
-def test_many_epsilons_take_about_the_time_of_a_few() -> None:
-    """Under a budget per document each number of words has an epsilon of its own."""
-
-    def seconds(epsilons: int) -> float:
-        values = np.repeat(grid.grid()[4000 : 4000 + epsilons], 2_000_000 // epsilons)
-        start = time.process_time()
-        groups = dict(by_epsilon(values, values.size))
-        seconds = time.process_time() - start
-        assert all((values[at] == value).all() for value, at in groups.items())
-        assert np.array_equal(np.sort(np.concatenate([*groups.values()])), np.arange(values.size))
-        return seconds
-
-    assert min(seconds(4000) for _ in range(3)) < 5 * min(seconds(5) for _ in range(3))
-    assert list(by_epsilon(np.empty(0), 0)) == []

@@ -46,10 +46,7 @@ class TestSanText(RowsContract):
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_every_boundary_draw_falls_where_a_naive_search_puts_it(epsilon: float) -> None:
-    """The block search changes nothing: w first, then all other words by id; with one and with several chunks a block.
-
-    Each bound, the draw before and after it, 0 and 2^64 - 1.
-    """
+    """The block search changes nothing: w first, then all other words by id, in one or several chunks a block."""
     space = space_of(normal(75, 6) / 2)
     for blocks in (VectorBlocks.of(space.vectors), VectorBlocks.of(space.vectors, table_bytes=75 * 16)):
         rows = ExponentialRows(blocks, epsilon / 2, math.inf)

@@ -12,10 +12,9 @@ import s3fs
 from corpusveil.errors import CorpusveilError
 from corpusveil.storage import files
 from tests.calls import fails
-from tests.engines.processes import free_port
 from tests.objects.conftest import Place
 from tests.objects.proxy import Proxy
-from tests.objects.store import Store, use
+from tests.objects.store import Store
 
 pytestmark = pytest.mark.usefixtures("hasty")
 
@@ -55,12 +54,6 @@ class TestOneSentence:
         ):
             fails(words, "missing-file", nowhere, "there is no such bucket; make it, or choose another bucket")
 
-    def test_no_such_space_and_no_such_name(self, place: Place) -> None:
-        fails(place.arguments("--space", f"{place.root}/nowhere"), "missing-artefact", "nowhere")
-        fails(place.arguments(output="s3://Not_a_bucket!/out"), "unusable-address", "s3://Not_a_bucket!")
-        fails(place.arguments(output=f"s3a://{place.bucket}/c4//out"), "overlapping-paths")
-        assert not place.store.client.exists(f"{place.bucket}/c4/out")
-
     @pytest.mark.usefixtures("strict")
     def test_wrong_credentials(self, place: Place) -> None:
         fails(place.arguments(), "no-permission", place.root, "no permission to read it")
@@ -92,8 +85,3 @@ def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, 
         with pytest.raises(CorpusveilError, match=f"^{url}: .*{says}") as caught:
             use_it(url)
         assert caught.value.exit_status == exits
-
-
-def test_an_endpoint_that_nobody_listens_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(f"http://127.0.0.1:{free_port()}", monkeypatch)
-    fails(place.arguments(), "store-failed", "could not be read (Could not connect to the endpoint")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from tests.calls import command, fails, refused, succeeds
+from tests.calls import command, refused, succeeds
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 
@@ -111,24 +111,5 @@ def test_what_stays_broken_is_named_and_nothing_is_half_there(
     assert left.items() <= reference.files.items()
     assert "manifest.json" not in left
     assert place.store.unfinished(place.bucket) == []
-    proxy.clear()
-    finishes(place, reference)
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_refused_right_and_a_shard_that_vanishes_are_named(place: Place, reference: Reference, proxy: Proxy) -> None:
-    for method, where, named in (
-        ("GET", SHARD, "c4-train.0000"),
-        ("HEAD", SHARD, "c4-train.0000"),
-        ("GET", LIST, "/c4"),
-        ("PUT", DATA, "data/part-0000"),
-        ("PUT", DONE, "shards/part-0000"),
-    ):
-        proxy.clear()
-        proxy.rule(method, where, "refuse", status=403, code="AccessDenied")
-        fails(place.arguments(), "no-permission", named, "permission")
-    proxy.clear()
-    proxy.rule("HEAD GET", SHARD, "refuse", status=404, code="NoSuchKey")
-    fails(place.arguments(), "missing-file", "c4-train.0000")
     proxy.clear()
     finishes(place, reference)

@@ -14,10 +14,9 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import InUseError, StoreError
+from corpusveil.errors import StoreError
 from corpusveil.storage import files, remote
 from tests.calls import refused
-from tests.engines.corpora import make_space
 from tests.objects import races
 from tests.objects.conftest import Place, everywhere, others
 from tests.objects.proxy import Proxy
@@ -180,15 +179,6 @@ class TestWritten:
         write(f"s3://{bucket}/a", large)
         assert store.client.cat_file(f"{bucket}/a") == large
 
-    def test_a_store_that_is_down_for_the_abort_too(
-        self, proxy: Proxy, store: Store, bucket: str, large: bytes
-    ) -> None:
-        proxy.rule("PUT DELETE", "partNumber|uploadId", "refuse")
-        with refused("store-failed"):
-            write(f"s3://{bucket}/a", large)
-        assert store.client.find(bucket) == []
-        assert store.unfinished(bucket) == ["a"], "only a store's own rule can remove this one"
-
     def test_a_store_that_keeps_less_than_it_was_given_is_noticed(self, s3: Store, bucket: str) -> None:
         kept = remote.RemoteWriter(files.resolve("s3://")[0], f"{bucket}/a", "s3://a")
         kept.write(b"12345")
@@ -230,13 +220,6 @@ class TestRead:
             assert rule.hits > 0
             assert data.startswith(b"".join(received))
 
-    def test_a_wrong_answer_is_asked_for_again(self, proxy: Proxy, object: str, large: bytes) -> None:
-        for how in ("shorten", "empty", "cut", "reset", "whole"):
-            proxy.clear()
-            rule = proxy.rule("GET", "/a$", how, after=1, times=1)
-            assert files.read_bytes(object) == large, how
-            assert rule.hits == 1, how
-
     @everywhere
     @pytest.mark.usefixtures("s3")
     def test_anywhere_in_any_size_but_not_while_it_is_replaced(self, object: str, large: bytes) -> None:
@@ -252,15 +235,6 @@ class TestRead:
             files.write_bytes(object, large[::-1])
             with refused("changed-meanwhile"):
                 file.read()
-
-    @everywhere
-    @pytest.mark.usefixtures("s3")
-    def test_not_a_folder_and_not_nothing(self, url: str) -> None:
-        files.write_bytes(f"{url}/folder/a", b"")
-        with refused("unusable-address"):
-            files.open_read(f"{url}/folder")
-        with refused("missing-file"):
-            files.open_read(f"{url}/nothing")
 
 
 @pytest.mark.usefixtures("s3")
@@ -309,21 +283,3 @@ class TestOfASpace:
         assert [path.suffix for path in cache.iterdir()] == [".lock"]
         proxy.clear()
         assert cv.load_space(f"{place.root}/space") == place.ground.space
-
-    @pytest.mark.usefixtures("s3")
-    def test_a_damaged_copy_is_found_out_and_named(self, place: Place, cache: Path) -> None:
-        space = cv.load_space(f"{place.root}/space")
-        copied = cache / space.digest / "vectors.npy"
-        data = bytearray(copied.read_bytes())
-        data[-1] ^= 1
-        del space
-        copied.write_bytes(data)
-        with refused("damaged-artefact"):
-            cv.load_space(f"{place.root}/space")
-
-    @pytest.mark.usefixtures("s3")
-    def test_saved_there_and_never_over_another(self, place: Place, store: Store, bucket: str) -> None:
-        saved = place.ground.space.save(f"s3://{bucket}/spaces/a")
-        assert cv.load_space(saved.url or "") == place.ground.space
-        with pytest.raises(InUseError):
-            make_space(f"s3://{bucket}/spaces/a", seed=1)  # type: ignore[arg-type]

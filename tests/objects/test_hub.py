@@ -24,7 +24,6 @@ from tests.engines.corpora import (
     Ground,
     encode,
     environment,
-    make_release,
     make_space,
     release_files,
     rows,
@@ -134,11 +133,3 @@ def test_a_refusal_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path, status
     assert line.endswith(f"[{code}]") or not code
     assert TOKEN not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.nightly
-def test_a_space_at_the_hub(own: Ground, hub: Hub, tmp_path: Path) -> None:
-    for path in own.space_folder.iterdir():
-        hub.files[f"space/{path.name}"] = path.read_bytes()
-    code = f"import corpusveil as cv; print(cv.load_space('hf://datasets/{NAME}/space').digest)"
-    assert python(code, tmp_path).strip() == make_release(own.space).mechanism.space.digest

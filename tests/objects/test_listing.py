@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 
@@ -39,26 +38,6 @@ class TestOfSeveralPages:
             assert [shard.url for shard in shards] == [f"{url}/{name}" for name in names]
             assert {shard.size for shard in shards} == {3}
             assert proxy.seen("GET", LATER) == 1, "the first page has less"
-
-    def test_however_long_a_page_is(
-        self, store: Store, bucket: str, url: str, s3: Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        names = [f"{folder}/{number}.json" for folder in "abcde" for number in range(5)]
-        put(store, bucket, *(f"in/{name}" for name in names), "in/a/_SUCCESS", "in/b/")
-        for keys in ("1", "2", "7"):
-            monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", keys)
-            for pattern in ("in", "in/*/*.json", "in/**/*.json"):
-                assert relative(f"{url}/{pattern}") == names, (keys, pattern)
-        assert files.listing(f"{url}/in/b") == [f"{number}.json" for number in range(5)]
-
-
-@pytest.mark.usefixtures("s3")
-def test_the_age_of_an_object_is_that_of_its_last_write(store: Store, bucket: str, url: str) -> None:
-    """A schedule that lets shards settle goes by it."""
-    put(store, bucket, "in/a.json")
-    (shard,) = find_shards([f"{url}/in"])
-    assert shard.modified is not None
-    assert abs(time.time() - shard.modified) < 600
 
 
 @pytest.mark.usefixtures("hasty")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +11,10 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli import main
-from corpusveil.storage import files
 from tests.calls import command, succeeds
 from tests.engines.corpora import run
 from tests.engines.processes import free_port
 from tests.objects.conftest import Place, Reference, others
-from tests.objects.others import ACCOUNT_KEY, connection_string, token
 from tests.objects.proxy import Proxy
 
 pytestmark = pytest.mark.stores
@@ -65,90 +61,6 @@ def said(arguments: list[str], status: int, home: Path) -> str:
     assert ended.stderr.count("\n") == 1, ended.stderr
     assert ended.stderr.startswith("corpusveil: "), ended.stderr
     return ended.stderr
-
-
-@others
-@pytest.mark.usefixtures("proxy")
-class TestOneSentence:
-    """A store that can't be used is told in one sentence, without a secret, in a process as a person starts it."""
-
-    def test_no_such_bucket_and_no_right(self, place: Place, proxy: Proxy, tmp_path: Path) -> None:
-        missing = f"{place.store.scheme}://nobody-made-this"
-        for places in ({"source": f"{missing}/c4"}, {"output": f"{missing}/out"}):
-            sentence = said(place.arguments(**places), 2, tmp_path)
-            assert missing in sentence
-            assert f"there is no such {place.store.bucket_word}" in sentence
-        for methods, where, status, code, says in (
-            ("GET HEAD", "c4", 403, "AuthorizationPermissionMismatch", f"{place.root}/c4: there is no permission to"),
-            ("GET HEAD", "c4", 401, "Anonymous caller does not have access", "there are no valid credentials"),
-            ("PUT POST", "out/data", 403, "AuthorizationPermissionMismatch", "no permission to write it"),
-        ):
-            proxy.clear()
-            proxy.rule(methods, where, "refuse", status=status, code=code)
-            assert says in said(place.arguments(), 2, tmp_path)
-
-
-@pytest.mark.parametrize("store", ["abfs"], indirect=True)
-class TestAzureCredentials:
-    """Azurite looks at them as Azure does."""
-
-    @pytest.fixture(autouse=True)
-    def again(self, place: Place, proxy: Proxy) -> Iterator[None]:
-        forget(place)
-        yield
-        forget(place)
-
-    @pytest.mark.parametrize(
-        ("credential", "says"),
-        [
-            ("wrong key", "no permission to"),
-            ("expired token", "no permission to"),
-            ("token for another container", "no permission to"),
-            ("key that is none", "there are no valid credentials for this address"),
-            ("malformed", "no storage account could be opened for this address"),
-            ("", "no storage account could be opened for this address"),
-        ],
-    )
-    @pytest.mark.usefixtures("hasty")
-    def test_one_sentence_without_them(
-        self,
-        place: Place,
-        proxy: Proxy,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        capfd: pytest.CaptureFixture[str],
-        credential: str,
-        says: str,
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        forget(place)
-        wrong = ACCOUNT_KEY.replace("Eby8", "Abcd")
-        expired, another = token(place.bucket, hours=-1), token("another")
-        account = f"BlobEndpoint={proxy.url}/devstoreaccount1;SharedAccessSignature="
-        value = {
-            "wrong key": connection_string(proxy.url, wrong),
-            "key that is none": connection_string(proxy.url, "c2VjcmV0LXNlY3JldA="),
-            "expired token": account + expired,
-            "token for another container": account + another,
-            "malformed": f"AccountKeyy={wrong}",
-            "": "",
-        }[credential]
-        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", value)
-        monkeypatch.delenv("AZURE_STORAGE_CONNECTION_STRING" if not credential else "NOTHING", raising=False)
-        if not credential:
-            monkeypatch.setenv("AZURE_STORAGE_ANON", "true")
-        assert main.run(place.arguments()) == 2
-        err = capfd.readouterr().err
-        assert err.count("\n") == 1, err
-        assert f"{place.root}/" in err
-        assert says in err
-        for secret in (wrong, "c2VjcmV0", ACCOUNT_KEY, expired.rpartition("sig=")[2], another.rpartition("sig=")[2]):
-            assert secret not in err + caplog.text
-
-    def test_a_token_without_the_right_to_overwrite_tells_what_is_there(self, url: str, proxy: Proxy) -> None:
-        """In Azure's own words, which Azurite does not use."""
-        proxy.rule("PUT", "/a$", "refuse", status=403, code="UnauthorizedBlobOverwrite")
-        assert not files.create_bytes(f"{url}/a", b"1")
 
 
 @pytest.mark.parametrize("store", ["gs"], indirect=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +9,15 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import ChangedError
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import fails, succeeds
-from tests.engines.corpora import BLOCK, Ground, make_release, release_files, write_large_corpus
+from tests.calls import succeeds
+from tests.engines.corpora import Ground, make_release, release_files, write_large_corpus
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference, everywhere
 from tests.objects.proxy import Proxy
-from tests.objects.store import SETTINGS, Store
-
-
-@pytest.fixture
-def spark(spark: Any, s3: Store, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The session whose Python workers reach the store."""
-    for name in (*SETTINGS, "FSSPEC_S3_ENDPOINT_URL"):
-        monkeypatch.setitem(spark.sparkContext.environment, name, os.environ[name])
-    return spark
+from tests.objects.store import Store
 
 
 def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
@@ -39,45 +28,6 @@ def same(place: Place, reference: Reference, engine: Any, **options: Any) -> Non
     assert outcome.counts.private() == reference.outcome.counts.private()
     assert place.store.objects(place.output) == reference.files
     assert place.store.unfinished(place.bucket) == []
-
-
-@pytest.mark.usefixtures("s3")
-class TestTheBytesOfADisk:
-    """Whatever engine runs, and wherever things lie, the release is the same."""
-
-    def test_split_into_pieces(self, place: Place, reference: Reference) -> None:
-        same(place, reference, Local(), rows_per_task=BLOCK)
-        assert place.store.objects(f"{place.output}.records/pieces") == {}
-
-    @pytest.mark.nightly
-    def test_beam(self, place: Place, reference: Reference) -> None:
-        same(place, reference, Beam())
-
-    @pytest.mark.spark
-    @pytest.mark.xdist_group("spark-rooms")
-    def test_spark(self, place: Place, reference: Reference, spark: Any) -> None:
-        same(place, reference, Spark())
-
-    def test_two_buckets_and_records_elsewhere(self, s3: Store, place: Place, reference: Reference) -> None:
-        other = s3.bucket()
-        half = sorted(name for name in s3.client.ls(f"{place.bucket}/c4", detail=False))[3:]
-        for name in half:
-            s3.client.mv(name, f"{other}/{place.bucket}/c4/{name.rsplit('/', 1)[1]}")
-        release = make_release(cv.load_space(f"{place.root}/space"))
-        inputs = [f"{place.corpus}/*.json.gz", f"s3a://{other}/{place.bucket}/c4/"]
-        records = f"s3://{other}/records"
-        outcome = privatize_corpus(release, inputs, place.output, Local(), records=records)
-        assert outcome.shards == 5
-        assert outcome.counts.documents == reference.outcome.counts.documents
-        assert len(s3.objects(f"{records}/shards")) == 5
-        assert not s3.client.exists(f"{place.output}.records")
-
-    def test_from_a_disk_to_a_store_and_back(self, place: Place, reference: Reference, tmp_path: Path) -> None:
-        release = reference.release
-        privatize_corpus(release, [str(place.ground.corpus)], place.output, Local(), corpus="c4")
-        assert place.store.objects(place.output) == reference.files
-        back = privatize_corpus(release, [place.corpus], str(tmp_path / "out"), Local(), corpus="c4")
-        assert back.content_sha256 == reference.outcome.content_sha256
 
 
 @pytest.mark.usefixtures("s3")
@@ -98,12 +48,6 @@ class TestAgain:
         place.store.client.pipe_file(first, place.store.client.cat_file(first) + b"\n" * 9)
         with pytest.raises(ChangedError):
             same(place, reference, Local())
-
-    def test_output_that_another_process_wrote_is_seen(self, place: Place) -> None:
-        place.store.client.pipe_file(f"{place.bucket}/private/out/data/part-00000-of-00005.json.gz", b"theirs")
-        fails(place.arguments(), "output-in-use")
-        place.store.client.rm(f"{place.bucket}/private", recursive=True)
-        succeeds(*place.arguments())
 
 
 @everywhere

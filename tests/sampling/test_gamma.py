@@ -47,10 +47,7 @@ def test_lengths_are_gamma(k: int) -> None:
 
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_directions_are_uniform_and_independent_of_lengths(k: int) -> None:
-    """A coordinate of a uniform direction has a Beta law, every coordinate and any mixture of them, at every length.
-
-    Control: normals instead of a direction are rejected.
-    """
+    """A coordinate of a uniform direction has a Beta law, every coordinate and any mixture of them, at every length."""
     vectors = noise(k)
     lengths = np.linalg.norm(vectors, axis=1)
     directions = vectors / lengths[:, None]

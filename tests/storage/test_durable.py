@@ -17,7 +17,7 @@ from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.release.copies import TAGS, CopiesPass, find_drops
+from corpusveil.transforms.release.copies import TAGS, CopiesPass
 from tests.calls import refused
 
 CANARY = "a sentence of a document"
@@ -217,17 +217,3 @@ class TestAPass:
         note = tmp_path / "records" / f"part-00001-of-00003{TAGS}"
         note.write_bytes(note.read_bytes()[:-24])
         assert self.looked(tmp_path, tasks) == [0, 1]
-
-    def test_looks_again_under_other_settings(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
-        self.looked(tmp_path, tasks)
-        for more in ({"secret": b"t" * 32}, {"record_key": b"l" * 32}, {"skip_bad": True}):
-            assert self.looked(tmp_path, tasks, **more) == [0, 1, 2], more
-
-    def test_a_damaged_record_is_named(self, tmp_path: Path, tasks: list[ShardTask]) -> None:
-        self.looked(tmp_path, tasks)
-        (tmp_path / "records/seen" / tasks[0].record_name).write_text("{")
-        job = CopiesPass(Columns(), Records(str(tmp_path / "records")), b"k" * 32, secret=b"s" * 32)
-        with refused("damaged-record", "part-00000-of-00003.json"):
-            job.read(tasks[0])
-        with refused("damaged-record"):
-            find_drops(job, tasks, Local())

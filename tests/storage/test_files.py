@@ -130,19 +130,6 @@ def test_sweeping_removes_what_a_killed_writer_left_and_nothing_else(tmp_path: P
     files.sweep("memory://anywhere")
 
 
-def test_input_that_can_not_be_read_is_not_told_as_output_that_can_not_be_written(tmp_path: Path) -> None:
-    if not Path("/proc/self/mem").exists():
-        pytest.skip("no file whose reads fail")
-
-    def copy() -> None:
-        with files.open_read("/proc/self/mem") as source, files.open_write(str(tmp_path / "a")) as sink:
-            sink.write(source.read(10))
-
-    with refused("store-failed", "/proc/self/mem", "Input/output"):
-        copy()
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_missing_package_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for package, extra, schemes in (
         ("s3fs", "s3", ("s3", "s3a")), ("gcsfs", "gcs", ("gs", "gcs")), ("adlfs", "azure", ("abfs", "abfss", "az")),
@@ -172,27 +159,6 @@ def test_what_can_not_be_read_or_written_is_said_by_name(tmp_path: Path) -> None
     (tmp_path / "file").touch()
     with pytest.raises(InUseError):
         files.write_bytes(str(tmp_path / "file" / "a"), b"")
-
-
-def test_a_folder_that_another_process_makes_and_removes_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Made by it just before, gone just after: no file is in the way."""
-    made, mkdir = tmp_path / "made", os.mkdir
-    seen = []
-
-    def first(path: str, mode: int) -> None:
-        seen.append(path)
-        if len(seen) == 1:
-            raise FileExistsError
-        mkdir(path, mode)
-
-    monkeypatch.setattr(os, "mkdir", first)
-    files.write_bytes(str(made / "file"), b"a")
-    assert (made / "file").read_bytes() == b"a"
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InUseError):
-        files.write_bytes(str(tmp_path / "link" / "file"), b"")
 
 
 def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:

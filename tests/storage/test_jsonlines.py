@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from corpusveil.errors import BadFileError
 from corpusveil.storage.formats import find
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from tests.calls import fails, succeeds
-from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, manifest, read_shard, rows
+from tests.engines.corpora import UNKNOWN, Ground, data_files, encode, read_shard, rows
 
 GOOD = b'{"text": "bababa"}\n'
 SECRET = UNKNOWN.encode()
@@ -49,17 +47,6 @@ class TestWrongInput:
             arguments = ground.arguments(place(tmp_path / "in", data), tmp_path / "out", "--rows-per-task", BLOCK_ROWS)
             fails(arguments, "bad-shards", "bad.json.gz: ", said)
             assert not (tmp_path / "out" / "manifest.json").exists()
-
-    def test_of_several_shards_is_counted_and_by_a_pipeline_too(self, ground: Ground, tmp_path: Path) -> None:
-        """Mended, the run goes on."""
-        for name in ("b.json.gz", "c.json.gz"):
-            source = place(tmp_path / "in", b"{", name)
-        arguments = ground.arguments(source, tmp_path / "out", "--engine", "beam")
-        fails(arguments, "bad-shards", "b.json.gz", "1 more")
-        for name in ("b.json.gz", "c.json.gz"):
-            place(source, gzip.compress(GOOD), name)
-        succeeds(*arguments)
-        assert manifest(tmp_path / "out")["documents"] == 3
 
 
 class TestUnusualInput:
@@ -102,12 +89,6 @@ class TestKeptColumns:
         assert {tuple(row) for row in written} == {("text", "kept")}
         assert [row["kept"] for row in written] == [json.loads(v, parse_int=str, parse_float=str) for v in self.VALUES]
 
-    def test_stand_behind_the_text_in_the_order_named(self, ground: Ground, tmp_path: Path) -> None:
-        (tmp_path / "one.json").write_text('{"a": 1, "b": 2, "c": 3, "text": ""}\n')
-        succeeds(*ground.arguments(tmp_path / "one.json", tmp_path / "out", "--keep", "c", "--keep", "a"))
-        assert data_files(tmp_path / "out")[0].read_text() == '{"text":"","c":3,"a":1}\n'
-        assert manifest(tmp_path / "out")["configuration"]["columns"] == {"text": "text", "keep": ["c", "a"]}
-
 
 class TestBlocks:
     """Where rows are read from, and how they come in over the file, changes neither rows nor bytes."""
@@ -124,33 +105,6 @@ class TestBlocks:
             for batch in batches:
                 assert batch.numbers[0] // BLOCK_ROWS == batch.numbers[-1] // BLOCK_ROWS
 
-    def test_a_document_of_many_chunks_comes_whole(self) -> None:
-        text = "bababa " * (1 << 20)
-        data = gzip.compress(encode([{"text": "a"}, {"text": text}, {"text": "b"}]), 1)
-        batches = JSON_LINES_GZIP.batches(io.BytesIO(data), "x", Columns())
-        assert [text for batch in batches for text in batch.texts.to_pylist()] == ["a", text, "b"]
-
     def test_rows_of_half_a_file_are_not_counted(self) -> None:
         with pytest.raises(BadFileError):
             JSON_LINES_GZIP.rows(io.BytesIO(gzip.compress(GOOD)[:-4]), "x")
-
-
-SCARCE = """
-import resource
-from corpusveil.storage.forms.jsonlines import _row
-from corpusveil.storage.rows import Columns
-line = b'{"text":"' + b"a b c d " * 20_000_000 + b'"}'
-held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + (400 << 20), held + (400 << 20)))
-try:
-    _row(line, Columns("text"))
-except MemoryError:
-    print("out of memory")
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited by Linux")
-def test_a_sound_line_that_memory_does_not_hold_is_no_bad_line() -> None:
-    """As one it would be refused for good, or under quarantine set aside and missing from the release."""
-    done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "out of memory"

@@ -9,15 +9,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from corpusveil.errors import WorkError
 from corpusveil.storage import files, lease
 from corpusveil.storage.lease import Lease, hold, take
 from tests.engines.corpora import HANG_SECONDS
@@ -60,38 +57,6 @@ class TestOneOfSeveral:
                 assert str(os.getpid()) in refused
                 raise ZeroDivisionError
         assert files.listing(url) == []
-
-    def test_what_it_made_goes_with_it(self, tmp_path: Path) -> None:
-        """Its files, and the folders that it made, unless something else lies in them by then."""
-        for kept in (False, True):
-            with hold(str(tmp_path / "a" / "b")):
-                if kept:
-                    (tmp_path / "a" / "file").touch()
-            assert sorted(path.name for path in tmp_path.rglob("*")) == (["a", "file"] if kept else [])
-
-    def test_many_that_come_and_go_never_hold_it_together(self, tmp_path: Path) -> None:
-        """Sixteen threads, each a holder of another name, twenty times in a folder that comes and goes."""
-        holders, most, lock, had = 0, 0, threading.Lock(), 0
-
-        def work() -> None:
-            nonlocal holders, most, had
-            for _ in range(20):
-                held = take(str(tmp_path / lease.FOLDER))
-                if isinstance(held, str):
-                    continue
-                with held:
-                    with lock:
-                        holders, had = holders + 1, had + 1
-                        most = max(most, holders)
-                    time.sleep(0.001)
-                    with lock:
-                        holders -= 1
-
-        with ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda _: work(), range(16)))
-        assert most == 1
-        assert had > 1
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestOneThatIsGone:
@@ -159,31 +124,3 @@ class TestOneThatIsGone:
             held._thread.join()
             monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 7200)
             assert isinstance(take(str(tmp_path), patience=0.1), Lease)
-
-    def test_a_lease_that_could_not_be_written_holds_nothing(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The store wrote it, and then no longer answered: the process, which lives on, does not hold it."""
-
-        def lost(url: str, data: bytes, *, private: bool) -> bool:
-            files.write_bytes(url, data, private=private)
-            raise WorkError("no answer")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(files, "create_bytes", lost)
-            with pytest.raises(WorkError):
-                take(str(tmp_path))
-        assert isinstance(take(str(tmp_path)), Lease)
-
-
-def test_the_beat_goes_on_while_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
-    held = take(str(tmp_path))
-    assert isinstance(held, Lease)
-    with held:
-        (beat,) = tmp_path.glob("*.beat")
-        first = beat.read_text()
-        end = time.monotonic() + 20
-        while beat.read_text() == first and time.monotonic() < end:
-            time.sleep(0.02)
-        assert beat.read_text() != first

@@ -9,8 +9,6 @@ import itertools
 import os
 import re
 import resource
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,8 +24,8 @@ from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
 from corpusveil.storage.rows import Columns
-from tests.calls import refused, succeeds
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground
+from tests.calls import refused
+from tests.engines.corpora import Ground
 
 BOM = b"\xef\xbb\xbf"
 ROWS = {
@@ -48,15 +46,6 @@ def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
 
 
 class TestNames:
-    def test_with_two_colons(self, ground: Ground, tmp_path: Path) -> None:
-        """fsspec takes them for a chain of addresses."""
-        (tmp_path / "in").mkdir()
-        (tmp_path / "in" / "a::b.jsonl").write_text('{"text": "ba"}\n')
-        for source in (tmp_path / "in", tmp_path / "in" / "a::b.jsonl"):
-            assert "a::b.jsonl: a name with '::' would be read as a chain" in sentence(ground, source, tmp_path / "out")
-        assert "o::t: a name with '::'" in sentence(ground, ground.corpus, tmp_path / "o::t")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
-
     def test_that_are_not_utf8(self, ground: Ground, tmp_path: Path) -> None:
         """Of a file, of a folder above it, and of what is asked for."""
         for name in (b"\xff/a.jsonl", b"\xffa.jsonl"):
@@ -69,12 +58,6 @@ class TestNames:
         assert "/o\\xff: this name is not valid UTF-8" in sentence(
             ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
         )
-
-
-def test_an_empty_file_that_can_be_empty_has_no_rows(ground: Ground, tmp_path: Path) -> None:
-    for name, data in (("a.jsonl", b""), ("a.txt", b""), ("b.json.gz", gzip.compress(b""))):
-        (tmp_path / name).write_bytes(data)
-        succeeds(*ground.arguments(tmp_path / name, tmp_path / f"{name}-out"))
 
 
 class TestAByteOrderMark:
@@ -94,15 +77,6 @@ class TestAByteOrderMark:
         assert list(split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
-def test_a_manifest_of_a_later_version(ground: Ground, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
-    succeeds(*ground.arguments(tmp_path / "a.jsonl", tmp_path / "out"))
-    manifest = tmp_path / "out" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
-    said = sentence(ground, tmp_path / "a.jsonl", tmp_path / "out")
-    assert "manifest.json: this manifest has version 2, and this corpusveil reads version 1" in said
-
-
 class TestALineThatFillsTheMemory:
     """A few hundred kilobytes of gzip can hold a line of any length."""
 
@@ -116,25 +90,6 @@ class TestALineThatFillsTheMemory:
         source: Any = SimpleNamespace(read=lambda _=-1: next(reads))
         with refused("bad-row", f"x{suffix}, line {3 if suffix == '.csv' else 2}"):
             list(formats.find(suffix).batches(source, f"x{suffix}", Columns()))
-
-    def test_takes_no_more_memory_than_is_stated(self, tmp_path: Path) -> None:
-        """A whole run over 3 GB in one line, where 1.4 GB of address space may be taken beyond what libraries take."""
-        member = gzip.compress(b"a" * (64 << 20), 1)
-        (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'{"text": "') + 48 * member)
-        code = (
-            "import resource, sys\n"
-            "from corpusveil.storage import formats\nfrom corpusveil.storage.rows import Columns\n"
-            "from corpusveil.errors import UserError\n"
-            "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-            "resource.setrlimit(resource.RLIMIT_AS, (taken + (1400 << 20),) * 2)\n"
-            "try:\n    list(formats.find('.json.gz').batches(open(sys.argv[1], 'rb'), 'a.json.gz', Columns()))\n"
-            "except UserError as error:\n    print(error)\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / "a.json.gz")],
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS,
-        )  # fmt: skip
-        assert done.stdout.startswith("a.json.gz, line 1: this line is longer than 256 MiB"), done.stderr
 
     def test_of_compressed_bytes_takes_that_of_a_few_chunks(self, tmp_path: Path) -> None:
         """Text in gzip, and a page of one value, many million times: both are gigabytes inside."""

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpusveil.errors import WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
-from corpusveil.storage.lease import Lease
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import Halting, refused
 from tests.engines.corpora import (
@@ -164,12 +160,6 @@ class TestRunningAgain:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), Local())
         assert release_files(unfinished) == release_files(tmp_path / "other")
 
-    def test_removes_what_a_killed_run_left_in_the_folder(self, ground: Ground, source: Path, unfinished: Path) -> None:
-        for folder in (unfinished, unfinished / "data", unfinished.with_name("out.records") / "shards"):
-            (folder / f".part-00002-of-00004.json.gz.{'ab' * 16}.part").write_bytes(b"half")
-        privatize_corpus(make_release(ground.space), [str(source)], str(unfinished), Local())
-        assert not list(unfinished.parent.rglob("*.part"))
-
     @pytest.mark.parametrize("change", ["input", "output", "removed"])
     def test_when_finished_refuses_what_changed_since(
         self, ground: Ground, source: Path, finished: Path, change: str
@@ -184,18 +174,6 @@ class TestRunningAgain:
         with refused("input-changed", "00001-of-00004.json.gz"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
         assert release_files(finished) == before
-
-    def test_splits_a_shard_that_was_not_split_before(self, ground: Ground, output: Path, tmp_path: Path) -> None:
-        source = write_corpus(tmp_path / "large", [rows(BLOCK_ROWS + 9, number) for number in range(3)])
-        release = make_release(ground.space)
-        with pytest.raises(WorkError):
-            privatize_corpus(release, [str(source)], str(output), Halting(3), rows_per_task=BLOCK_ROWS)
-        with pytest.raises(WorkError):
-            privatize_corpus(release, [str(source)], str(output), Halting(2))
-        assert not (output / "manifest.json").exists()
-        privatize_corpus(release, [str(source)], str(output), Local(), rows_per_task=BLOCK_ROWS)
-        privatize_corpus(release, [str(source)], str(tmp_path / "other"), Local())
-        assert release_files(output) == release_files(tmp_path / "other")
 
 
 @pytest.mark.parametrize("state", ["unfinished", "finished"])
@@ -268,31 +246,6 @@ class TestStartedTwice:
         assert manifest(output)["content_sha256"] == outcome.content_sha256
         assert not list(records.glob("lease*"))
 
-    def test_many_identical_starts_end_with_the_release(
-        self, ground: Ground, source: Path, output: Path, tmp_path: Path
-    ) -> None:
-        """Eight at once, with a ledger and copies left out; those that did nothing can be started again."""
-        once = tmp_path / "once"
-
-        def start(target: Path) -> str:
-            release = replace(make_release(ground.space), duplicates="drop")
-            ledger = str(target.with_name(f"{target.name}.ledger"))
-            spending = Spending(ledger, Caps(total=1e6), units_of("content"))
-            try:
-                outcome = privatize_corpus(release, [str(source)], str(target), Local(), spending=spending)
-                return str(outcome.content_sha256)
-            except WorkError as error:
-                return str(error)
-
-        expected = start(once)
-        with ThreadPoolExecutor(8) as pool:
-            ended = list(pool.map(start, [output] * 8))
-        assert {digest for digest in ended if not re.match(self.IN_PROGRESS, digest)} == {expected}
-        assert start(output) == expected
-        assert release_files(output) == release_files(once)
-        names = [sorted(path.name for path in Path(f"{made}.records").rglob("*")) for made in (once, output)]
-        assert names[0] == names[1]
-
     def test_many_starts_without_a_key_have_one_key(
         self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -326,13 +279,6 @@ class TestARefusedRun:
         self.refuse(ground, source, output, records=str(folder))
         assert sorted(path.name for path in folder.rglob("*")) == ["a", "letters"]
 
-    def test_leaves_the_records_of_one_that_took_it_for_dead(
-        self, ground: Ground, source: Path, output: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Lease, "is_last", lambda _: False)
-        self.refuse(ground, source, output)
-        assert (output.with_name("out.records") / "run.json").exists()
-
 
 class TestALink:
     """A link leads what is written, private text among it, to where somebody else wants it."""
@@ -348,14 +294,6 @@ class TestALink:
                 privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
             assert list(elsewhere.iterdir()) == []
 
-    def test_to_the_output_itself_is_the_users_choice(
-        self, ground: Ground, source: Path, output: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "disk").mkdir()
-        output.symlink_to(tmp_path / "disk")
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
-        assert (tmp_path / "disk" / "manifest.json").exists()
-
 
 def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: Path, tmp_path: Path) -> None:
     for name in ("out/manifest.json", "out/data/part-00000-of-00001.json.gz", "out/data/notes.txt", "out"):
@@ -365,16 +303,3 @@ def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: P
         with refused("output-in-use", "out"):
             privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
         assert list(release_files(folder)) == [name]
-
-
-def test_progress_of_a_worker_that_was_killed_at_the_last_moment_goes(
-    ground: Ground, source: Path, output: Path
-) -> None:
-    """Its shard is recorded as done, so nobody does it again and clears up behind it."""
-    with refused("work-failed", "halted"):
-        privatize_corpus(make_release(ground.space), [str(source)], str(output), Halting(2))
-    progress = output.with_name("out.records") / "progress"
-    progress.mkdir()
-    (progress / "part-00000-of-00004.json").write_text('{"tokens": 1}')
-    privatize_corpus(make_release(ground.space), [str(source)], str(output), Local())
-    assert list(progress.iterdir()) == []

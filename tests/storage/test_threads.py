@@ -33,10 +33,7 @@ for read in (
 
 
 def test_a_read_starts_no_thread(tmp_path: Path) -> None:
-    """A wrong call that had read a space or a table ended with SIGABRT now and then (one in sixty).
-
-    The control is the last one: by default Arrow reads ahead on threads.
-    """
+    """A wrong call that had read a space or a table ended with SIGABRT now and then (one in sixty)."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": range(5000), "text": ["word"] * 5000}), path, row_group_size=1000)
     done = subprocess.run([sys.executable, "-c", CODE, str(path)], capture_output=True, text=True, check=True)

@@ -100,10 +100,7 @@ SOUND = {
 def test_a_sound_allocation_keeps_every_reading_and_no_smaller_one_would_do(
     monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, name: str
 ) -> None:
-    """All 125 documents of three units against all others of one skeleton, over all 125 outputs.
-
-    The first reading is attained: nine tenths of it is exceeded.
-    """
+    """All 125 documents of three units against all others of one skeleton, over all 125 outputs."""
     epsilons = asked(monkeypatch, mechanism, SOUND[name])
     *kept, smaller = excesses(
         mechanism, epsilons, [*READINGS, lambda shares, steps: 0.9 * float(np.dot(shares, steps))]

@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.errors import BadValueError
-from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Spending
 from corpusveil.spaces import Space
@@ -21,8 +19,7 @@ from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import copies, corpus
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from tests.calls import refused
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files
+from tests.engines.corpora import TEST_KEY, WORDS, make_space
 
 TEXTS = tuple(f"{WORDS[k]} {WORDS[k + 7]} {WORDS[2 * k]}" for k in range(12))
 
@@ -92,14 +89,6 @@ class TestDrop:
         documents = sum(map(len, shards))
         assert outcome.counts.documents + outcome.counts.dropped == documents
 
-    def test_is_the_same_on_engines_and_in_pieces(self, tmp_path: Path, space: Space) -> None:
-        """One output for local processes, Beam, and shards cut into pieces; rows keep the noise of their place."""
-        source = write(tmp_path / "in", [[row % 12 for row in range(9000)], [3, 4]])
-        release, columns = release_of(space, epsilon=1.0), Columns(keep=("id",))
-        for name, more in (("a", {}), ("b", {"rows_per_task": 8192, "engine": Local(2)}), ("c", {"engine": Beam()})):
-            go(release, source, tmp_path / name, columns=columns, **more)
-        assert release_files(tmp_path / "a") == release_files(tmp_path / "b") == release_files(tmp_path / "c")
-
     def test_ids_ledger_and_manifest_are_of_the_rows_that_stay(self, tmp_path: Path, space: Space) -> None:
         """Run again it changes nothing, and nothing of the pass is left in the records."""
         source, ledger = write(tmp_path / "in", SHARDS), cv.Ledger(str(tmp_path / "ledger"))
@@ -118,16 +107,6 @@ class TestDrop:
         left = {path.name for path in (tmp_path / "out.records").iterdir()}
         assert left == {"run.json", "shards", "totals.json", "report.html"}
 
-    def test_a_bad_row_leaves_nothing_and_a_list_is_refused(self, tmp_path: Path, space: Space) -> None:
-        """It is said by file and row, and the run can be started with another configuration."""
-        source = write(tmp_path / "in", SHARDS)
-        (tmp_path / "in/1.jsonl").write_text('{"text": "a"}\n{"text"\n')
-        with refused("bad-shards", "1.jsonl", "row 2"):
-            go(release_of(space), source, tmp_path / "out")
-        assert [path.name for path in tmp_path.iterdir()] == ["in"]
-        with pytest.raises(BadValueError):
-            cv.privatize(["a b"], release_of(space), ["a"])
-
     def test_an_edit_brings_a_copy_back(self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
         """A run that is stopped, an edit that takes the first away: the shard that was done without it is redone."""
         source = write(tmp_path / "in", [[0, 1], [1, 2]])
@@ -142,22 +121,6 @@ class TestDrop:
         write(tmp_path / "in", [[0, 3], [1, 2]])
         go(release_of(space), source, tmp_path / "out")
         assert read(str(tmp_path / "out")) == [[0, 3], [1, 2]]
-
-    def test_a_shard_that_changes_meanwhile_is_refused(
-        self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Between the pass and the work."""
-        source = write(tmp_path / "in", SHARDS)
-        find = corpus.find_drops
-
-        def found(*arguments: Any) -> Any:
-            drops = find(*arguments)
-            write(tmp_path / "in", [*SHARDS[:-1], [6]])
-            return drops
-
-        monkeypatch.setattr(corpus, "find_drops", found)
-        with refused("input-changed", "3.jsonl"):
-            go(release_of(space), source, tmp_path / "out")
 
 
 def test_copies_are_counted() -> None:

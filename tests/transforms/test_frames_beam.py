@@ -22,7 +22,6 @@ from corpusveil.transforms import beam as module
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
-from tests.engines.corpora import of_units
 
 WORDS = words_of(40)
 RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
@@ -117,15 +116,6 @@ def test_windows_and_timestamps_stay_whatever_the_size_of_a_batch(
         )
         count = COUNT * (2 if windowing == "sliding" else 1)
         same_places(before, before | PrivatizeDocuments(RELEASE, id="key"), expected, count)
-
-
-def test_pseudonyms_of_units() -> None:
-    release, table, made = of_units(RELEASE.mechanism.space)
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        private = pipeline | beam.Create(table.to_pylist()) | PrivatizeDocuments(release, id="id", unit="of")
-        assert_that(private, equal_to(made.to_pylist()))
-    with refused("missing-setting", "pseudonyms = 'unit'"):
-        PrivatizeDocuments(release, id="id")
 
 
 def stream() -> Any:

@@ -12,8 +12,6 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.denoise import check_readable
-from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.text import languages
 from corpusveil.transforms.release.fit import misfit
 from tests import spoken
@@ -53,11 +51,6 @@ class TestEachLanguage:
                 expected = text.replace("I", "ı").replace("İ", "i").lower() if language == "tr" else text
                 assert drawn(text, release) == expected, language
 
-    def test_words_without_blanks_have_none(self) -> None:
-        for language in UNSPACED:
-            for text in public(language):
-                assert not re.search(r"[^\W\d_a-z] [^\W\d_a-z]", drawn(text, release_of(language))), language
-
 
 class TestRightToLeft:
     TEXT = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
@@ -94,29 +87,6 @@ class TestReading:
         with refused("other-version", "icu-1.0"):
             kernel.privatize(pa.array(["我"]), [1], "text")
 
-    def test_what_has_no_blanks_is_not_denoised(self) -> None:
-        with refused("conflicting-settings", "zh", "denoise"):
-            check_readable(cv.Budget(1.0), cv.TextPolicy(language="zh"))
-        check_readable(cv.Budget(1.0), cv.TextPolicy(language="de"))
-
-
-class TestFunctionWords:
-    def test_are_kept_by_the_policy_of_stop_words(self) -> None:
-        release = release_of("de", cv.TextPolicy(stop_words="keep"), epsilon=0.01)
-        assert "/words-" in release.configuration()["tokenizer"]
-        kept = {"seit", "ist", "die", "im", "sehr"}
-        assert kept <= set(drawn("Seit gestern ist die Verbindung im Büro sehr langsam.", release).split())
-        stops = stop_words_of(release.mechanism.space)
-        assert stops.any()
-        assert not stop_words_of(space_of(None, public("de"))).all(), "the control: English ones"
-        assert stop_words_of(space_of(None, public("de"))).sum() < stops.sum()
-
-    def test_weigh_nothing(self) -> None:
-        space = space_of("fr", public("fr"))
-        weights = content_weights(space)
-        assert {word for word in ("l", "de", "est", "la") if weights[space.id(word)] == 0} == {"l", "de", "est", "la"}
-        assert weights[space.id("facture")] == 1
-
 
 class TestMisfit:
     """On the English demo space."""
@@ -144,10 +114,6 @@ class TestMisfit:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             cv.privatize(self.ENGLISH, release, list(range(20)))
-
-    def test_a_quarter_of_the_texts_is_enough(self, release: cv.Release) -> None:
-        assert misfit(release, pa.array(self.ENGLISH)) is None
-        assert "English" in (misfit(release, pa.array(self.ENGLISH + self.GERMAN[:8])) or "")
 
     def test_without_a_detector_unknown_words_say_it(
         self, release: cv.Release, monkeypatch: pytest.MonkeyPatch

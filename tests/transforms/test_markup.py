@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
-from corpusveil.jobs.local import Local
-from corpusveil.kernel import prepared as prepared_module
 from corpusveil.pipelines.watch import Watch, tell_markup
-from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil_evaluate.matching import Matched
-from corpusveil_evaluate.report.manifest_release import without_markup
 from tests.calls import refused
-from tests.contracts.spaces import small_space, words_of
-from tests.engines.corpora import TEST_KEY, release_files
 from tests.kernel.test_kernel import WORDS, release, run
 
 SURE = cv.Budget(400.0)
@@ -63,20 +52,6 @@ def test_strip_releases_the_text() -> None:
     assert CANARY not in made(HTML, "strip", **IN_THE_CLEAR, layout="keep")
 
 
-def test_output_does_not_depend_on_batches_or_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(0)
-    parts = ["<p>", "</p>", "<br>", "<b>", "</b>", " ", "&amp;", "zzunknown", "12", ".", *WORDS[:9]]
-    texts = ["".join(random.choice(parts, size=random.integers(0, 40))) for _ in range(30)] + [None, ""]
-    policy = cv.TextPolicy(markup="strip", punctuation="keep", unknown_words="mask")
-    kernel = release(budget=cv.Budget(5.0, "document"), policy=policy).kernel()
-    whole = run(kernel, texts)
-    assert whole[30] is None
-    assert [run(kernel, [text], [k])[0] for k, text in enumerate(texts)] == whole
-    for size in (1, 100):
-        monkeypatch.setattr(prepared_module, "CHUNK_BYTES", size)
-        assert run(kernel, texts) == whole
-
-
 @pytest.mark.parametrize("allocation", ["uniform", "word-share"])
 def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     """Names of tags are not counted: a document spends what its plain text spends, and each word has its share."""
@@ -89,32 +64,6 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
         spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
     np.testing.assert_array_equal(spent[0], spent[1])
     assert not np.array_equal(spent[0], spent[2])
-
-
-def test_files_have_the_texts_of_frames_and_resuming_with_another_value_is_refused(tmp_path: Path) -> None:
-    space = small_space(words=words_of(50)).save(str(tmp_path / "space"))
-    texts = [f"<p>{A},<br>{B}</p>", "", f"{A} &amp; {C}", f"<ul><li>{B}<li>{C}</ul>"]
-    source, output = str(tmp_path / "in.parquet"), tmp_path / "out"
-    pq.write_table(pa.table({"text": texts}), source)
-    of, other = (
-        cv.Release(cv.mechanism("ring-geometric", space), SURE, policy, cv.Key(TEST_KEY))
-        for policy in (cv.TextPolicy(markup="strip"), cv.TextPolicy())
-    )
-    privatize_corpus(of, [source], str(output), Local())
-    (shard,) = (output / "data").iterdir()
-    private = pq.read_table(shard)["text"].to_pylist()
-    assert private[:2] == [f"{A}, {B}", ""]
-    assert private == cv.privatize(texts, of, cv.RowNumbers("in"))
-    before = release_files(output)
-    with refused("output-in-use", "text.markup", "strip"):
-        privatize_corpus(other, [source], str(output), Local())
-    assert release_files(output) == before
-    given, manifest = Matched(texts, private, len(texts), chosen=len(texts)), read_manifest(str(output))
-    plain, inside = without_markup(given, manifest)
-    assert not re.search("[<>]", " ".join(plain.originals + plain.privates))
-    assert inside is not None
-    assert "markup" not in inside["configuration"]["text"]
-    assert without_markup(given, None) == (given, None)
 
 
 def test_html_that_would_be_read_as_words_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:

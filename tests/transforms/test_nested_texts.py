@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 import corpusveil as cv
-from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.spark import privatize_frame
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import (
     UNKNOWN,
@@ -34,7 +31,6 @@ from tests.engines.corpora import (
     manifest,
     read_shard,
     records_text,
-    release_files,
 )
 
 PATH = "messages[].content"
@@ -166,29 +162,6 @@ class TestBeam:
             assert_that(private, equal_to(expected))
         assert ledger.spent_on(0).releases[0]["documents"] == 3
 
-    def test_rows_within_rows(self, release: cv.Release, expected: list[dict[str, Any]]) -> None:
-        chats = [[beam.Row(**message) for message in filter(None, row["messages"] or ())] for row in CHATS[:1]]
-        with beam.Pipeline("FnApiRunner") as pipeline:
-            rows = pipeline | beam.Create([beam.Row(id=0, messages=messages) for messages in chats])
-            private = rows | PrivatizeDocuments(release, PATH, "id") | beam.Map(lambda row: row.messages[0].content)
-            assert_that(private, equal_to([expected[0]["messages"][0]["content"]]))
-
-
-@pytest.mark.spark
-@pytest.mark.xdist_group("spark-rooms")
-class TestSpark:
-    def test_a_frame_gives_the_same(
-        self, spark: Any, release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path
-    ) -> None:
-        frame = spark.createDataFrame(CHATS, "id BIGINT, messages ARRAY<STRUCT<role: STRING, content: STRING>>")
-        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
-        assert privatize_frame(frame, release, PATH, "id").schema == frame.schema
-        private = privatize_frame(frame, release, PATH, "id", ledger=ledger, unit="id")
-        assert [row.asDict(recursive=True) for row in private.collect()] == expected
-        assert ledger.spent_on(0).releases[0]["documents"] == 3
-        with refused("wrong-column", "messages[]"):
-            privatize_frame(frame, release, "messages[].text", "id")
-
 
 def written(folder: Path, form: str, rows: Sequence[Any]) -> Path:
     folder.mkdir()
@@ -233,26 +206,6 @@ class TestFiles:
         assert "add up" in public["guarantee_in_words"][-1]
         assert public["configuration"]["columns"] == {"text": PATH, "keep": ["messages", "id"]}
         assert "messages" in public["kept_columns"]
-
-    def test_json_lines_keep_what_else_they_have(self, ground: Ground, tmp_path: Path) -> None:
-        line = r'{"b":1,"messages":[{"z":12345678901234567890,"content":"\u00fc","a":[1.0,null]}],"a":{"messages":1}}'
-        source = tmp_path / "in.jsonl"
-        source.write_text(line + "\n")
-        succeeds(*ground.arguments(source, tmp_path / "out", "--text", PATH, "--keep", "all"))
-        (shard,) = data_files(tmp_path / "out")
-        around = (
-            r'{"messages":\[{"z":12345678901234567890,"content":"[^"]*","a":\[1.0,null\]}\],"b":1,"a":{"messages":1}}'
-        )
-        assert re.fullmatch(around, shard.read_text().strip())
-
-    @pytest.mark.parametrize("form", [pytest.param("jsonl", marks=pytest.mark.nightly), "parquet"])
-    def test_pieces_change_no_byte(self, ground: Ground, tmp_path: Path, form: str) -> None:
-        rows = [chat(number) for number in range(BLOCK_ROWS + 100)]
-        source = written(tmp_path / "in", form, rows)
-        succeeds(*ground.arguments(source, tmp_path / "whole", *NESTED))
-        succeeds(*ground.arguments(source, tmp_path / "parts", *NESTED, "--rows-per-task", BLOCK_ROWS))
-        assert release_files(tmp_path / "parts") == release_files(tmp_path / "whole")
-        assert without_texts(read(tmp_path / "whole")) == without_texts(rows)
 
     def test_what_is_around_the_texts_has_to_be_kept_by_name(self, ground: Ground, tmp_path: Path) -> None:
         source = written(tmp_path / "in", "jsonl", CHATS)
@@ -306,16 +259,6 @@ class TestFiles:
             PATH,
         )
         fails(["evaluate", "release", source, output, "--text", PATH, "--output", tmp_path / "e"], "wrong-column", PATH)
-
-    def test_counts_and_previews_read_it(self, ground: Ground, tmp_path: Path) -> None:
-        source = written(tmp_path / "in", "parquet", CHATS)
-        succeeds("count", source, "--text", PATH, "--min-count", 1, "--output", tmp_path / "counts")
-        counted = [pq.read_table(path) for path in (tmp_path / "counts").glob("**/*.parquet")]
-        assert any(UNKNOWN in str(table.to_pydict()) for table in counted)
-        shown = succeeds(
-            "preview", source, "--text", PATH, "--space", ground.space_folder, "--mechanism", "ring-geometric"
-        )
-        assert WORDS[0] in shown.out
 
     def test_a_file_with_a_flow_that_takes_none_is_refused_before_the_release(self, tmp_path: Path) -> None:
         for section in ('[denoise]\npath = "d"', '[evaluate]\nlabel = "e"'):

@@ -96,16 +96,6 @@ class TestPublic:
         assert "8.334" in said[0]
         assert public["configuration"]["budget"]["epsilon"] == 8 + 1 / 3
 
-    def test_says_that_nothing_holds(self, ground: Path) -> None:
-        """For a mechanism without a guarantee, and for the test key, above all else."""
-        public = manifest(ground / "out")
-        public["guarantee"] |= {"epsilon": None, "holds": False}
-        text = read(render_public(public | {"warning": "NOT PRIVATE: x"}))
-        assert "NOT PRIVATE: x" in text
-        assert "no guarantee holds" in text
-        assert "which is not true" in text
-        assert "not true" not in read(render_public(manifest(ground / "out")))
-
 
 def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: Path) -> None:
     """Nothing is written over, and nothing is begun."""
@@ -132,12 +122,3 @@ class TestPrivate:
         )
         assert "Copies that were left out 0" in text
         assert SECRET not in path.read_text()
-
-    def test_both_come_back(self, ground: Path) -> None:
-        """A run that ended before its pages were written: the next start writes them."""
-        pages = (ground / "out.report.html", ground / "out.records/report.html")
-        before = [page.read_bytes() for page in pages]
-        for page in pages:
-            page.unlink()
-        release_it(ground, cv.load_space(str(ground / "space")))
-        assert [page.read_bytes() for page in pages] == before

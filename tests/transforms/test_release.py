@@ -21,7 +21,7 @@ from corpusveil.pipelines.privatize import announce
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.rows import Columns
-from corpusveil.text.policy import DOCUMENT_LENGTH, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.release import Release
@@ -104,10 +104,7 @@ PLACE: Any = "spaces/glove"
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(call: Any, refusal: Any) -> None:
-    """A path for a key or a space, a frame for Spark's: each says what to write instead of an AttributeError later.
-
-    A key that nobody chose is another one each time: sixty silent retries gave a document's words away.
-    """
+    """A path for a key or a space, a frame for Spark's: each says what to write instead of an AttributeError later."""
     with refused(*refusal):
         call()
 
@@ -139,10 +136,7 @@ RELEASES: list[dict[str, Any]] = [
 def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All that policy and mechanism disclose, what epsilon is for, unknown words, stop words apart, and the key.
-
-    In the manifest, in what is printed before a run, and in Python, word for word.
-    """
+    """All that policy and mechanism disclose, what epsilon is for, unknown words, stop words apart, and the key."""
     made = release(**changes)
     guarantee = made.guarantee()
     alone = made.mechanism.guarantee(made.budget.epsilon)
@@ -164,15 +158,6 @@ def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     lines = capsys.readouterr().out.splitlines()
     assert [line[2:] for line in lines if line.startswith("- ")] == list(guarantee.notes)
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in lines
-
-
-def test_a_mechanism_alone_discloses_what_no_policy_hides() -> None:
-    """``disclosed`` was empty: how many tokens a document has stands in the clear whatever the text policy."""
-    for name in names():
-        mechanism = make(name, SPACE)
-        epsilon = 1e6 if name == "truncated-gumbel" else 1.0
-        assert DOCUMENT_LENGTH in mechanism.guarantee(epsilon).disclosed
-        assert DOCUMENT_LENGTH in TextPolicy(**dict.fromkeys(ROLE_NAMES[1:], "drop")).disclosed()
 
 
 def true_nats(mechanism: RingGeometric, epsilon: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import ChangedError, ConflictError
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import ConflictError
 from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
@@ -84,13 +83,6 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
     assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
     assert set(spy.epsilons) == {2.0}
     assert text.split()[0] == text.split()[2] == "the" or text.startswith("the ")
-
-
-def test_collocations_come_out_as_words_and_lengths_vary() -> None:
-    release = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(0.01), GST, KEY, TABLE)
-    out = cv.privatize(["new york river bank"] * 200, release, range(200))
-    assert len({len(text.split()) for text in out}) > 2
-    assert {word for text in out for word in text.split()} <= set(WORDS)
 
 
 def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,15 +158,3 @@ class TestTheCommand:
         assert run(self.arguments(ground, "out", *filled)) == 2
         assert said in capsys.readouterr().err
         assert not (ground / "out").exists()
-
-    def test_a_table_goes_by_address(self, ground: Path) -> None:
-        """What is sent to workers is small, and another table in its place is noticed."""
-        table = load_collocations(str(ground / "table.parquet"))
-        assert len(pickle.dumps(table)) < 500
-        assert pickle.loads(pickle.dumps(table)) == table
-        sent = pickle.dumps(table)
-        load_collocations.cache_clear()
-        pq.write_table(table_of({"i am": 1.0}), ground / "table.parquet")
-        with pytest.raises(ChangedError):
-            pickle.loads(sent)
-        load_collocations.cache_clear()

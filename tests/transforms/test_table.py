@@ -201,29 +201,6 @@ def test_a_mask_of_single_texts_is_the_release_in_every_thread() -> None:
             mask(wrong)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_a_column_of_more_than_two_gib(kind: pa.DataType) -> None:
-    """32-bit offsets end at 2 GiB: a column beyond it, in chunks or with 64-bit offsets, comes out whole.
-
-    Its bytes are NULs, which are read without taking memory and come out as nothing.
-    """
-    document, count = 1 << 20, 1100
-    zeros = pa.py_buffer(np.zeros(2 * count * document if kind == pa.large_string() else count * document, np.uint8))
-    whole = kind == pa.large_string()
-    rows = 2 * count if whole else count
-    offsets = np.arange(rows + 1, dtype=np.int64 if whole else np.int32) * document
-    chunk = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(offsets), zeros])
-    column = pa.chunked_array([chunk] if whole else [chunk, chunk])
-    assert column.nbytes > 1 << 31
-    marked = pa.chunked_array([*column.chunks, pa.array([" ".join(WORDS)], kind)])
-    out = privatize_table(pa.table({"text": marked}), RELEASE, ids=cv.RowNumbers("large")).column("text")
-    assert out.type == kind
-    assert out.slice(0, 2 * count).to_pylist() == [""] * (2 * count)
-    last = [("large", 2 * count)]
-    assert out[2 * count].as_py() == privatize([" ".join(WORDS)], RELEASE, ids=last)[0]
-
-
 def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     """Private text can be longer than its input: what one string array can't hold comes out as several, in order."""
     texts = pa.table({"text": pa.array([f"{WORDS[n % 30]} {WORDS[0]}" for n in range(50)])})

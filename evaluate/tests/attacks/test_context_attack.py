@@ -18,7 +18,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.attacks import word_attacks
-from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, document_ids, released_words
+from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, released_words
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.language.random_texts import WORDS, corpus
 from tests.mechanisms.spaces import normal
@@ -96,13 +96,6 @@ def test_words_that_nothing_is_known_about_cut_the_context(
     assert whole.tolist() == [*beginning.tolist(), *rest.tolist()]
     assert attacker.guesses([]) == []
     assert attacker.attack([np.array([0, -1, 3])], [np.array([-1, 4, 3])]).words == 1
-
-
-def test_documents_become_ids(space: Space) -> None:
-    words = [space.word(n) for n in range(3)]
-    text = f"{words[0].title()} {words[1]}, 7 unknownword {words[2]}. {words[2].title()}!"
-    assert [ids.tolist() for ids in document_ids(space, [text, "", words[0]])] == [[0, 1, -1, 2, -1, 2, -1], [0]]
-    assert document_ids(space, ["", "7"]) == []
 
 
 def test_what_can_not_be_attacked_is_said(space: Space, model: LanguageModel) -> None:

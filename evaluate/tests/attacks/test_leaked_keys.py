@@ -13,7 +13,7 @@ from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.statistics.statistic import Figure
-from evaluate.tests.releases import evaluate, manifest_of, privatize, texts
+from evaluate.tests.releases import manifest_of, privatize, texts
 from tests.engines.corpora import write_shard
 
 CONFIRMED, WORDS, ONE = (
@@ -77,19 +77,6 @@ def test_a_document_is_known_by_the_id_that_it_was_released_under(
     name = f"leaked key {own.fingerprint()}"
     assert by_key(asked(first, made, space, own, id="url"), CONFIRMED)[name].value == 1
     assert by_key(asked(first, made, space, own), CONFIRMED)[name].value == 0
-
-
-def test_a_release_under_a_corpus_name_is_asked_under_that(
-    source: Path, space: Space, key: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The name is part of the identities of a release without ids; who has the key tries names."""
-    made = privatize(source, space, tmp_path / "out", 0.05, "--key", str(key), "--corpus", "reviews")
-    options = ("--space", str(space.url), "--leaked-key", str(key))
-    for share, more in (("0.0%", ()), ("100.0%", ("--corpus", "reviews"))):
-        capsys.readouterr()
-        assert evaluate(source, made, tmp_path / f"r{len(more)}", *options, *more) == 0
-        said = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{CONFIRMED} [leaked key")]
-        assert [f": {share}" in line for line in said] == [True]
 
 
 @pytest.mark.parametrize("more", [("--duplicates", "same-noise"), ("--duplicates", "drop", "--text", "body")])

@@ -119,22 +119,6 @@ def test_every_context_has_a_distribution(least: int) -> None:
     assert ((left > 0) & (left < -LEAST)).sum() > 20, "contexts that were seen are among them"
 
 
-@pytest.mark.parametrize("least", [1, 5])
-def test_counts_of_the_command_make_the_same_model(tmp_path: Path, least: int) -> None:
-    made = corpus(400, 8, 60)
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in made))
-    output = str(tmp_path / "counts")
-    count_corpus([str(tmp_path / "in")], output, Local(), CountOptions(3, least))
-    one, other = KneserNey.of_texts(made, least), KneserNey.of_counts(output)
-    assert list(one.vocabulary.words) == list(other.vocabulary.words)
-    assert other.model.least == least
-    contexts = np.random.default_rng(0).integers(-1, one.model.unknown + 1, (300, 2))
-    every = np.arange(one.model.unknown + 1)
-    assert (one.model.log_probabilities(contexts, every) == other.model.log_probabilities(contexts, every)).all()
-    assert one.perplexity(made) == other.perplexity(made)
-
-
 def test_scores_of_texts_are_sums_over_their_runs() -> None:
     """Marks, numbers, ends of sentences and masks break the context; unknown words are <unk> and break it too."""
     made = corpus(150, 9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,12 @@ import numpy as np
 import pytest
 
 from corpusveil.jobs.local import Local
-from corpusveil.mechanisms import make
-from corpusveil_evaluate.mechanisms.truncated_gumbel import extent, floor_of
 from corpusveil_evaluate.studies import adversarial_robustness as study
 from corpusveil_evaluate.studies.run_study import PreparedStudy, prepare_study, run_study
 from corpusveil_evaluate.studies.study import read_grid
 from corpusveil_evaluate.studies.study_data import Sources
 from tests.contracts.spaces import words_of
-from tests.mechanisms.spaces import normal, space_of
+from tests.mechanisms.spaces import normal
 
 WORDS = words_of(60)
 
@@ -82,32 +79,3 @@ def test_a_tiny_study_has_all_figures_and_keeps_its_promises(data: Path, tmp_pat
     assert all(check.differs for check in account.checks)
     rises = [check for check in account.checks if "N_w rises" in check.claim]
     assert [check.same for check in rises] == [True, True]
-
-
-def test_networks_without_noise_in_them_are_trained_once(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = prepared(data, tmp_path, network_epochs=1, members=2, generations=1)
-    trained: list[str] = []
-    real = study.fit
-
-    def fit(regime: Any, *arguments: Any, **options: Any) -> Any:
-        trained.append(regime)
-        return real(regime, *arguments, **options)
-
-    monkeypatch.setattr(study, "fit", fit)
-    cells = [cell for cell in one.cells if cell.kind == "attack" and cell["task"] == "sst2"]
-    found = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
-    assert sorted(trained) == 4 * ["augmented"] + ["ibp", "normal"]
-    again = [study.STUDY.work(cell, one.grid, one.data) for cell in cells]
-    assert found == again, "the same from the file as from training"
-
-
-def test_epsilons_below_the_floor_stand_for_it(data: Path, tmp_path: Path) -> None:
-    space = space_of(300 * normal(30, 4))
-    mechanism = make("truncated-gumbel", space)
-    floor = floor_of(30, extent(space)[0])
-    assert study.epsilon_of(mechanism, -50.0) == pytest.approx(floor, rel=2e-3)
-    assert study.epsilon_of(mechanism, -50.0) > floor
-    assert study.epsilon_of(mechanism, 86.0) == pytest.approx(math.exp(86))
-    assert study.epsilon_of(make("cmp", space), 5.0) == 5.0

@@ -1,28 +1,26 @@
-"""Studies as a whole: grids are read strictly, cells are done once and resumed, figures are those of the cells."""
+"""Studies as a whole: grids are read strictly, cells are done once, faults are told before anything is prepared."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from corpusveil.errors import InUseError, UserError
+from corpusveil.cli.main import run
+from corpusveil.errors import InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
-from corpusveil.spaces.vectors import Vectors
-from corpusveil_evaluate.studies import bundled_text
+from corpusveil_evaluate.studies import bundled_text, comparative
+from corpusveil_evaluate.studies import run_study as running
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
-from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
+from corpusveil_evaluate.studies.run_study import prepare_study
+from corpusveil_evaluate.studies.study import STUDIES, Grid, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
-from corpusveil_evaluate.studies.study_preparation import prepare_data, reduced
+from corpusveil_evaluate.studies.study_preparation import prepare_data
 
 STUDY_FILES = Path(bundled_text.__file__).parent
 BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.py").exists()]
@@ -111,18 +109,6 @@ def test_a_bundled_task_is_the_same_every_time_with_a_split_and_labels_of_the_te
     assert bundled_text.bundled_task(name) == task
 
 
-def test_vectors_of_fewer_dimensions_keep_the_largest_part_of_distances() -> None:
-    rng = np.random.default_rng(0)
-    flat = np.zeros((50, 8), np.float32)
-    flat[:, :3] = rng.normal(size=(50, 3))
-    given = Vectors([f"w{n}" for n in range(50)], flat, "made")
-    made = reduced(given, 3)
-    far = np.linalg.norm(flat[:, None] - flat, axis=2)
-    assert np.allclose(far, np.linalg.norm(made.vectors[:, None] - made.vectors, axis=2), atol=1e-4)
-    with pytest.raises(UserError, match="8 dimensions, and the grid needs 9"):
-        reduced(given, 9)
-
-
 def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str, tmp_path: Path) -> None:
     needs = Needs((WordSpace("words"), WordSpace("two", lists=2)))
     ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), needs)
@@ -135,71 +121,197 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
 
 
-def _figures(cells: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return what cells found, but for times."""
-    return [
-        (one["kind"], one["options"], {name: told for name, told in one["result"].items() if name != "tokens_a_day"})
-        for one in cells
-        if one["kind"] != "speed"
+TINY = "seeds = 1\ntrain_rows = 60\ntest_rows = 30\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rows = "".join(f"some {n} text,{n % 2},{'train' if n % 3 else 'test'}\n" for n in range(90))
+    for name in ("sst2", "blog_gender"):
+        (folder / f"{name}.csv").write_text("text,label,split\n" + rows)
+    return folder
+
+
+@pytest.fixture
+def never(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be prepared."""
+
+    def prepare(*_: Any) -> None:
+        raise AssertionError("something was prepared before the call was looked at")
+
+    monkeypatch.setattr(running, "prepare_data", prepare)
+
+
+def grid_of(name: str, folder: Path, text: str = "") -> Grid:
+    file = folder / "grid.toml"
+    file.write_text(TINY + text)
+    return read_grid(find(name), quick=True, file=str(file))
+
+
+@pytest.mark.usefixtures("never")
+@pytest.mark.parametrize(
+    ("study", "given", "said"),
+    [
+        (
+            "1-diffractor",
+            ["--encoder", "/nowhere"],
+            "/nowhere: this is neither a folder",
+        ),
+        ("1-diffractor", ["--model", "/nowhere"], "model /nowhere: choose tfidf or vectors"),
+        ("1-diffractor", ["--data", "/nowhere"], "data /nowhere: there is nothing here"),
+        ("1-diffractor", ["--data", "GRID"], "this is a file; name the folder"),
+        ("1-diffractor", ["--corpus", "/nowhere/*.txt"], "this matches no file"),
+        ("comparative-mldp", ["--vectors", "VECTORS", "--corpus", "GRID"], "corpus: vectors are given"),
+        ("adversarial-robustness", ["--model", "vectors"], "model: the study adversarial-robustness does not use"),
+        ("pypantera", ["--qrels", "GRID"], "belong together"),
+        ("pypantera", ["--vectors", "VECTORS", "--vectors", "VECTORS"], "has a single embedding; give one file"),
+        ("pypantera", ["--collection", "/a.tsv", "--queries", "/b.tsv", "--qrels", "/c"], "collection /a.tsv: there"),
+        ("pypantera", ["--output", "GRID"], "a file has this name"),
+        ("pypantera", ["--data", "DATA", "--output", "DATA/out"], "is read; choose another folder"),
+    ],
+)
+def test_a_wrong_call_is_one_sentence_and_status_2_before_anything_is_prepared(
+    study: str, given: list[str], said: str, data: Path, vectors: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "grid.toml").write_text(TINY)
+    named = {"GRID": str(tmp_path / "grid.toml"), "DATA": str(data), "VECTORS": vectors, "DATA/out": f"{data}/out"}
+    output = [] if "--output" in given else ["--output", str(tmp_path / "out")]
+    given = [*(named.get(one, one) for one in given), *output]
+    assert run(["evaluate", "study", study, "--config", named["GRID"], *given]) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert said in sentence
+    assert not (tmp_path / "out").exists()
+    assert sorted(path.name for path in data.iterdir()) == ["blog_gender.csv", "sst2.csv"]
+
+
+@pytest.mark.usefixtures("never")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("text,label\na b,1\n", "split"),
+        ("text,label,split\na b,1,train\nc d,1,test\n", "1 label among 2 rows"),
+        ("text,label,split\na b,1,train\nc d,,test\n", "row 2: the label is missing"),
+        ("text,label,split\na b,1,train\nc d,2,train\n", "the split has no test rows"),
+    ],
+)
+def test_a_data_set_that_cannot_be_read_is_told_at_once_with_its_name(
+    content: str, said: str, vectors: str, data: Path, tmp_path: Path
+) -> None:
+    """In every cell it would be a refusal, kept for good, and the status 0."""
+    (data / "blog_gender.csv").write_text(content)
+    grid = grid_of("collocations", tmp_path)
+    with pytest.raises(UserError, match="blog_gender") as caught:
+        prepare_study(find("collocations"), grid, Sources(str(data), (vectors,)), str(tmp_path / "o"), Local())
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("1-diffractor", "epsilons = [1, -1]", "epsilons.1: input should be greater than 0"),
+        ("1-diffractor", "epsilons = [1, 1.0]", "epsilons: 1.0 occurs twice"),
+        ("1-diffractor", 'on_lists = ["santext"]', "on_lists.0: input should be 'diffractor-geometric'"),
+        (
+            "1-diffractor",
+            'beside = [{ name = "tem", parameters = { gama = 1 } }]',
+            "beside.0: tem has no parameter gama",
+        ),
+        (
+            "pypantera",
+            'mechanisms = [{ name = "tem" }, { name = "tem", parameters = { gamma = 1 } }]',
+            "tem occurs twice",
+        ),
+        (
+            "collocations",
+            'also = [{ name = "cmp", parameters = {} }]',
+            "cmp is already the mechanism of the whole grid",
+        ),
+    ],
+)
+def test_a_grid_that_no_cell_could_do_or_that_mixes_figures_is_refused_by_its_key(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as caught:
+        grid_of(name, tmp_path, f"{text}\n")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_there(
+    vectors: str, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o"
+    out.mkdir(mode=0o755)
+    grid = grid_of("comparative-mldp", tmp_path, 'sizes = [4]\nmechanisms = [{ name = "cmp" }]\nepsilons = [1]\n')
+    one = prepare_study(find("comparative-mldp"), grid, Sources(str(data), (vectors,)), str(out), Local())
+    running.run_study(one, Local())
+    for path in out.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert one.done().refused == ["sst2: the space has none of its words, so no word can be drawn; give other vectors."]
+
+
+class Failing:
+    """Makes a function that can't do one of its cells."""
+
+    def __call__(self) -> Any:
+        return self.work
+
+    def work(self, cell: Cell) -> Mapping[str, Any]:
+        if cell["x"] == 3:
+            raise KeyError("a secret text")
+        return {"square": cell["x"] ** 2}
+
+
+def test_a_cell_that_fails_each_time_stops_no_other_and_is_tried_again(tmp_path: Path) -> None:
+    cells = cells_over("square", x=list(range(8)))
+    for _ in range(2):
+        found = run_cells(CellStage(str(tmp_path), "mark", Failing()), cells, Local())
+        assert found.values("square") == [n**2 for n in range(8) if n != 3]
+        (said,) = found.failed
+        assert "square-3" in said
+        assert "KeyError" in said
+        assert "secret" not in said
+        assert len(list((tmp_path / "cells" / "done").glob("*.json"))) == 7
+
+
+def test_the_report_is_written_without_cells_that_failed_and_the_status_is_1(
+    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    (tmp_path / "grid.toml").write_text(f'{TINY}sizes = [4]\nmechanisms = [{{ name = "cmp" }}]\nepsilons = [1]\n')
+    monkeypatch.setattr(comparative, "word_statistics", fails)
+    said = ["evaluate", "study", "comparative-mldp", "--quick", "--config", str(tmp_path / "grid.toml")]
+    assert (
+        run([*said, "--vectors", vectors, "--output", str(tmp_path / "o"), "--progress", "none"])
+        == WorkError.exit_status
+    )
+    assert "1 of 4 cells failed" in capsys.readouterr().err
+    told = json.loads((tmp_path / "o" / "study.json").read_text())
+    assert len(told["cells"]) == 3
+    assert any("ZeroDivisionError" in note for note in told["notes"])
+
+
+def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
+    """Two tasks of .9 and .1 that no seed changes have deviated by .46."""
+    records = [
+        {"kind": "task", "options": {"task": task, "seed": seed}, "result": {"cs": value + 0.02 * seed}}
+        for task, value in (("a", 0.9), ("b", 0.1))
+        for seed in (0, 1)
     ]
+    figure = Results(records).figure("cs")
+    assert figure is not None
+    assert (figure.mean, figure.count) == (pytest.approx(0.51), 2)
+    assert figure.deviation == pytest.approx(0.02 / 2**0.5)
+    unseeded = Results([{"kind": "words", "options": {}, "result": {"n": one}} for one in (1.0, 3.0)])
+    assert unseeded.figure("n") == SeedMean(2.0, 2**0.5, 2)
 
 
-GRID = """
-seeds = 2
-read_first = []
-bundled = ["bundled-sources"]
-bundled_attacks = ["bundled-articles"]
-train_rows = 60
-test_rows = 30
-epsilons = [0.1, 10]
-lists = ["L2"]
-beside = []
-words = 10
-runs = 20
-speed_words = 50
-speed_repeats = 1
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_study_that_is_killed_goes_on_and_finds_what_an_undisturbed_one_finds(vectors: str, tmp_path: Path) -> None:
-    """Killed with its workers in the middle of its cells; the cells that were done stay as they are."""
-    grid = tmp_path / "grid.toml"
-    grid.write_text(GRID)
-    said = [sys.executable, "-m", "corpusveil", "evaluate", "study", "1-diffractor", "--config", str(grid)]
-    said += ["--vectors", vectors, "--progress", "none", "--output"]
-    subprocess.run([*said, str(tmp_path / "whole")], check=True, capture_output=True)
-    job = subprocess.Popen([*said, str(tmp_path / "killed"), "--workers", "2"], start_new_session=True)
-    done = tmp_path / "killed" / "cells" / "done"
-    limit = time.monotonic() + 120
-    while not done.is_dir() or len(list(done.iterdir())) < 3:
-        assert job.poll() is None, "the study was over before it could be killed"
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    kept = {path.name: path.stat().st_mtime_ns for path in done.iterdir() if path.suffix == ".json"}
-    assert kept
-    subprocess.run([*said, str(tmp_path / "killed")], check=True, capture_output=True)
-    assert {name: (done / name).stat().st_mtime_ns for name in kept} == kept
-    found = []
-    for name in ("whole", "killed"):
-        told = json.loads((tmp_path / name / "study.json").read_text())
-        found.append(_figures(told["cells"]))
-        assert (tmp_path / name / "study.html").is_file()
-        assert (tmp_path / name / "tables" / "beside-the-paper.csv").is_file()
-    assert found[0] == found[1]
-    page = (tmp_path / "killed" / "study.html").read_text()
-    assert "same direction" in page.lower()
-
-
-def test_private_versions_are_the_same_for_a_seed_and_differ_between_seeds(vectors: str, tmp_path: Path) -> None:
-    from corpusveil.budget import Budget
-
-    ground = StudyData(str(tmp_path / "out"), Sources(vectors=(vectors,)), Needs())
-    prepare_data(ground, Local())
-    mechanism = ground.mechanism("ring-geometric")
-    texts = list(bundled_text.news()[:5])
-    one, same, other = (ground.private(texts, mechanism, Budget(1.0), seed, source="t") for seed in (0, 0, 1))
-    assert one == same != other
+def test_studies_are_listed_with_their_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "study", "--list"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in said] == list(STUDIES)

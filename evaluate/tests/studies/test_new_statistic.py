@@ -11,16 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.jobs.local import Local
 from corpusveil_evaluate import statistics
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import write_report
 from corpusveil_evaluate.statistics import statistic
-from corpusveil_evaluate.studies.run_study import prepare_study, run_study
-from corpusveil_evaluate.studies.study import find, read_grid
-from corpusveil_evaluate.studies.study_data import Sources
 
 NAME = "words a private text has"
 FILE = f'''
@@ -37,22 +33,6 @@ def _compute(evidence):
 register("{NAME}", group="utility", key="length", unit="number", tile=True, floor="an empty text",
     floor_of=lambda evidence: 0.0, compute=_compute)
 '''
-GRID = """
-seeds = 1
-read_first = []
-train_rows = 20
-test_rows = 10
-bundled = ["bundled-sources"]
-bundled_attacks = []
-lists = ["L0"]
-on_lists = ["diffractor-geometric"]
-beside = []
-epsilons = [1, 30]
-words = 5
-runs = 5
-speed_words = 10
-speed_repeats = 1
-"""
 
 
 @pytest.fixture
@@ -87,18 +67,3 @@ def test_a_statistic_in_one_new_file_reaches_page_json_and_csv(tmp_path: Path) -
     page = (folder / "report.html").read_text()
     assert f"<tr><td>{NAME}<br>" in page  # its row
     assert f"<b>4</b><span>{NAME}<br>floor 0.0%: an empty text" in page  # its tile
-
-
-@pytest.mark.usefixtures("new_file")
-def test_a_statistic_in_one_new_file_reaches_cells_and_a_table_of_a_study(vectors: str, tmp_path: Path) -> None:
-    (tmp_path / "grid.toml").write_text(GRID)
-    study = find("1-diffractor")
-    grid = read_grid(study, quick=True, file=str(tmp_path / "grid.toml"))
-    one = prepare_study(study, grid, Sources(vectors=(vectors,)), str(tmp_path / "out"), Local(1))
-    account, page = run_study(one, Local(1))
-    cells = [record["result"] for record in one.done().records if record["kind"] == "task"]
-    assert all(cell["length"] > 1 for cell in cells)
-    table = next(table for table in account.tables if NAME in table.columns)
-    place = table.columns.index(NAME)
-    assert [row[place].mean for row in table.rows] == [cell["length"] for cell in cells]
-    assert NAME in Path(page).read_text()

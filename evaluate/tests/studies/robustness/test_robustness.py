@@ -1,8 +1,8 @@
-"""Networks, bounds and training: known answers, sampled substitutions, finite differences, and controls that fail."""
+"""Networks, bounds, training and the genetic attacker: known answers, brute force, and controls that fail."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import autograd
 import numpy as np
@@ -11,14 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusveil.errors import BadValueError
-from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, encode, stacked
+from corpusveil.mechanisms import make
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
+from corpusveil_evaluate.studies.robustness.genetic import Genetic, attack, measure
 from corpusveil_evaluate.studies.robustness.interval_bounds import (
     Substitutes,
     WordBoxes,
     bounded_scores,
     certified,
 )
-from corpusveil_evaluate.studies.robustness.network_training import NetworkTraining, loss, train
+from corpusveil_evaluate.studies.robustness.network_training import Noise, loss
 from corpusveil_evaluate.studies.robustness.networks import (
     Boxes,
     Convolutional,
@@ -26,9 +30,10 @@ from corpusveil_evaluate.studies.robustness.networks import (
     Network,
     Trained,
     initial,
+    vectors_of,
 )
-from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from tests.contracts.spaces import small_space
+from tests.engines.corpora import TEST_KEY
 from tests.mechanisms.spaces import space_of
 
 WORDS, D = 30, 4
@@ -59,49 +64,6 @@ def made(kind: str, seed: int, rows: int = 7) -> tuple[Network, dict[str, np.nda
 
 def ones(network: Network) -> list[float]:
     return [1.0] * len(network.dropped)
-
-
-class TestExamples:
-    def test_unknown_words_are_left_out_and_long_texts_cut(self) -> None:
-        space = small_space(words=["cat", "dog", "owl"])
-        task = LabelledTexts(["Cat, xyzzy dog! 12 owl", "", "owl owl owl owl"], ["n", "y", "n"])
-        found = encode(task, space, longest=3)
-        assert found.texts.tolist() == [[0, 1, 2], [-1, -1, -1], [2, 2, 2]]
-        assert found.labels.tolist() == [0, 1, 0]
-        assert found.lengths.tolist() == [3, 0, 3]
-
-    def test_of_pairs_the_second_text_is_attacked(self) -> None:
-        space = small_space(words=["cat", "dog", "owl"])
-        found = encode(LabelledTexts(["cat"], ["x"], ["dog owl"]), space, classes=("w", "x"))
-        assert found.texts.tolist() == [[1, 2]]
-        assert found.premises is not None
-        assert found.premises.tolist() == [[0]]
-        assert found.labels.tolist() == [1]
-
-
-class TestNetworks:
-    @kinds
-    def test_padding_and_company_change_no_result(self, kind: str) -> None:
-        """Neither more padding, nor texts beside, nor what the vector is that padding happens to read."""
-        network, parameters, vectors, examples = made(kind, 1)
-        trained = Trained.of(network, parameters, vectors)
-        plain = trained.scores(examples.texts, examples.premises)
-        wide = stacked([examples.texts, np.full((1, 19), PADDING, np.int32)])[:-1]
-        premises = examples.premises
-        if premises is not None:
-            premises = stacked([premises, np.full((1, 23), PADDING, np.int32)])[:-1]
-        np.testing.assert_allclose(trained.scores(wide, premises), plain, rtol=1e-12)
-        alone = [trained.scores(one.texts, one.premises)[0] for one in (examples.take(np.array([n])) for n in range(7))]
-        np.testing.assert_allclose(alone, plain, rtol=1e-12)
-        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3))
-        layers = Boxes(np)
-        narrow = bounded_scores(layers, network, parameters, boxes, examples, 1.0, ones(network))
-        padded = Examples(wide, examples.labels, examples.classes, premises)
-        broad = bounded_scores(layers, network, parameters, boxes, padded, 1.0, ones(network))
-        np.testing.assert_allclose(broad, narrow, rtol=1e-12)
-        without_mask = padded.texts.copy()
-        without_mask[without_mask < 0] = WORDS - 1
-        assert not np.allclose(trained.scores(without_mask, premises), plain), "padding that counts would be seen"
 
 
 class TestSubstitutes:
@@ -178,20 +140,6 @@ class TestBounds:
 
 
 class TestTraining:
-    def test_each_epoch_has_its_share_of_kappa_and_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        seen: list[tuple[float, float]] = []
-
-        def recorded(*given: Any) -> Any:
-            seen.append(given[-2:])
-            return loss(*given)
-
-        monkeypatch.setattr("corpusveil_evaluate.studies.robustness.network_training.loss", recorded)
-        network, _, vectors, examples = made("texts", 14)
-        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3))
-        train(network, vectors, examples, NetworkTraining(epochs=6, reach=0.5), 0, boxes)
-        assert [kappa for kappa, _ in seen] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 0.8])
-        assert [factor for _, factor in seen] == pytest.approx([0, 0.125, 0.25, 0.375, 0.5, 0.5])
-
     @kinds
     @pytest.mark.parametrize("with_boxes", [False, True])
     def test_derivatives_are_those_of_finite_differences(self, kind: str, with_boxes: bool) -> None:
@@ -215,19 +163,82 @@ class TestTraining:
                     moved.append(at(np, other))
                 assert slopes[name][place] == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=2e-4, abs=1e-7), name
 
-    def test_worst_case_training_certifies_what_plain_training_does_not(self) -> None:
-        """Two clouds of words with substitutes inside each: certifiable, but only when it is trained for."""
-        rng = np.random.default_rng(12)
-        vectors = rng.normal(size=(WORDS, D)).astype(np.float32)
-        vectors[:, 0] = np.where(np.arange(WORDS) < 15, -2, 2)
-        substitutes = Substitutes.of(space_of(vectors), 4)
-        boxes = WordBoxes.of(vectors, substitutes)
-        labels = rng.integers(0, 2, 200)
-        texts = (rng.integers(0, 15, (200, 4)) + 15 * labels[:, None]).astype(np.int32)
-        examples = Examples(texts, labels, ("a", "b"))
-        network = Convolutional(D, 2, 16)
-        plan = NetworkTraining(epochs=15, rate=3e-3)
-        plain, hard = (train(network, vectors, examples, plan, 0, given) for given in (None, boxes))
-        assert plain.right(examples).mean() == hard.right(examples).mean() == 1
-        assert certified(hard, boxes, examples).mean() > 0.95
-        assert certified(hard, boxes, examples).mean() > certified(plain, boxes, examples).mean() + 0.1
+
+MANY = 40
+KEY = Key(TEST_KEY)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return small_space(MANY)
+
+
+def noise_of(space: Space, epsilon: float = 1.0, name: str = "santext") -> Noise:
+    return Noise(make(name, space), epsilon, KEY)
+
+
+def examples_of(seed: int, rows: int = 12, *, pairs: bool = False) -> Examples:
+    rng = np.random.default_rng(seed)
+
+    def texts(most: int) -> np.ndarray:
+        out = np.full((rows, most), PADDING, np.int32)
+        for number, row in enumerate(out):
+            length = number % (most + 1)  # an empty one is among them
+            row[:length] = rng.integers(0, MANY, length)
+        return out
+
+    return Examples(texts(7), rng.integers(0, 2, rows), ("a", "b"), texts(4) if pairs else None)
+
+
+def random_network(space: Space, seed: int, *, pairs: bool = False) -> Trained:
+    network = (Entailment if pairs else Convolutional)(space.dimensions, 2, 5)
+    rng = np.random.default_rng(seed)
+    sizes = network.sizes
+    parameters = {f"{k}.weight": rng.normal(size=v) * math.sqrt(2 / v[0]) for k, v in sizes.items()}
+    parameters |= {f"{k}.bias": np.zeros(v[1]) for k, v in sizes.items()}
+    return Trained.of(network, parameters, vectors_of(space, np.float64))
+
+
+class TestRegimes:
+    def test_a_variant_replaces_every_word_by_the_law_and_nothing_else(self, space: Space) -> None:
+        noise = noise_of(space, 2.0)
+        texts = np.full((3000, 4), 7, np.int32)
+        texts[:, 3] = PADDING
+        found = noise.variant(texts, "x")
+        assert (found[:, 3] == PADDING).all()
+        law = noise.mechanism.distribution(7, 2.0)
+        shares = np.bincount(found[:, :3].ravel(), minlength=MANY) / 9000
+        assert np.abs(shares - law).max() < 5 * math.sqrt(law.max() / 9000)
+        other = noise.mechanism.distribution(7, 4.0)
+        assert np.abs(shares - other).max() > 5 * math.sqrt(law.max() / 9000), "another epsilon is told apart"
+
+
+class TestGenetic:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.1, 1.0, 5.0]), st.integers(2, 7))
+    def test_never_does_worse_than_one_variant_nor_than_no_attack(
+        self, seed: int, pairs: bool, epsilon: float, members: int
+    ) -> None:
+        """Text by text: what is robust is right unchanged, on its wholly private variant, and on all that was tried."""
+        space = small_space(MANY)
+        noise, examples = noise_of(space, epsilon), examples_of(seed, pairs=pairs)
+        trained = random_network(space, seed, pairs=pairs)
+        variant = noise.variant(examples.texts, "variant")
+        tried: list[tuple[np.ndarray, np.ndarray]] = []
+
+        def asked(texts: np.ndarray, premises: np.ndarray | None) -> np.ndarray:
+            found = trained.probabilities(texts, premises)
+            tried.append((texts, found))
+            return found
+
+        found = attack(asked, examples, noise, Genetic(members, 3), seed, variant)
+        assert not (found.robust & ~trained.right(examples)).any()
+        assert not (found.robust & ~trained.right(examples.with_texts(variant))).any()
+        assert ((found.generation == 0) == ~trained.right(examples)).all()
+        turned = examples.with_texts(found.texts)
+        fell = found.generation > 0
+        assert not trained.right(turned)[fell].any(), "the text that is reported deceives the network"
+        assert (found.texts[~fell] == examples.texts[~fell]).all()
+        told = measure(trained, examples, noise, Genetic(members, 3), seed)
+        assert told["adversarial"] <= min(told["private"], told["clean"])
+        assert told["adversarial"] == pytest.approx(found.robust.mean())

@@ -26,38 +26,6 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--hide-scrollbars",
 )  # fmt: skip
-WIDEST = """(() => {
-  const wide = document.documentElement.clientWidth, found = [];
-  const inside = (one) => { for (let up = one.parentElement; up; up = up.parentElement)
-    if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(up).overflowX)) return true; return false; };
-  for (const one of document.body.querySelectorAll('*'))
-    if (one.getBoundingClientRect().right > wide + 0.5 && !inside(one)) found.push(one.tagName);
-  return [document.documentElement.scrollWidth - wide, found.length];
-})()"""
-CONTRAST = """(() => {
-  const numbers = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
-  const light = (color) => { const [r, g, b] = numbers(color).slice(0, 3).map(c => (c /= 255) <= 0.03928 ? c / 12.92
-    : ((c + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
-    return (x + 0.05) / (y + 0.05); };
-  const solid = (color) => { const n = numbers(color); return n.length === 3 || n[3] === 1; };
-  const grounds = (one) => { for (let up = one; up; up = up.parentElement) { const style = getComputedStyle(up);
-    const below = solid(style.backgroundColor) ? [style.backgroundColor]
-      : up.parentElement ? grounds(up.parentElement) : [];
-    const drawn = (style.backgroundImage.match(/rgba?\\([^)]*\\)/g) || []).filter(solid);
-    return drawn.concat(below); } return []; };
-  let least = [21, ''];
-  for (const one of document.body.querySelectorAll('*')) {
-    const said = [...one.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim()).join('');
-    if (!said || ['title', 'STYLE'].includes(one.tagName) || !one.getClientRects().length) continue;
-    const style = getComputedStyle(one), ink = one instanceof SVGElement ? style.fill : style.color;
-    for (const ground of grounds(one)) { const found = ratio(ink, ground);
-      if (found < least[0]) least = [found, said.slice(0, 40)]; }
-  }
-  return least;
-})()"""
-"""The least contrast of a text and its background, by WCAG 2 (4.5 is required), and the text."""
-COLORS = "(() => { const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]; })()"
 
 
 def find_browser() -> str | None:
@@ -108,10 +76,10 @@ class Browser:
         told: dict[str, Any] = json.loads(first)
         return told
 
-    def open(self, page: Path, width: int, *, dark: bool = False, printed: bool = False) -> None:
-        """Load a page at a width in pixels and a color scheme, or as printed; events before it are forgotten."""
+    def open(self, page: Path, width: int, *, dark: bool = False) -> None:
+        """Load a page at a width in pixels and in a color scheme; events before it are forgotten."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.ask("Emulation.setEmulatedMedia", media="print" if printed else "screen", features=scheme)
+        self.ask("Emulation.setEmulatedMedia", media="screen", features=scheme)
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         self.events.clear()
@@ -124,20 +92,8 @@ class Browser:
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
 
-    @property
-    def requests(self) -> list[str]:
-        """The addresses that were asked for."""
-        found = [one for one in self.events if one.get("method") == "Network.requestWillBeSent"]
-        return [one["params"]["request"]["url"] for one in found]
-
-    @property
-    def complaints(self) -> list[str]:
-        """What the console says: errors, warnings, exceptions, what a policy refused."""
-        names = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Audits.issueAdded")
-        return [json.dumps(one["params"]) for one in self.events if one.get("method") in names]
-
     def screenshot(self, path: Path, height: float | None = None) -> None:
-        """Write a picture of the whole page, or of so many pixels of its top."""
+        """Write a picture of the whole page, or of this many pixels of its top."""
         size: list[float] = self.value("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
         clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], height or size[1]), "scale": 1}
         told = self.ask("Page.captureScreenshot", captureBeyondViewport=True, format="png", clip=clip)
@@ -162,7 +118,7 @@ def browser(executable: str, folder: Path) -> Iterator[Browser]:
         made = Browser(to_read, to_write)
         target = made.ask("Target.createTarget", url="about:blank")["targetId"]
         made.session = made.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Network", "Runtime", "Log", "Audits"):
+        for domain in ("Page", "Runtime"):
             made.ask(f"{domain}.enable")
         yield made
         made.session = ""

@@ -1,21 +1,52 @@
-"""``truncated-gumbel``: sampled as printed, its law by quadrature, the floor of epsilon, why the theorem is false."""
+"""The refuted mechanisms: their contracts, their laws, and why they promise nothing."""
 
 from __future__ import annotations
 
 import math
-import tracemalloc
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from corpusveil.errors import DataError, NoClosedForm
-from corpusveil.mechanisms.risk import word_risk
-from corpusveil_evaluate.mechanisms import truncated_gumbel
+from corpusveil.errors import DataError
+from corpusveil.mechanisms import make
+from corpusveil_evaluate.mechanisms.custext_per_word import CusTextPerWord
+from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
 from tests.contracts.mechanism import SAMPLES, Case, RefutedContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
+from tests.mechanisms.rays import draw
 from tests.mechanisms.spaces import distances, excess, normal, space_of
+from tests.mechanisms.test_custext import DUPLICATES, Integers
+from tests.mechanisms.test_vickrey import EPSILON, EVERY, PLANE, Contract, law_of, realised
+
+
+class TestCusTextPerWord(RefutedContract, Integers):
+    name = "custext-per-word"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [
+            Case("two words", CusTextPerWord(space_of([[-0.7], [0.6]])), None),
+            Case("thirty-five", CusTextPerWord(space_of(normal(35, 4))), None),
+            Case("duplicates", CusTextPerWord(space_of(DUPLICATES), K=3), None),
+        ]
+
+
+def test_nearest_sets_are_the_nearest() -> None:
+    """Each word first, then others by distance and id."""
+    space = space_of([*DUPLICATES, [0, 0.5]])
+    apart = distances(space)
+    for word, members in enumerate(nearest_sets(space, 5).members.tolist()):
+        others = sorted((u for u in range(11) if u != word), key=lambda u, w=word: (apart[w, u], u))
+        assert members == [word, *others[:4]]
+
+
+def test_a_set_per_word_is_refuted() -> None:
+    """Supports differ, so the ratio of two laws is infinite."""
+    law = matrix(CusTextPerWord(space_of(normal(200, 10))), 1.0)
+    assert len({tuple(np.flatnonzero(row)) for row in law}) == 200
+    assert excess(law, np.ones((200, 200)), 1e9) == math.inf
 
 
 class TestTruncatedGumbel(RefutedContract):
@@ -81,29 +112,33 @@ def test_b_is_as_printed() -> None:
     assert np.diag(matrix(mechanism, 100 * floor)).mean() > np.diag(matrix(mechanism, 1.1 * floor)).mean()
 
 
-def test_an_epsilon_of_the_log_grid_has_samples_a_law_and_a_share_of_unchanged_words() -> None:
-    """The study goes to ln epsilon = 86. In a large vocabulary its law fits in memory: it took 770 MiB an array."""
-    mechanism = TruncatedGumbel(space_of(300 * normal(2000, 8)))
-    epsilon = math.exp(86)
-    tracemalloc.start()
-    law = mechanism.distribution(7, epsilon)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 300e6
-    assert law.sum() == pytest.approx(1)
-    out = mechanism.privatize(np.full(SAMPLES, 7, dtype=np.int32), epsilon, draws_of(SAMPLES))
-    assert fit_p_value(out, law) > LEVEL
-    assert law[7] > 0.5
+class TestVickreyCmpExcluding(Contract):
+    name = "vickrey-cmp-excluding"
 
 
-def test_a_risk_in_a_large_space_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws of all words together take hours there; where both can be had, they agree."""
-    mechanism = TruncatedGumbel(space_of(300 * normal(60, 4)))
-    exact = word_risk(mechanism, 3.0)
-    assert exact.exact
-    monkeypatch.setattr(truncated_gumbel, "EXACT_ALL", 59)
-    with pytest.raises(NoClosedForm):
-        mechanism.distributions(np.arange(2), 3.0)
-    sampled = word_risk(mechanism, 3.0)
-    assert not sampled.exact
-    assert sampled.share == pytest.approx(exact.share, abs=0.05)
+class TestVickreyMahalanobisExcluding(Contract):
+    name = "vickrey-mahalanobis-excluding"
+
+
+def test_does_not_hold_where_the_input_is_left_out() -> None:
+    """The published rule: an output is impossible for itself. Dropping it only when it is nearest: over epsilon."""
+    assert math.isinf(realised(EPSILON, 0.5, "input"))
+    assert realised(EPSILON, 0.5, "input when nearest") > 2 * EPSILON
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_excluding_never_returns_the_input(name: str) -> None:
+    """And chooses from the two nearest of all others; it is said that nothing holds."""
+    mechanism = make(f"{name}-excluding", PLANE)
+    assert not mechanism.private
+    assert mechanism.retention(EPSILON) == 0
+    for word in range(8):
+        found = draw(mechanism, word, EPSILON, 20_000)
+        assert (found != word).all()
+    if name == "vickrey-cmp":
+        assert fit_p_value(draw(mechanism, 3, EPSILON, 50_000), law_of(3, EPSILON, 0.5, "input")) > LEVEL
+
+
+def test_exclusion_needs_three_words() -> None:
+    with pytest.raises(DataError):
+        draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)

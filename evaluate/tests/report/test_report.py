@@ -1,0 +1,215 @@
+"""``evaluate release``: what is refused at once, options and what the page shows."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corpusveil.language.denoise import NO_FACTS
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil_evaluate.matching import match
+from corpusveil_evaluate.report.evaluate_release import evaluate_release
+from corpusveil_evaluate.report.findings import Findings
+from corpusveil_evaluate.report.question import Question
+from corpusveil_evaluate.report.release_page import examples_of, render
+from corpusveil_evaluate.statistics.statistic import Figure
+from evaluate.tests.releases import evaluate, manifest_of, privatize
+from tests.engines.corpora import WORDS, write_shard
+
+WRONG = {
+    "--leaked-key KEY": "missing-setting",
+    "--epsilon 1": "unknown-name",
+    "--mechanism santext": "unknown-name",
+    "--model nowhere": "wrong-value",
+    "--model vectors": "missing-setting",
+    "--seeds 1": "wrong-value",
+    "--documents 3": "wrong-value",
+    "--counts nowhere": "missing-artefact",
+    "--words nowhere": "missing-file",
+    "--second topic": "unknown-name",
+    "--label topic --attribute topic": "conflicting-settings",
+    "--encoder x --similarity-vectors y": "conflicting-settings",
+    "--output FILE": "output-in-use",
+    "--output FILE/below": "output-in-use",
+    "--output RELEASE": "overlapping-paths",
+    "--output RELEASE/report": "overlapping-paths",
+}
+"""Calls that are refused before a document is read, and their errors."""
+FOUND_WRONG = {
+    "--label nowhere": "unsuitable-data",
+    "--text nowhere": "unsuitable-data",
+    "--label text": "wrong-column",
+    "--label url": "unsuitable-data",
+    "--words TWICE": "bad-row",
+}
+"""Calls that are refused on reading."""
+
+
+def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
+    source: Path, private: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    Key.generate().save(tmp_path / "KEY")
+    (tmp_path / "FILE").write_text("x")
+    (tmp_path / "TWICE").write_text("a\na\n")
+    named = {name: tmp_path / name for name in ("KEY", "FILE", "TWICE")}
+    named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
+    before = sorted(private.rglob("*"))
+
+    def refused(call: str, code: str) -> None:
+        words = [re.sub("^[A-Z]+", lambda name: str(named[name[0]]), word) for word in call.split()]
+        assert evaluate(source, private, tmp_path / "r", *words) == 2, call
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert sentence.startswith("corpusveil: "), call
+        assert sentence.endswith(f"[{code}]"), call
+
+    for call, code in FOUND_WRONG.items():
+        refused(call, code)
+
+    def read(*_: Any, **__: Any) -> None:
+        raise AssertionError("documents were read before the call was looked at")
+
+    monkeypatch.setattr("corpusveil_evaluate.report.beside_original.match", read)
+    for call, code in WRONG.items():
+        refused(call, code)
+    assert sorted(private.rglob("*")) == before
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_damaged_manifest_is_refused(
+    source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(private, tmp_path / "p")
+    address = tmp_path / "p" / "manifest.json"
+    fields = json.loads(address.read_text())
+    fields["configuration"]["mechanism"]["name"] = 1
+    for damage in ("[]", "{}", "x", '{"configuration": {}}', json.dumps(fields)):
+        address.write_text(damage)
+        assert evaluate(source, tmp_path / "p", tmp_path / "r", "--space", str(space.url)) == 2
+        assert "[damaged-record]" in capsys.readouterr().err, damage
+
+
+def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
+    private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next call would read report.csv as a part of the corpus."""
+    (tmp_path / "x.csv").write_text("text\na b\n")
+    assert evaluate(Path(f"{tmp_path}/*.csv"), private, tmp_path) == 2
+    assert "[overlapping-paths]" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
+
+
+def test_documents_of_one_word_have_no_other_words_that_are_known(space: Space, tmp_path: Path) -> None:
+    """Guessing one word of them ended the command: there was no document to try it on."""
+    write_shard(tmp_path / "in" / "x.jsonl", [{"text": word} for word in WORDS[:40]])
+    made = privatize(tmp_path / "in", space, tmp_path / "out", 0.05)
+    matched = match([str(tmp_path / "in")], [str(made)])
+    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=space, keys=(Key.for_tests(),)))
+    names = {one.name: one.value for one in found.measures}
+    assert names["documents confirmed, whole guesses"] == 1
+    assert "one unknown word recovered" not in names
+    json.loads(found.as_json())
+
+
+class TestFigures:
+    def test_differences_are_paired_and_zero_for_unchanged_text(self, source: Path, private: Path) -> None:
+        """By hand of two splits; the floor of two labels, of which one is never said, is that of its accuracy."""
+        columns, asked = ("topic", "trait"), Question.of(label="topic", attribute="trait", seeds=2)
+        same = evaluate_release(match([str(source)], [str(source)], columns=columns), None, asked)
+        for one in same.measures:
+            if one.difference is not None:
+                assert (one.difference, one.low, one.high) == (0, 0, 0)
+        found = evaluate_release(match([str(source)], [str(private)], columns=columns), None, asked)
+        kept, whole = (found.at(f"macro F1, {mode}") for mode in ("private to private", "original to original"))
+        assert kept.difference == pytest.approx(kept.value - whole.value)
+        assert (kept.low + kept.high) / 2 == pytest.approx(kept.difference)  # type: ignore[operator]
+        accuracy = found.at("accuracy, private to private").floor
+        assert kept.floor == pytest.approx(accuracy / (1 + accuracy), abs=0.01)  # type: ignore[operator]
+
+
+class TestSimilarityOfMeaning:
+    """Measured by what no mechanism moved in, or it is said that it was."""
+
+    def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
+        """Of the second one it has the list only, so its name counts."""
+        from corpusveil.spaces.build import build_space
+        from corpusveil.spaces.vectors import Vectors
+        from corpusveil_evaluate.statistics.encoders import made_of
+
+        one, two, three = (
+            Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
+            for seed, name in enumerate(("one", "two", "three"))
+        )
+        space = build_space([one, two])
+        assert [made_of(space, some) for some in (one, two, three)] == [True, True, False]
+
+
+def test_what_is_promised_of_unchanged_words_is_seen(
+    space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a corpus of which three words in eleven are unknown: both figures are of the words that the space has."""
+    rng = random.Random(11)
+    rows = [
+        {"text": " ".join([*(rng.choice(WORDS) for _ in range(8)), *(rng.choice(["qqq", "zzz"]) for _ in range(3))])}
+        for _ in range(1000)
+    ]
+    write_shard(tmp_path / "in" / "x.jsonl", rows)
+    made = privatize(tmp_path / "in", space, tmp_path / "out", 1.0)
+    promised = re.search(r"Expected share of known words .*: ([\d.]+)%", capsys.readouterr().out)
+    assert promised is not None
+    found = evaluate_release(
+        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), Question.of(seeds=2, space=space)
+    )
+    known, lacking = found.at("known words unchanged"), found.at("unknown words")
+    expected = float(promised.group(1)) / 100
+    error = (expected * (1 - expected) / 8000) ** 0.5
+    assert abs(known.value - expected) < 4 * error + 0.0005
+    assert f"{expected:.1%} are expected" in known.note
+    assert lacking.value == pytest.approx(3 / 11)
+    assert found.at("words unchanged").value == pytest.approx(known.value * 8 / 11, abs=0.002)
+
+
+UNCHANGED = Figure("privacy", "words unchanged", 0.42, of_input=True)
+GUESSED = Figure("attack", "content words guessed, Bayes-optimal", 0.66, floor=0.06)
+RELEASE = {"mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 2.0, "per": "token"}}
+EXAMPLES = examples_of(["the cat sat down"], ["a cat sat down"])
+
+
+def page_of(*measures: Figure) -> str:
+    return render(Findings("t", 1, 1, ("One.", "Two."), ("length",), measures, EXAMPLES, configuration=RELEASE))
+
+
+def section(page: str, title: str) -> str:
+    return page.split(f"<h2>{title}")[1].split("<h2>", maxsplit=1)[0]
+
+
+def test_texts_come_first_then_figures_then_what_is_guaranteed() -> None:
+    page = page_of(UNCHANGED, GUESSED)
+    places = [page.index(text) for text in ("Texts side by side", '<div class="tiles">', "What a reader can guess",
+                                            "What is guaranteed", "All figures")]  # fmt: skip
+    assert places == sorted(places)
+    texts = section(page, "Texts side by side")
+    assert texts.index("original") < texts.index("released")
+
+
+def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
+    told = section(page_of(GUESSED), "What a reader can guess")
+    assert "guesses about 66.0% of known content words (6.0% without looking) one by one." in told
+    assert [told.count(f'class="{kind}"') for kind in ("dark", "shown", "hidden")] == [6, 60, 34]
+
+
+def test_denoised_texts_stand_behind_the_release() -> None:
+    texts = ["the cat sat down", "short", "another text of words"]
+    (first, _) = examples_of(texts, [text.upper() for text in texts], lambda some: [f"read {t}" for t in some])
+    assert first.versions == (("released", "THE CAT SAT DOWN"), ("denoised", "read THE CAT SAT DOWN"))
+    plain = examples_of(texts, texts)
+    pages = [render(Findings("", 3, 3, (), (), (), shown)) for shown in ((first,), plain)]
+    assert [NO_FACTS in page for page in pages] == [True, False]
