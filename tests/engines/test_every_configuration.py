@@ -150,7 +150,7 @@ class TestTheSameBytes:
             cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
             pseudonyms=cv.Key(TEST_KEY[::-1]),
         )  # fmt: skip
-        ways, columns = ("two processes, row ranges", "Beam in two processes", "Spark"), Columns(unit="id")
+        ways, columns = ("two processes, row ranges", "Spark"), Columns(unit="id")
         same_everywhere(release, tmp_path / "in", tmp_path / "out", ways, columns=columns)
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert re.search("[0-9]{4}-[0-9]{2}-[0-9]{2}", text)
