@@ -200,8 +200,8 @@ class Recipe:
         texts = sorted(str(path) for path in (self.work / "text").glob("*/*.jsonl"))
         at = {name: self.at(name) for name in ("counts", "collocations", "tokens")}
         where = {
-            "input": texts, "counts": at["counts"], "path": at["collocations"], "tokens": at["tokens"],
-            "min_count": 30, "tokenizer": "mst", **self._read_as(),
+            "input": texts, "counts": at["counts"], "table": at["collocations"], "tokens": at["tokens"],
+            "score_min_count": 30, "tokenizer": "mst", **self._read_as(),
         }  # fmt: skip
         train = {"vectors": self.at("vectors"), "min_count": 60, "threads": self.engine["workers"]}
         settings = self.settings(collocations=where, embeddings=train)
