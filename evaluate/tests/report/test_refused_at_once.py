@@ -91,6 +91,17 @@ def test_a_damaged_manifest_is_refused(
         assert "[damaged-record]" in capsys.readouterr().err, damage
 
 
+def test_a_release_whose_files_are_not_those_of_its_manifest_is_refused(
+    source: Path, private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The guarantee that a report repeats is of the files that the manifest lists."""
+    shutil.copytree(private, tmp_path / "p")
+    (tmp_path / "p" / "data" / "more.jsonl").write_text('{"text": "more"}\n')
+    assert evaluate(source, tmp_path / "p", tmp_path / "r") == 1
+    assert "more.jsonl" in (sentence := capsys.readouterr().err)
+    assert "[release-differs]" in sentence
+
+
 def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(
     private: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
