@@ -17,7 +17,7 @@ from corpusveil.mechanisms.risk import WordRisk, word_risk
 from corpusveil.pipelines.resolve import pseudonym_unit, release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
-from corpusveil.pipelines.watch import Watch, tell_markup
+from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
@@ -71,7 +71,7 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     mechanism, policy, corpus = first.mechanism, first.policy, needed(settings.corpus, "corpus")
     columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
     before, ids, units = _first_texts(settings, columns)
-    tell_markup(pa.array(before, pa.large_string()), policy.markup, watch)
+    tell_doubts(first, pa.array(before, pa.large_string()), watch)
     counts, drawn = Counts(), []
     for epsilon in epsilons:
         release = dataclasses.replace(first, budget=Budget(epsilon))
