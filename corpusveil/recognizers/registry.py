@@ -17,6 +17,8 @@ from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Function, OfFunction, Recognizer
 
+BUILT_IN = frozenset({"rules", "names"})
+"""Recognizers that are the same for everyone."""
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
@@ -63,7 +65,7 @@ def identity(name: str | Function) -> str:
 
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
     """Return the kinds that built-in recognizers find; None if others, which may find any, are among them."""
-    if not {"rules", "names"}.issuperset(find):
+    if not BUILT_IN.issuperset(find):
         return None
     return {*(_module("rules").NAMES if "rules" in find else ()), *(["name"] if "names" in find else [])}
 

@@ -259,13 +259,13 @@ class Run:
         """Return what draws the picture at the beginning of the public page; it holds no key. None without a page."""
         release = self.release
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts) if self.page else None
+        return functools.partial(_illustrated, *parts, spans=release.spans) if self.page else None
 
 
-def _illustrated(*parts: Any) -> Illustration | None:
+def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
     """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
     module = importlib.import_module("corpusveil.transforms.release.illustration")
-    picture: Illustration | None = module.illustrate(*parts)
+    picture: Illustration | None = module.illustrate(*parts, spans=spans)
     return picture
 
 
