@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks import bench, compare, examples, ledger, scaling, startup, tickets, tiny, utility
+from benchmarks import names as people
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
@@ -15,6 +16,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "scaling": scaling.run,
     "tiny": tiny.run,
     "ledger": ledger.run,
+    "names": people.run,
     "tickets": tickets.run,
     "utility": utility.run,
     "examples": examples.run,
@@ -23,7 +25,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 COMMANDS = {"bench": bench.main, "compare": compare.main}
 """Benchmarks with their own arguments: a file to write; two to compare."""
 
-WITH_OPTIONS = {"ledger", "tickets", "utility"}
+WITH_OPTIONS = {"ledger", "names", "tickets", "utility"}
 """Benchmarks that receive the arguments after the names, from the first option on."""
 
 

@@ -54,6 +54,7 @@ _PUBLIC = {
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
     "corpusveil.transforms.release.release": ("Release",),
+    "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),
     "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),

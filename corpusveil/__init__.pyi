@@ -72,6 +72,8 @@ from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
+from corpusveil.transforms.release.verification import Verification as Verification
+from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
@@ -126,6 +128,7 @@ __all__ = [
     "Training",
     "UserError",
     "Vectors",
+    "Verification",
     "VickreyCmp",
     "VickreyMahalanobis",
     "WordRisk",
@@ -160,6 +163,7 @@ __all__ = [
     "score_counts",
     "tokenize_corpus",
     "train_vectors",
+    "verify",
     "word_risk",
     "write_report",
 ]

@@ -114,6 +114,8 @@ class UnfinishedError(WorkError, code="unfinished-work"):
     """Part of the work was not done; run again."""
 class RefutedError(WorkError, code="refuted-guarantee"):
     """An audit refuted a guarantee."""
+class ReleaseDiffersError(WorkError, code="release-differs"):
+    """The files of a release are not those that its manifest lists, or the manifest has another digest."""
 class LedgerDiffersError(WorkError, code="ledger-differs"):
     """More was spent than the ledger says."""
 class InstallationError(WorkError, code="broken-installation"):

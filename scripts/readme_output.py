@@ -33,7 +33,8 @@ def written(page: str) -> str:
     with contextlib.redirect_stdout(printed), mock.patch.object(cv.Key, "generate", return_value=cv.Key(SECRET)):
         exec(compile(example(page), "README.md", "exec"), names)  # noqa: S102 - the page is ours
     release, drawn = names["release"], printed.getvalue().splitlines()[0]
-    denoiser = Denoiser(release.mechanism, release.budget, release.policy, cv.demo_model(), Search(margin=MARGIN))
+    search = Search(margin=MARGIN)
+    denoiser = Denoiser(release.mechanism, release.budget, release.policy, cv.demo_model(), search, spans=True)
     page = re.sub(r"(?m)^\| drawn \| .* \|$", f"| drawn | {drawn} |", page)
     page = re.sub(r"(?m)^\| denoised \| .* \|$", f"| denoised | {denoiser.readable([drawn])[0]} |", page)
     page = re.sub(

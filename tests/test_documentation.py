@@ -50,7 +50,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     random = np.random.default_rng(2)
     vectors = Vectors(WORDS, random.standard_normal((len(WORDS), 4)).astype(np.float32))
     counts = 1 + np.arange(len(WORDS)) % 7
-    cv.build_space(vectors, counts=counts).save(str(tmp_path / "spaces" / "glove"))
+    for name in ("glove", "german"):
+        cv.build_space(vectors, counts=counts).save(str(tmp_path / "spaces" / name))
     cv.Key(bytes(range(100, 132))).save(tmp_path / "release.key")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))

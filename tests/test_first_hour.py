@@ -51,7 +51,7 @@ def shell_commands(page: str) -> list[str]:
     """Return the shell commands of a page that come after the installation."""
     found = "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL))
     install, *others = found.splitlines()
-    assert install.startswith(("pip install corpusveil corpusveil-space-en", "pip install 'corpusveil[en]'"))
+    assert install.startswith(("pip install corpusveil corpusveil-space-en", "pip install 'corpusveil[en"))
     return others
 
 

@@ -16,16 +16,25 @@ def plan(
     duplicates: Annotated[
         bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
     ] = False,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(help="Say what units would spend, and which cap passes. Repeatable.", metavar="COLUMN"),
+    ] = None,
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
     Its space, and its collocation table, must exist. For the folder of a release, show what it spends.
 
     Example: corpusveil plan release.toml
+
+    Example: corpusveil plan release.toml --unit customer_id
     """
+    import dataclasses
+
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import foresee
+    from corpusveil.pipelines.settings.sections import LedgerSettings
     from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
 
@@ -35,5 +44,9 @@ def plan(
     document = read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
+    if unit:
+        ledger = document.settings.ledger or LedgerSettings(path=f"{document.settings.output.path}.ledger")
+        settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
+        document = dataclasses.replace(document, settings=settings)
     watch = Terminal("none")
     foresee(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)

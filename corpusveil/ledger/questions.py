@@ -220,6 +220,15 @@ class Books:
                 composed = self._composed(delta, above if composed is None else composed[0], of_planned) or composed
         return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))], composed
 
+    def totals(self) -> list[int]:
+        """Return the total of each unit with planned noise in its costliest metric, in parts of 1e-9, ascending."""
+        totals: list[int] = []
+        for _ in self._ranges(of_planned=True, delta=None):
+            totals += (
+                int(total) for (total,) in self._db.execute("SELECT max(total) FROM sums GROUP BY unit").fetchall()
+            )
+        return sorted(totals)
+
     def _composed(self, delta: float, above: float, first: bool) -> tuple[float, uuid.UUID] | None:
         """Return the largest ε at δ above a value in the range at hand, or the ``first``.
 

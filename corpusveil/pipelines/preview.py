@@ -20,7 +20,7 @@ from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, mechanism_of, pseudonym_unit, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
-from corpusveil.pipelines.watch import Watch, tell_markup
+from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.inputs import find_shards
@@ -96,17 +96,16 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
     rows = _first_rows(settings, columns)
     texts = pa.array([text for text, _, _ in rows], pa.large_string())
-    tell_markup(texts.slice(0, TEXTS), settings.text.policy().markup, watch)
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
         f"Key {settings.key.path}."
     )  # fmt: skip
-    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named)
+    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named, watch)
 
 
 def drawn(
     settings: Settings, epsilons: Sequence[float], rows: Sequence[tuple[str, object, str]], sample: pa.Array,
-    column: str, key: Key, key_in_words: str,
+    column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
     """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
     address = rules.risk_model(settings)
@@ -116,6 +115,8 @@ def drawn(
     output = OutputSettings(path="-", accept_no_guarantee=True)
     budget = BudgetSettings(epsilon=epsilons[0] if risk is None else risk.epsilon)
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
+    if watch is not None:
+        tell_doubts(first, sample.slice(0, TEXTS), watch)
     before, ids, units = (list(column) for column in zip(*rows, strict=True))
     drawn = []
     for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.choices import Markup
 from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
@@ -71,27 +70,16 @@ def tell_unknown(unknown_share: float | None, watch: Watch, unknown: Unknown | N
         watch.confide(line)
 
 
-MANY_TAGS = 0.1
-"""From this share of texts with a tag of HTML on, tags are no accident of a few texts."""
-
-
 def tell_first(batch: Batch, path: Path | None, release: Release, watch: Watch) -> None:
-    """Tell what the first rows show: tags, another language, what is released beside texts that lie within a column."""
-    from corpusveil.transforms.release.fit import misfit
-
-    tell_markup(batch.texts, release.policy.markup, watch)
-    if (sentence := misfit(release, batch.texts)) is not None:
-        watch.warn(f"warning: {sentence}")
+    """Tell what the first rows show: doubts about their texts, what is released beside texts within a column."""
+    tell_doubts(release, batch.texts, watch)
     if path is not None and (names := beside(batch, path)):
         watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 
 
-def tell_markup(texts: pa.Array, markup: Markup, watch: Watch) -> None:
-    """Warn where many texts are HTML, and its tags would be read like words."""
-    from corpusveil.text.markup import with_tags
+def tell_doubts(release: Release, texts: pa.Array, watch: Watch) -> None:
+    """Warn if the release hardly suits the first of these texts."""
+    from corpusveil.transforms.release.fit import doubts
 
-    if markup == "words" and len(texts) and with_tags(texts) >= MANY_TAGS * len(texts):
-        watch.warn(
-            "warning: many of the first texts contain HTML, and markup words replaces the names of tags and attributes "
-            "like words. Choose markup strip to release only the text."
-        )
+    for sentence in doubts(release, texts):
+        watch.warn(f"warning: {sentence}")

@@ -1,12 +1,25 @@
-"""Capitalised runs inside a sentence that hold an unknown or a rare word, of kind ``name``: by public counts only.
+"""Names of persons by their places, by public lists, and by capitals, of kind ``name``.
 
-A run is of capitalised words, and initials, with blanks or a hyphen between them. Neither a word in capitals nor a
-known word at the beginning of a sentence makes a run a name, though both can be part of one.
+A *run* is of words that can be parts of a name: capitalised ones, listed ones in capitals, initials, and particles
+(*van*, *de*) between them, joined by blanks or a hyphen. A line break ends a run. A run is a name
+
+* after a cue, whatever its words mean otherwise: a greeting (*Hi*), a closing (*Regards,*), an introduction (*this
+  is*), the label of a header (*From:*) or a title (*Dr.*);
+* if a word of it is on a list of given or family names, and is not otherwise a word; if it is one (*Mark*, *Grace*), by
+  a capital within a sentence, or next to another name;
+* if two capitalised words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*.
+
+After *the* or *in*, and before *Inc.* or *Street*, only a cue makes a run a name.
+
+``names.txt.gz`` has the lists: a line of flags, and a line of words that have these.
 """
 
 from __future__ import annotations
 
+import functools
+import gzip
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -16,32 +29,118 @@ from corpusveil.compiled import called, compiled
 from corpusveil.spaces import Space
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
-from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.output_words import concatenate
 from corpusveil.text.spans import Spans
+from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import KINDS, decode, kind_of
+from corpusveil.text.utf8 import KINDS, LOWER, decode, kind_of, lower_into
 from corpusveil.text.word_table import WordTable, find
 
-VERSION = 1
+VERSION = 2
 """Goes up whenever other spans would be found in the same text by the same space."""
 RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""
 _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
+# What a word can be, a bit each. By the lists:
+GIVEN, FAMILY, PLAIN, OTHER, COMMON, SEEN = (1 << bit for bit in range(6))
+"""A given or family name; also a word in small letters (*mark*); mostly a name of no person (*London*); a common family
+name; capitalised in public text."""
+# By the space:
+KNOWN, RARELY = 64, 128
+# By the tables below:
+GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM = (
+    256 << bit for bit in range(13)
+)
+_LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
+_CUES = {
+    GREETING: """sehr hi hello hey dear hallo hoi bonjour bonsoir salut hola ciao buongiorno buonasera olá oi liebe
+        lieber geehrte geehrter servus moin cher chère chers querido querida estimado estimada caro cara
+        gentile egregio beste geachte prezado prezada hej witaj""",
+    CLOSING: """best regards regard thanks thank cheers sincerely yours truly faithfully respectfully cordially
+        warmly wishes warm kind kindest warmest many again you love xoxo thx rgds signed danke dank gruß
+        grüße grüßen gruss grüsse viele mfg lg vg freundlichen freundliche herzliche merci cordialement
+        amitiés bises sentiments saludos gracias atentamente cordiales abrazo saluti cordiali distinti
+        grazie groet groeten vriendelijke bedankt obrigado obrigada atenciosamente abraços mit met""",
+    SUBJECT: """this name i it ich hier je mi nombre mio nome ik mijn naam meu here there thank good guten buenos
+        buenas bon boa mein""",
+    IS: "is am bin ist suis es è ben é you morning afternoon evening tag morgen abend días tardes",
+    INTRODUCTION: "i'm it's c'est m'appelle appelle llamo soy chiamo sono heiße heisse heet chamo named",
+    LABEL: """from to cc bcc name sender recipient contact customer client signed attn author patient employee
+        manager agent assignee reporter von an absender kunde de à nom expéditeur para nombre cliente
+        remitente da nome mittente van aan naam""",
+    TITLE: """mr mrs ms miss mx dr prof professor doctor sir madame mme mlle monsieur frau herr herrn señor señora
+        sr sra dott dottor ssa ra signor signora sig mevrouw meneer dhr mevr rev reverend fr sgt capt lt col
+        gen hon judge""",
+    PARTICLE: "van von de der den del della di da dos du bin ibn ben zu ter ten al el la le y",
+    NEVER: """there all everyone everybody team support customers customer client service sir madam sirs guys
+        folks friends friend world people anyone someone sent please ladies gentlemen member members
+        colleagues reader help desk office manager admin administrator staff department damen herren
+        zusammen kunde kundenservice kollegen leute tous toutes équipe clients todos equipo amigos tutti
+        squadra allemaal iedereen great ok okay yes re fw fwd subject date""",
+    BEFORE: """ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
+        spoke spoken speaking talk talked talking colleague friend neighbour neighbor brother sister wife
+        husband boss mother father mum mom dad son daughter uncle aunt cousin doctor nurse teacher patient
+        partner roommate landlord""",
+    AFTER: """said says told tells asked asks called calls wrote writes replied explained added thinks thought
+        wants wanted knows knew who whose promised answered admitted""",
+    AT: "the in at near into outside around across throughout a an",
+    FIRM: """jr corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
+        ave park hotel church hospital airport river county city island islands lake plaza building center
+        centre club league cup award awards festival museum institute foundation association company
+        industries systems films pictures records motors airlines oil energy technologies software
+        international holdings partners press times post news house square bridge beach bay valley mountain
+        mountains act law prize effect theorem disease syndrome""",
+}
+# What was seen before a run:
+_NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED = range(6)
+_MOST = 6
+"""Parts of a name."""
+
+
+def listed_bits() -> dict[str, int]:
+    """Return the words of the lists and cues, and the bits of each."""
+    bits: dict[str, int] = {}
+    lines = gzip.decompress(resources.files(__package__).joinpath("names.txt.gz").read_bytes()).decode().split("\n")
+    for flags, words in zip(lines[::2], lines[1::2], strict=True):
+        bits |= dict.fromkeys(words.split(" "), sum(1 << "gfwocs".index(flag) for flag in flags))
+    for bit, text in (*_CUES.items(), (NEVER, " ".join(STOP_WORDS - {"will"}))):
+        for word in text.split():
+            bits[word] = bits.get(word, 0) | bit
+    return bits
+
+
+@functools.cache
+def _tables() -> tuple[tuple[WordTable, npt.NDArray[np.uint32]], ...]:
+    """Return the words with bits, and the cues among them, which are few enough for a processor's cache."""
+    bits = listed_bits()
+    return tuple(
+        (WordTable.build(*concatenate([word.encode() for word in some])), np.array([*some.values()], np.uint32))
+        for some in (bits, {word: bit for word, bit in bits.items() if bit >= GREETING})
+    )
+
 
 @called
 def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
-    """Return 0 for a word that is not capitalised, 1 for an initial or a word in capitals, 2 for another."""
+    """Return 0 for a word that is not capitalised, 1 for an initial or a word in capitals, 2 for another.
+
+    A word with a capital after four and more characters (*YouTube*, not *McCoy*) is no such word.
+    """
     code, size = decode(data, start, end)
     if kind_of(code, kinds) != LETTER or kinds[code] & UPPER == 0:
         return 0
-    at = start + size
+    at: Any = start + size
+    case, letters = 1, 1
     while at < end:
         code, size = decode(data, at, end)
-        if kind_of(code, kinds) == LETTER and kinds[code] & UPPER == 0:
-            return 2
+        is_upper = kind_of(code, kinds) == LETTER and kinds[code] & UPPER != 0
+        if kind_of(code, kinds) == LETTER and not is_upper:
+            case = 2
+        elif is_upper and case == 2 and letters >= 4 and data[at - 1] != 0x27 and data[at - 1] != 0x99:
+            return 0
         at += size
-    return 1
+        letters += 1
+    return case
 
 
 @called
@@ -55,59 +154,292 @@ def _stem(data: Any, start: int, end: int) -> Any:
     return end
 
 
+@called
+def _breaks(data: Any, start: int, end: int) -> Any:
+    """Say whether a line breaks in white space."""
+    for at in range(start, end):
+        if data[at] == 0x0A or data[at] == 0x0D:
+            return True
+    return False
+
+
+@called
+def _unknown_bits(
+    data: Any, start: int, end: int, case: int, kinds: Any, lower: Any, known: Any, words: Any, listed: Any, lists: Any,
+    scratch: Any,
+) -> Any:  # fmt: skip
+    """Return the bits of a word that is not in the vocabulary, or of the one before its apostrophe."""
+    text: Any = data
+    first: Any = start
+    last: Any = end
+    if case == 1 or data[start] >= 0x80:
+        text, first, last = scratch, np.int64(0), lower_into(data, start, end, scratch, np.int64(0), lower, kinds)
+    place = find(text, first, last, *lists)
+    stem = _stem(text, first, last)
+    if place < 0 and stem < last:
+        word = find(text, first, stem, *words)
+        if word >= 0:
+            return known[word]
+        place = find(text, first, stem, *lists)
+    return listed[place] if place >= 0 else np.uint32(0)
+
+
+@compiled
+def _look_up(
+    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, kinds: Any, lower: Any,
+    known: Any, words: Any, listed: Any, lists: Any, cue_bits: Any, cues: Any, scratch: Any, bits: Any, cases: Any,
+    picked: Any,
+) -> Any:  # fmt: skip
+    """Write the bits and the case of each word, 0 for other tokens, and where a name can begin; return how many.
+
+    A word in small letters that is not in the vocabulary has its bits only if it is a cue, or right after one.
+    """
+    n, behind, document = np.int64(0), np.int64(0), np.int64(0)
+    before = np.uint32(0)  # the bits of the last word of this document
+    for t in range(starts.size):
+        bit, case = np.uint32(0), 0
+        while t >= behind:
+            document += 1
+            behind, before = token_offsets[document], np.uint32(0)
+        if token_classes[t] == _WORD:
+            start, word = np.int64(starts[t]), np.int64(ids[t])
+            byte = data[start]
+            if 0x41 <= byte <= 0x5A and word >= 0 and start + 1 < ends[t] and 0x61 <= data[start + 1] <= 0x7A:
+                case = 2  # as nearly every capitalised word
+            elif byte < 0x61 or byte > 0x7A:
+                case = _case(data, start, np.int64(ends[t]), kinds)
+            if word >= 0:
+                bit = known[word]
+            elif case or before & _LEADS:
+                bit = _unknown_bits(
+                    data, start, np.int64(ends[t]), case, kinds, lower, known, words, listed, lists, scratch
+                )
+            else:
+                place = find(data, start, np.int64(ends[t]), *cues)
+                bit = cue_bits[place] if place >= 0 else bit
+            picked[n] = t
+            named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
+            listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & _LEADS != 0))
+            n += (case > 0 or listed_small) and bit & NEVER == 0
+            before = bit
+        bits[t], cases[t] = bit, case
+    return n
+
+
+@called
+def _is_part(bit: int, case: int, size: int, cue: int, inside: Any) -> Any:
+    """Say whether a word can be a part of a name: the first of a run, or one ``inside`` it."""
+    is_listed, is_usual = bit & (GIVEN | FAMILY) != 0, bit & PLAIN != 0 or bit & (KNOWN | RARELY) == KNOWN
+    if bit & NEVER or (bit & OTHER and not is_listed and cue == _NOTHING):
+        return False
+    if case == 0:
+        return cue != _NOTHING and is_listed and bit & PLAIN == 0
+    if case == 2:
+        return is_listed or not is_usual or cue != _NOTHING
+    if size == 1 or (size == 2 and bit & (KNOWN | GIVEN | FAMILY) == 0 and inside):
+        return True
+    return is_listed or ((cue != _NOTHING or inside) and not is_usual)
+
+
+@called
+def _next_part(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, behind: int, cue: int,
+) -> Any:  # fmt: skip
+    """Return the next part of a run after token t; -1 if the run ends there."""
+    at = t + 1
+    if at < behind and token_classes[at] == _PUNCTUATION and ends[t] == starts[at]:
+        touches = at + 1 < behind and ends[at] == starts[at + 1]
+        is_initial = data[starts[at]] == 0x2E and ends[t] - starts[t] <= 2
+        if not (is_initial or (data[starts[at]] == 0x2D and touches)):
+            return np.int64(-1)
+        at += 1
+    for _ in range(3):
+        if at >= behind or token_classes[at] != _WORD or _breaks(data, ends[at - 1], starts[at]):
+            return np.int64(-1)
+        if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, True):
+            return np.int64(at)
+        if bits[at] & PARTICLE == 0:
+            return np.int64(-1)
+        at += 1
+        if at < behind and data[starts[at]] == 0x2D and starts[at] == ends[at - 1]:
+            at += 1
+    return np.int64(-1)
+
+
+@called
+def _begins(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t: int, begin: int) -> Any:
+    """Say whether a sentence, a quotation or a line begins at a token."""
+    if t == begin or _breaks(data, ends[t - 1], starts[t]):
+        return True
+    if token_classes[t - 1] != _PUNCTUATION:
+        return False
+    byte = data[starts[t - 1]]
+    if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
+        return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
+    return byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A) or t - 1 == begin
+
+
+@called
+def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int) -> Any:
+    """Return what was said right before a word."""
+    at = t - 1
+    if at < begin:
+        return _NOTHING
+    is_line, byte = _breaks(data, ends[at], starts[t]), data[starts[at]]
+    marked = token_classes[at] == _PUNCTUATION
+    at -= marked and at > begin
+    bit = bits[at]
+    if is_line:  # after a closing, or a line that begins with one
+        for _ in range(12):
+            if bit & CLOSING or at == begin or _breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            is_first = at == begin or _breaks(data, ends[at - 1], starts[at])
+            bit = bits[at] if is_first else np.uint32(0)
+        return _CLOSED if bit & CLOSING else _NOTHING
+    if marked and byte == 0x3A and bit & LABEL:
+        return _HEADER
+    if marked and byte == 0x2D and (at == t - 1 or _breaks(data, ends[at], starts[t - 1])):
+        return _CLOSED  # a dash begins the line
+    is_title = cases[at] or (at - 2 >= begin and bits[at - 2] & TITLE)  # Sig.ra
+    if bit & TITLE and is_title and (not marked or byte == 0x2E):
+        return _TITLED
+    tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
+    if tells and (not marked or byte == 0x3A):
+        return _TOLD
+    if bit & GREETING and _begins(data, starts, ends, token_classes, bits, at, begin):
+        return _GREETED
+    if bit & CLOSING and (marked or _begins(data, starts, ends, token_classes, bits, at, begin)):
+        return _CLOSED
+    if not marked and bit & CLOSING and at > begin and bits[at - 1] & CLOSING:
+        return _CLOSED
+    if marked and byte == 0x2C:  # From: Sarah Lee, Bob Stone
+        for _ in range(12):
+            if at <= begin or _breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            if data[starts[at]] == 0x3A and at > begin:
+                return _HEADER if bits[at - 1] & LABEL else _NOTHING
+    return _NOTHING
+
+
+@called
+def _name_at(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, behind: int
+) -> Any:
+    """Return the last token of the name that begins at a word, -1 if none does."""
+    bit, case = bits[t], cases[t]
+    cue = _cue(data, starts, ends, token_classes, bits, cases, t, begin)
+    if case == 0 and cue == _NOTHING:  # two names in small letters
+        pair = bit & GIVEN and t + 1 < behind and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
+        return np.int64(t + 1 if pair and not _breaks(data, ends[t], starts[t + 1]) else -1)
+    begins = _begins(data, starts, ends, token_classes, bits, t, begin)
+    if not _is_part(bit, case, ends[t] - starts[t], cue, False):
+        return np.int64(-1)
+    if bit & (GREETING | CLOSING) and (begins or cue == _CLOSED):
+        return np.int64(-1)  # a cue itself, as the next
+    if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
+        return np.int64(-1)
+    parts, strange, others, at, last = 0, 0, 0, np.int64(t), np.int64(t)
+    is_name: Any = False
+    given: Any = False
+    listed: Any = False
+    while at >= 0 and parts < _MOST:
+        bit, case, last = bits[at], cases[at], at
+        within = not begins or at > t
+        named, usual = bit & (GIVEN | FAMILY) != 0, bit & (PLAIN | OTHER) != 0
+        is_strange = not usual and (named or (bit & SEEN == 0 and bit & (KNOWN | RARELY) != KNOWN))
+        if case == 2:
+            is_name |= bit & (GIVEN | COMMON) != 0 and (not usual or (within and bit & (GIVEN | OTHER) == GIVEN))
+        elif case == 1 and ends[at] - starts[at] > 2:
+            is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
+        is_name |= given and case > 0 and (named or is_strange)
+        listed |= bit & GIVEN != 0 or (named and not usual)
+        given = bit & GIVEN != 0 or (named and not usual)
+        strange += is_strange and case == 2
+        others += bit & (GIVEN | PLAIN | OTHER) == OTHER
+        parts += 1
+        at = _next_part(data, starts, ends, token_classes, bits, cases, last, behind, cue)
+    if cue == _TITLED:
+        return last
+    follows = last + 1 < behind and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
+    if cue:
+        is_name |= listed or strange > 0 or not follows or cue == _TOLD
+        is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
+    else:
+        after = bits[last + 1] if follows else np.uint32(0)
+        before = bits[t - 1] if not begins else np.uint32(0)
+        if strange and not is_name:
+            ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
+            is_name = strange > 1 or (before | ago) & BEFORE != 0 or after & AFTER != 0
+        is_name &= before & AT == 0 and bit & FIRM == 0
+        is_firm = follows and cases[last + 1] == 2 and (after & FIRM or (parts == 1 and bit & GIVEN == 0))
+        is_name &= not is_firm and (t == begin or data[starts[t - 1]] != 0x2D or ends[t - 1] < starts[t])
+    return last if is_name and (parts > 1 or ends[t] - starts[t] > 1) else np.int64(-1)
+
+
 @compiled
 def _runs(
-    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, sentence_ends: Any, kinds: Any,
-    rare: Any, words: Any, firsts: Any, lasts: Any,
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
+    firsts: Any, lasts: Any,
 ) -> Any:  # fmt: skip
-    """Write first and last token of each run that holds an unknown or a rare word, int64 [T]; return how many."""
-    n = np.int64(0)
-    for document in range(token_offsets.size - 1):
-        behind = token_offsets[document + 1]
-        first, last, begins = np.int64(-1), np.int64(-1), True
-        is_name: Any = False
-        for t in range(token_offsets[document], behind):
-            start, end, kind = np.int64(starts[t]), np.int64(ends[t]), token_classes[t]
-            case = _case(data, start, end, kinds) if kind == _WORD else 0
-            if case > 0:
-                first, last, word = np.int64(t) if first < 0 else first, np.int64(t), np.int64(ids[t])
-                if word < 0 and case == 2:
-                    word = find(data, start, _stem(data, start, end), *words)
-                is_name |= case == 2 and (word < 0 or (rare[word] and not begins))
-            joins = kind == _PUNCTUATION and last == t - 1 and ends[last] == start
-            joins = joins and (data[start] == 0x2D or (data[start] == 0x2E and ends[last] - starts[last] == 1))
-            begins = sentence_ends[t] or (begins and kind == _PUNCTUATION)
-            if first >= 0 and ((case == 0 and not joins) or sentence_ends[t] or t == behind - 1):
-                if is_name:
-                    firsts[n], lasts[n] = first, last
-                    n += 1
-                first, is_name = np.int64(-1), False
+    """Write first and last token of each run that is a name, int64 [T]; return how many there are."""
+    n, free, document = np.int64(0), np.int64(0), np.int64(0)
+    for t in picked:
+        if t < free:
+            continue
+        while token_offsets[document + 1] <= t:
+            document += 1
+        begin, behind = token_offsets[document], token_offsets[document + 1]
+        last = _name_at(data, starts, ends, token_classes, bits, cases, np.int64(t), begin, behind)
+        if last >= 0:
+            firsts[n], lasts[n] = t, last
+            n, free = n + 1, last + 1
     return n
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Finds such runs by the vocabulary and the public counts of a space; without counts only unknown words count."""
+    """Finds such runs by the lists, and by the vocabulary and public counts of a space."""
 
     space: Space
-    rare: npt.NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+    bits: npt.NDArray[np.uint32] = field(init=False, repr=False, compare=False)
     table: WordTable = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         counts = np.full(len(self.space), np.inf) if self.space.counts is None else self.space.counts
-        object.__setattr__(self, "rare", counts * 1e6 < RARE * counts.sum())
-        vocabulary = self.space.vocabulary
+        vocabulary, (lists, listed) = self.space.vocabulary, _tables()[0]
+        bits = np.where(counts * 1e6 < RARE * counts.sum(), KNOWN | RARELY, KNOWN).astype(np.uint32)
+        _add_bits(vocabulary.text, vocabulary.offsets, listed, _arrays(lists), bits)
+        object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "table", WordTable.build(vocabulary.text, vocabulary.offsets))
 
     def __reduce__(self) -> tuple[type[Names], tuple[Space]]:
         return Names, (self.space,)
 
     def __call__(self, tokens: Tokens) -> Spans:
-        firsts, lasts = (np.empty(len(tokens), np.int64) for _ in range(2))
-        table = self.table
-        n = _runs(
-            tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, sentence_ends(tokens),
-            KINDS, self.rare, (table.slots, table.heads, table.keys, table.offsets), firsts, lasts,
+        texts, size = (tokens.data, tokens.starts, tokens.ends, tokens.classes), len(tokens)
+        bits, cases, picked = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size + 1, np.int32)
+        scratch = np.empty(2 * int((tokens.ends - tokens.starts).max(initial=0)) + 16, np.uint8)
+        (lists, listed), (cues, cue_bits) = _tables()
+        n = _look_up(
+            *texts, tokens.ids, tokens.offsets, KINDS, LOWER, self.bits, _arrays(self.table), listed, _arrays(lists),
+            cue_bits, _arrays(cues), scratch, bits, cases, picked,
         )  # fmt: skip
+        firsts, lasts = np.empty(n, np.int64), np.empty(n, np.int64)
+        n = _runs(*texts, bits, cases, tokens.offsets, picked[:n], firsts, lasts)
         starts, ends = tokens.starts[firsts[:n]].astype(np.int64), tokens.ends[lasts[:n]].astype(np.int64)
         return Spans(starts, ends, np.zeros(n, np.int64), ("name",))
+
+
+def _arrays(table: WordTable) -> tuple[Any, ...]:
+    return table.slots, table.heads, table.keys, table.offsets
+
+
+@compiled
+def _add_bits(words: Any, offsets: Any, listed: Any, lists: Any, bits: Any) -> None:
+    """Add those of the lists to the bits of a vocabulary."""
+    for word in range(offsets.size - 1):
+        place = find(words, offsets[word], offsets[word + 1], *lists)
+        if place >= 0:
+            bits[word] |= listed[place]

@@ -17,6 +17,8 @@ from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Function, OfFunction, Recognizer
 
+BUILT_IN = frozenset({"rules", "names"})
+"""Recognizers that are the same for everyone."""
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
@@ -43,11 +45,12 @@ def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
     match name:
         case "rules":
-            return _with_versions(f"rules/{_module(name).VERSION}", "phonenumbers", "python-stdnum")
+            packages = ("phonenumbers", "python-stdnum")
+            return _with_versions(f"rules/{_module(name).VERSION}", "'corpusveil[spans]'", *packages)
         case "names":
             return f"names/{_module(name).VERSION}"
         case "presidio":
-            return _with_versions(name, "presidio-analyzer", "spacy")
+            return _with_versions(name, "presidio-analyzer", "presidio-analyzer", "spacy")
         case str() if not _FUNCTION.fullmatch(name):
             return "terms/1"
     function = _imported(name) if isinstance(name, str) else name
@@ -62,7 +65,7 @@ def identity(name: str | Function) -> str:
 
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
     """Return the kinds that built-in recognizers find; None if others, which may find any, are among them."""
-    if not {"rules", "names"}.issuperset(find):
+    if not BUILT_IN.issuperset(find):
         return None
     return {*(_module("rules").NAMES if "rules" in find else ()), *(["name"] if "names" in find else [])}
 
@@ -95,11 +98,11 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"{__package__}.{name}")
 
 
-def _with_versions(name: str, *packages: str) -> str:
+def _with_versions(name: str, install: str, *packages: str) -> str:
     try:
         return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in packages)])
-    except metadata.PackageNotFoundError as error:
-        raise PackageError(f"The recognizer {name} needs a package: pip install {error.name}.") from None
+    except metadata.PackageNotFoundError:
+        raise PackageError(f"The recognizer {name.partition('/')[0]} needs a package: pip install {install}.") from None
 
 
 def imported(name: str) -> Any:

@@ -121,8 +121,11 @@ def size(url: str) -> int | None:
     return None if there is None or there["type"] == "directory" else int(there["size"])
 
 
-def listing(url: str) -> list[str]:
-    """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: []."""
+def listing(url: str, *, folders: bool = False) -> list[str]:
+    """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: [].
+
+    With ``folders``, return those of everything in it.
+    """
     fs, path = resolve(url)
     fs.invalidate_cache()
     with failing(url, "listed"):
@@ -134,6 +137,10 @@ def listing(url: str) -> list[str]:
             return []
         if "abfs" in protocols(fs) and [item["name"] for item in entries] == [path]:
             entries = _beside_marker(fs, path)
+    if folders:
+        own = path.rstrip("/").rsplit("/", 1)[-1]
+        inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
+        return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own])
     names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
     return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
 

@@ -55,6 +55,7 @@ def values(release: cv.Release, corpus: Path, tmp_path: Path) -> dict[str, Any]:
         "spent": ledger.spent(),
         "history": ledger.spent_on("u0"),
         "check": ledger.verify(outcome.records),
+        "verification": cv.verify(tmp_path / "out"),
         "findings": cv.evaluate_release(corpus, tmp_path / "out", release, seeds=2),
     }
 
@@ -72,6 +73,7 @@ SAID = {
     "audit": ["ring-geometric at epsilon 1, guarantee", "not refuted"],
     "spent": ["confidential", "reviews", "the worst url", "6 sum of epsilons in ring-geometric on space"],
     "history": ["One url", "it has spent", "6 sum of epsilons"],
+    "verification": ["Release", "differences", "none", "SHA-256"],
     "check": ["1 entry, undamaged", "records"],
     "findings": ["private: figures of original text", "words unchanged"],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -81,6 +82,11 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     (value,) = refused.spent.values()
     assert 3 < value <= 4
     assert forecast(Run(other, [str(corpus)], "", spending=capped(9.0))).refused is None
+    most = refused.by_unit[-1]
+    assert value < most <= 8.0, "with what was spent before"
+    assert sorted(refused.by_unit) == list(refused.by_unit)
+    assert forecast(Run(other, [str(corpus)], "", spending=capped(most))).refused is None
+    assert forecast(Run(other, [str(corpus)], "", spending=capped(most * 0.999))).refused is not None
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 
@@ -94,6 +100,8 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
     said = succeeds("plan", file, "--duplicates").out
     for words in ("12 shards", "tokens", "MiB written", "CPU seconds", "a document spends", "copies of an earlier"):
         assert words in said
+    said += succeeds("plan", file, "--unit", "content").out
+    assert re.search(r"the smallest cap that passes is [\d.,]+, by the sample\n", said)
     assert UNKNOWN not in said
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
-from corpusveil.pipelines.watch import Watch, tell_markup
+from corpusveil.transforms.release.fit import doubts
 from tests.calls import refused
 from tests.kernel.test_kernel import WORDS, release, run
 
@@ -66,15 +67,21 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     assert not np.array_equal(spent[0], spent[2])
 
 
-def test_html_that_would_be_read_as_words_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One text in ten is; a few are not, nor is HTML that a setting reads."""
-    lines: list[str] = []
-    watch = Watch()
-    monkeypatch.setattr(Watch, "warn", lambda _, line: lines.append(line))
-    for texts, markup, warned in (
-        (["<p>a"] + ["b"] * 9, "words", True), (["<p>a"] + ["b"] * 9, "strip", False),
-        (["<p>a"] + ["b < c > d"] * 11, "words", False), ([], "words", False),
+def test_what_a_release_hardly_suits_is_said() -> None:
+    """HTML, and what tells persons, in one text in ten; not in a few, nor what a setting reads."""
+    space, spans = cv.demo_space(), cv.SpanPolicy(find=["names"])
+    for texts, policy, found, words in (
+        (["<p>a"] + ["b"] * 9, cv.TextPolicy(), None, ["HTML"]), ([], cv.TextPolicy(), None, []),
+        (["<p>a"] + ["b < c > d"] * 11, cv.TextPolicy(), None, []),
+        (["<p>Best,\nKevin"], cv.TextPolicy(markup="strip"), spans, []),
+        (["<p>Best,\nKevin"], cv.TextPolicy(), None, ["HTML", "spans"]),
+        (["call +49 170 1234567"], cv.TextPolicy(), None, ["spans"]),
+        (["Hi, it broke. This is good."], cv.TextPolicy(), None, []),
     ):  # fmt: skip
-        lines.clear()
-        tell_markup(pa.array(texts, pa.string()), markup, watch)  # type: ignore[arg-type]
-        assert bool(lines) == warned
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, cv.Key.for_tests(), spans=found)
+        said = doubts(release, pa.array(texts, pa.string()))
+        assert len(said) == len(words), texts
+        assert all(word in sentence for word, sentence in zip(words, said, strict=True)), texts
+        with warnings.catch_warnings(record=True, action="always") as warned:
+            cv.privatize(texts, release, ids=range(len(texts)))
+        assert [str(warning.message) for warning in warned] == said

@@ -146,6 +146,10 @@ class Form(abc.ABC):
         """
 
     @abc.abstractmethod
+    def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
+        """Feed ``digest`` with what a writer fed it for this file; ``text`` is its text column."""
+
+    @abc.abstractmethod
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         """Write the shard whose pieces are at these addresses; ``digest`` is fed."""
 
@@ -219,8 +223,11 @@ class ByteForm(Form, abc.ABC):
                 while data := file.read(_RAW_BYTES):
                     sink.write(data)
             with files.open_read(piece) as file:
-                for data in chunks(file, piece, self.codec):
-                    digest.update(data)
+                self.feed(file, piece, columns.text, digest)
+
+    def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
+        for data in chunks(file, name, self.codec):
+            digest.update(data)
 
 
 class ByteWriter(Writer):

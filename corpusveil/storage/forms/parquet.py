@@ -257,6 +257,18 @@ class Parquet(Form):
     ) -> ParquetWriter:
         return ParquetWriter(file, columns, digest, kept_types)
 
+    def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
+        parquet = _open(file, name)
+        first, *others = parquet.schema_arrow.names
+        columns = Columns(text, keep=tuple(others))
+        if first != columns.column or len(set(others)) < len(others):
+            raise BadFileError(_not_sound(name))
+        render = Renderer(columns)
+        with sound(_not_sound(name)):
+            for rows in parquet.iter_batches(_READ_ROWS, use_threads=False):
+                for part in render.parts(_plain(rows.column(0)), [_plain(column) for column in rows.columns[1:]]):
+                    digest.update(part)
+
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         writer = None
         for piece in pieces:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -234,8 +235,14 @@ class Run:
         """
         release = self.release
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        module = "corpusveil.transforms.release.illustration"
-        return (lambda: importlib.import_module(module).illustrate(*parts)) if self.page else None
+        return functools.partial(_illustrated, *parts, spans=release.spans) if self.page else None
+
+
+def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
+    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
+    module = importlib.import_module("corpusveil.transforms.release.illustration")
+    picture: Illustration | None = module.illustrate(*parts, spans=spans)
+    return picture
 
 
 def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:

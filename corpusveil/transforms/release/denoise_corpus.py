@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -38,13 +38,13 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import finish_shards
 from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.manifest import OF_FILES, read_manifest
 from corpusveil.transforms.release.pages import public_page, render_public
 from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
+from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil.waiting import waiting
 
 WORK = ".work"
-_OF_FILES = "SHA-256 of each file"
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
 SPENDS = (
@@ -54,12 +54,30 @@ SPENDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ListJob(ShardJob):
+class DenoiseJob(ShardJob):
+    """Denoises shards of the release in a folder, each of which must be the file that the manifest describes."""
+
+    source_url: str = field(kw_only=True)
+    source: Mapping[str, Any] = field(kw_only=True)
+
+    def do(self, task: ShardTask) -> Shard:
+        self.check(task)
+        return super(DenoiseJob, self).do(task)
+
+    def check(self, task: ShardTask) -> None:
+        """Raise UserError for a file that was changed. The first of its pieces checks it for all."""
+        if not task.piece:
+            check_shard(self.source_url, self.source, task.shard)
+
+
+@dataclass(frozen=True, slots=True)
+class ListJob(DenoiseJob):
     """Lists the candidates of each shard, as a table."""
 
     kernel: Any
 
     def do(self, task: ShardTask) -> Shard:
+        self.check(task)
         began, counts = time.monotonic(), Counts()
         with (
             reading(task, self.columns, self.record_key) as (batches, source),
@@ -133,10 +151,10 @@ def denoise(
     )  # fmt: skip
     if _is_listed(denoiser):
         columns = Columns(columns.text, separator=columns.separator)
-    job = (ListJob if _is_listed(denoiser) else ShardJob)(
+    job = (ListJob if _is_listed(denoiser) else DenoiseJob)(
         denoiser,  # type: ignore[arg-type]
         columns, output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser), source["key_fingerprint"],
-        _RECORD_KEY, corpus="",
+        _RECORD_KEY, corpus="", source_url=release, source=source,
     )  # fmt: skip
     denoised = once(
         job.records.url,
@@ -260,17 +278,13 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
         "denoised": configuration(source, denoiser),
         "guarantee_in_words": [said, *source["guarantee_in_words"]],
         "spends": {"name": source["spends"]["name"], "metric": SPENDS},
-        **({"checksums": _OF_FILES} if "list" in configuration(source, denoiser) else {}),
+        **({"checksums": OF_FILES} if "list" in configuration(source, denoiser) else {}),
     }
 
 
 def _source(release: str) -> dict[str, Any]:
     """Return the manifest of a complete release."""
-    if not files.exists(files.join(release, "manifest.json")):
-        raise NotMadeError(
-            f"{release}: there is no finished release here (no manifest.json); privatize first, or finish the run."
-        )
-    source = read_manifest(release)
+    source = manifest_of(release)
     if "denoised" in source:
         raise MismatchError(f"{release}: this release is already denoised; name the release that it was made from.")
     for shard in source["shards"]:

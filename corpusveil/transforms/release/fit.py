@@ -1,4 +1,4 @@
-"""Whether texts have the language and the words of a release's space: said of the first texts."""
+"""Whether a release suits its texts (markup, names, language, words): said of the first texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.kernel.prepared import prepare
 from corpusveil.storage.records import Record
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
-from corpusveil.text.markup import Texts
+from corpusveil.text.markup import Texts, with_tags
 from corpusveil.text.tokens import Tokens, strings
 from corpusveil.transforms.release.release import Release
 
@@ -27,6 +27,11 @@ MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
 """This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
+_PERSONAL = (
+    r"(?i)\S@\w+\.\w|\+\d[\d ()./-]{7,}\d|"
+    r"\b(this is|my name is|I am|hi|hello|dear|regards|sincerely|thanks|cheers|best|from:)(?-i)[\s,:]+[A-Z][a-z]+"
+)
+"""An e-mail address, a phone number, or a capitalized word where names stand."""
 _WHAT_TO_DO = (
     "unknown words are replaced regardless of their meaning. Release texts with a space of their language and domain "
     "(docs/languages.md)"
@@ -100,7 +105,25 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     return f"many words of the first texts are not in the space; {_WHAT_TO_DO}; 'preview' and 'plan' list the words."
 
 
+def doubts(release: Release, texts: pa.Array) -> list[str]:
+    """Return warnings about the first of these texts; they contain no figure."""
+    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    many = MANY_TEXTS * max(1, len(first))
+    sentences = []
+    if release.policy.markup == "words" and with_tags(first) >= many:
+        sentences.append(
+            "many of the first texts contain HTML, and markup words replaces the names of tags and attributes like "
+            "words. Choose markup strip to release only the text."
+        )
+    if release.spans is None and (pc.sum(pc.match_substring_regex(first, _PERSONAL)).as_py() or 0) >= many:
+        sentences.append(
+            "many of the first texts have names, numbers or addresses of persons, and no spans are looked for: a name "
+            "that the space knows can come back. Look for spans by rules and names (docs/spans.md)."
+        )
+    return [*sentences, *filter(None, [misfit(release, texts)])]
+
+
 def warn_of_misfit(release: Release, texts: pa.Array) -> None:
     """Warn a caller in Python, if there is reason to."""
-    if (sentence := misfit(release, texts)) is not None:
+    for sentence in doubts(release, texts):
         warnings.warn(sentence, stacklevel=5)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,9 +23,11 @@ from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
+from corpusveil.recognizers.registry import BUILT_IN, kinds, make
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import WORD
-from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SURROGATE, TextPolicy
+from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SPAN, SURROGATE, TextPolicy
+from corpusveil.text.spans import OTHERS, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
@@ -125,8 +128,11 @@ def illustrate(
     collocations: Collocations | None = None,
     risk: EpsilonAtRisk | None = None,
     model: LanguageModel | None = None,
+    spans: SpanPolicy | None = None,
 ) -> Illustration | None:
     """Return the pictures of releases with these parts; with a public ``model``, of readers who have it as well.
+
+    Of ``spans``, only those of built-in recognizers are shown: a file of terms is private.
 
     None if they take long, or the mechanism is not defined at the epsilon or has no exact law.
     """
@@ -134,13 +140,14 @@ def illustrate(
     if mechanism.each_epsilon_is_costly and of_document:
         return None
     bars: Likely = ()
+    spans = None if spans is None else _built_in(spans)
     try:
-        sentence, word, tokens = _sentence(mechanism, policy, collocations)
+        sentence, word, tokens = _sentence(mechanism, policy, collocations, spans)
         chips = _chips(mechanism, epsilon, tokens)
         if word is not None:
             bars = _likeliest(mechanism, mechanism.distribution(word, epsilon), BARS, word)
         guess = _guess(mechanism, epsilon, risk, policy)
-        result = _drawn(sentence, mechanism, epsilon, policy, collocations) if sentence else ""
+        result = _drawn(sentence, mechanism, epsilon, policy, collocations, spans) if sentence else ""
         ladder = _ladder(mechanism, epsilon, policy, risk, model)
     except (UserError, NoClosedForm):
         return None
@@ -158,6 +165,16 @@ def word_epsilon(budget: Budget) -> float:
     return max(budget.of_words(DOCUMENT_WORDS).items(), key=lambda item: item[1])[0]
 
 
+def _built_in(spans: SpanPolicy) -> SpanPolicy | None:
+    """Return the part of a span policy that anyone can repeat, in one document; None if there is none."""
+    find = [name for name in spans.find if name in BUILT_IN]
+    if not find:
+        return None
+    found = kinds(find) or set()
+    treat = [(kind, how.partition(":")[0]) for kind, how in spans.pairs if kind in {*found, OTHERS}]
+    return SpanPolicy(find=find, treat=treat, pseudonyms="document")
+
+
 class _Token(NamedTuple):
     """A token of a sentence: its text, the code of its policy, its mask, and its id."""
 
@@ -168,7 +185,7 @@ class _Token(NamedTuple):
 
 
 def _sentence(
-    mechanism: Mechanism, policy: TextPolicy, collocations: Collocations | None
+    mechanism: Mechanism, policy: TextPolicy, collocations: Collocations | None, spans: SpanPolicy | None
 ) -> tuple[str, int | None, list[_Token]]:
     """Return the sentence of which the space knows most words, the word to show, and the tokens; empty without one."""
     prepared = prepare(mechanism.space, policy, collocations)
@@ -180,18 +197,32 @@ def _sentence(
         known = float((tokens.ids[tokens.classes == WORD] >= 0).mean())
         if known < most or (shown[0] and known == most):
             continue
+        treated: Iterator[tuple[int, str]] = iter(())
+        if spans is not None:
+            recognized = Spans.joined(make(name, mechanism.space)(tokens) for name in spans.find)
+            tokens, marked = covered(tokens, recognized)
+            treated = iter([_treated(marked.names[kind], spans) for kind in marked.kinds.tolist()])
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         roles = np.empty(len(tokens), dtype=np.uint8)
         assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, np.zeros(len(MASKS), dtype=np.int64))
         listed = [
-            _Token(tokens.text(at), int(prepared.actions[role]), MASKS[role], int(tokens.ids[at]))
+            _Token(tokens.text(at), action, mask, int(tokens.ids[at]))
             for at, role in enumerate(roles.tolist())
+            for action, mask in (next(treated) if role == SPAN else (int(prepared.actions[role]), MASKS[role]),)
         ]
         replaced = [token for token in listed if token.action == PRIVATIZE]
         looked_at = max(replaced, key=lambda token: (token.text.lower() == word, len(token.text)), default=None)
         shown, most = (sentence, None if looked_at is None else looked_at.id, listed), known
     return shown
+
+
+def _treated(kind: str, spans: SpanPolicy) -> tuple[int, str]:
+    """Return the code of the policy of a kind, and what is written, if it is a mask or a label."""
+    how, _ = spans.of(kind)
+    if how == "pseudonym":
+        return MASK, f"{kind.upper()}_…"
+    return {"mask": MASK, "resample": RESAMPLE, "surrogate": SURROGATE}[how], f"[{kind}]"
 
 
 def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[Chip, ...]:
@@ -256,9 +287,14 @@ def _written(mechanism: Mechanism, id: int) -> str:
 
 
 def _drawn(
-    text: str, mechanism: Mechanism, epsilon: float, policy: TextPolicy, collocations: Collocations | None
-) -> str:
+    text: str, mechanism: Mechanism, epsilon: float, policy: TextPolicy, collocations: Collocations | None,
+    spans: SpanPolicy | None,
+) -> str:  # fmt: skip
     """Return one possible result, drawn under the published test key."""
-    release = Release(mechanism, Budget(epsilon), policy, Key.for_tests(), collocations, accept_no_guarantee=True)
+    labelled = spans is not None and "pseudonym" in spans.treatments
+    release = Release(
+        mechanism, Budget(epsilon), policy, Key.for_tests(), collocations, accept_no_guarantee=True, spans=spans,
+        pseudonyms=Key(Key.for_tests().derive("pseudonyms", b"", 32)) if labelled else None,
+    )  # fmt: skip
     made, _ = release.kernel().privatize(pa.array([text], pa.large_string()), ["example"], "text")
     return str(made[0].as_py())

@@ -20,6 +20,8 @@ from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.statement import NOT_PRIVATE, statement
 
 MANIFEST = "manifest.json"
+OF_FILES = "SHA-256 of each file"
+"""What checksums are computed from, if not from the contents that a form of documents names (``Form.checksum``)."""
 VERSION = 1
 """Increased when readers of this version would misread a manifest."""
 

@@ -109,7 +109,9 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
 
 def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | None = None) -> str:
     """Return the page of counts from the input, with words that the space lacks; it is as private as the input."""
-    tokens, policy = totals.tokens, manifest["configuration"]["text"]
+    policy = manifest["configuration"]["text"] | {"spans": _treatments(manifest)}
+    # where they are treated as words, stop words are counted among these
+    tokens = {name: n for name, n in totals.tokens.items() if n or name != "stop_words"}
     whole = max(sum(tokens.values()), 1)
     meter = Markup('<meter value="{}">{}</meter>')
     classes = [
@@ -143,6 +145,13 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
               rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
     )  # fmt: skip
     return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
+
+
+def _treatments(manifest: dict[str, Any]) -> str:
+    """Return what is written for spans, by kind."""
+    treat = manifest["configuration"].get("spans", {}).get("treat") or {}
+    pairs = treat.items() if isinstance(treat, dict) else treat
+    return ", ".join(f"{kind} {how}" for kind, how in pairs) or "mask"
 
 
 def _share(part: int, whole: int) -> str:

@@ -46,6 +46,7 @@ WHOLE_BYTES = 16 << 20
 """Of a shard with more bytes, only four blocks of rows are sampled."""
 ROWS = 4 * BLOCK_ROWS
 MIB = 1 << 20
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,6 +74,10 @@ class Forecast(Shown):
     """Words of the documents themselves, if a length policy releases another number of words."""
     unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
     """The words of the first texts that the space lacks."""
+    by_unit: tuple[float, ...] = ()
+    """The totals that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
+    partial: bool = False
+    """Whether a part of the corpus was sampled, so that units may have further documents."""
 
     def lines(self, workers: int) -> list[str]:
         """Return the forecast in words, for this many processes."""
@@ -91,6 +96,12 @@ class Forecast(Shown):
             lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         for place, value in self.spent.items():
             lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
+        if self.by_unit:
+            *shares, most = (figure(total) for total in self.by_unit)
+            lines.append(
+                f"a unit would have spent in total, with this release, {', '.join(shares)} or less in 50, 90 and 99 of "
+                f"100 cases; the smallest cap that passes is {most}" + (", by the sample" if self.partial else "")
+            )
         if self.refused is not None:
             lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
@@ -147,7 +158,7 @@ def forecast(run: Run) -> Forecast:
             written += files.size(job.target(task)) or 0
             taken += task.size * share
         readings = pa.concat_tables([_numbers(note) for note in notes])
-        refused, spent = (None, {}) if spending is None else _decided(spending, account, notes)
+        refused, spent, by_unit = (None, {}, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
@@ -155,6 +166,7 @@ def forecast(run: Run) -> Forecast:
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
         own_words=None if release.length is None else round(_own_words(release, counts) * scale),
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
+        by_unit=by_unit, partial=scale > 1,
     )  # fmt: skip
 
 
@@ -200,8 +212,10 @@ def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
     return readings
 
 
-def _decided(spending: Spending, account: Account, notes: Sequence[str]) -> tuple[str | None, dict[str, float]]:
-    """Return why the sample would be refused, and the most that a unit in the ledger has spent, by metric."""
+def _decided(
+    spending: Spending, account: Account, notes: Sequence[str]
+) -> tuple[str | None, dict[str, float], tuple[float, ...]]:
+    """Return why the sample would be refused, the most that a unit has spent, by metric, and totals of units."""
     refused = None
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
         before = []
@@ -211,13 +225,17 @@ def _decided(spending: Spending, account: Account, notes: Sequence[str]) -> tupl
             write_entry(connection, notes, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
             for number, unit in enumerate(spending.units)
         ]
+        both = Books(connection, before, planned, notes)
         try:
-            refuse_over(spending, Books(connection, before, planned, notes))
+            refuse_over(spending, both)
         except CapError as error:
             refused = str(error)
+        totals = both.totals() if spending.units else []
+        places = [min(len(totals) - 1, int(share * len(totals))) for share in QUANTILES if totals]
         most, _ = (books := Books(connection, before)).worst({"total": INFINITE})
         names = metric_names(books.kinds)
-        return refused, {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
+        by_metric = {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
+        return refused, by_metric, tuple(as_float(totals[place]) for place in places)
 
 
 def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:

@@ -47,7 +47,20 @@ NO_RELEASE = "00" * 32
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Shown):
-    """A mechanism, a budget, a text policy and a key: everything that decides the private text of a document."""
+    """Everything that decides the private text of a document. Frozen; its digest names it.
+
+    ``mechanism`` replaces words (``cv.RingGeometric(space)``), ``budget`` says with which epsilon per token or document
+    (``cv.Budget(1.0)``), and ``policy`` what becomes of HTML, capitals, layout and tokens that are not known words
+    (``cv.TextPolicy(markup="strip", case="restore", layout="keep")``). ``key`` is secret and required
+    (``cv.Key.load(path)``): each further key is a further release. ``spans`` finds names and numbers, which are masked
+    or replaced by kind (``cv.SpanPolicy(find=["rules", "names"])``); ``pseudonyms`` is a second key, for their labels.
+
+    ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
+    texts have independent or the same noise, or only the first is kept, and ``length`` hides how many words a text
+    has. These change no text: ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what
+    chose epsilon (``cv.epsilon_for_risk``), for the manifest; ``delta`` and ``distance`` choose the figures in
+    which the guarantee of documents is stated.
+    """
 
     mechanism: Mechanism
     budget: Budget

@@ -33,6 +33,7 @@ from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.identities import values_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
 from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.verification import verify
 from corpusveil_evaluate.matching import Matched, match, spread
 from corpusveil_evaluate.report.evaluate_release import evaluate_release as evaluate_matched
 from corpusveil_evaluate.report.findings import Findings
@@ -138,8 +139,11 @@ def _of_files(originals: Sequence[str], private: str, question: Question) -> Fin
 
 
 def _manifest(private: str) -> dict[str, Any] | None:
-    """Return the manifest, None if the private texts are not a release. Raises UserError if it is damaged."""
-    return read_manifest(private) if files.exists(files.join(private, "manifest.json")) else None
+    """Return the manifest of a release, None for other private texts. Raises CorpusveilError if its files differ."""
+    if not files.exists(files.join(private, "manifest.json")):
+        return None
+    verify(private).require()
+    return read_manifest(private)
 
 
 def _matched(original: Any, private: Any, text: str, question: Question) -> Matched:

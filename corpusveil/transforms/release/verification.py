@@ -1,0 +1,130 @@
+"""Whether a release is the one that its manifest describes: every file is, none is missing, and none was added."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from corpusveil.display import Card, Shown, several
+from corpusveil.errors import OF_DATA, BadValueError, ChangedError, NotMadeError, ReleaseDiffersError
+from corpusveil.storage import files, formats
+from corpusveil.storage.inputs import Address
+from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
+from corpusveil.waiting import reached, waiting
+
+_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.[a-z.]+")
+"""Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures of the manifest."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification(Shown):
+    """What a check of the release at ``url`` found: a sentence for each difference.
+
+    ``manifest_sha256`` is the digest of the manifest, and ``known`` whether the caller had that digest. ``unchecked``
+    are files that may lie next to a manifest, such as its signature.
+    """
+
+    url: str
+    files: int
+    documents: int
+    manifest_sha256: str
+    known: bool
+    differences: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    def require(self) -> None:
+        """Raise WorkError if there is a difference."""
+        if self.differences:
+            more = f" ({several(len(self.differences) - 1, 'more difference')})" if self.differences[1:] else ""
+            raise ReleaseDiffersError(f"{self.url}: {self.differences[0]}{more}; get the release again.")
+
+    def card(self) -> Card:
+        """Return the result in words."""
+        alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
+        return Card(
+            f"Release {self.url}",
+            [
+                ("listed", f"{several(self.files, 'file')}, {several(self.documents, 'document')}"),
+                ("differences", self.differences or "none"),
+                ("manifest", [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])]),
+                *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
+            ],
+        )
+
+
+def verify(release: Address, digest: str | None = None) -> Verification:
+    """Compare the files of a finished release with its manifest, and the manifest with a ``digest``.
+
+    ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
+    are read once. Raises UserError if there is no manifest, or if it is damaged.
+    """
+    url = files.absolute(files.as_text(release))
+    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
+    manifest = manifest_of(url)
+    actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
+    differences = []
+    if digest is not None and digest.lower() != actual:
+        differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
+    beside = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    with waiting("verifying"):
+        differences += _differences(url, manifest)
+    differences += [f"the manifest does not list {name!r}" for name in beside if not _BESIDE.fullmatch(name)]
+    return Verification(
+        url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
+        tuple(filter(_BESIDE.fullmatch, beside)),
+    )  # fmt: skip
+
+
+def manifest_of(release: str) -> dict[str, Any]:
+    """Return the manifest of a finished release. Raises UserError if there is none."""
+    if not files.exists(files.join(release, MANIFEST)):
+        raise NotMadeError(
+            f"{release}: there is no finished release here (no {MANIFEST}); privatize first, or finish the run."
+        )
+    return read_manifest(release)
+
+
+def check_shard(release: str, manifest: Mapping[str, Any], number: int) -> None:
+    """Raise UserError if a file of a release is not the one that the manifest describes."""
+    shard = manifest["shards"][number]
+    url = files.join(release, shard["name"])
+    if _digest(url, manifest) != shard["sha256"]:
+        raise ChangedError(f"{url}: this file is not the one that {MANIFEST} describes; get the release again.")
+
+
+def _differences(url: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    shards = manifest["shards"]
+    listed = [shard["name"] for shard in shards]
+    there = {f"data/{name}" for name in files.listing(files.join(url, "data"), folders=True)}
+    sums = "".join(f"{shard['sha256']}\n" for shard in shards)
+    totals = [sum(shard[name] for shard in shards) for name in ("documents", "tokens")]
+    if len(set(listed)) < len(listed) or totals != [manifest["documents"], manifest["tokens"]] or (
+        hashlib.sha256(sums.encode()).hexdigest() != manifest["content_sha256"]
+    ):  # fmt: skip
+        yield f"{MANIFEST} contradicts itself: its totals are not those of the files that it lists"
+    for number, name in enumerate(listed):
+        reached(name, number / len(listed))
+        if name not in there:
+            yield f"{name} is missing"
+            continue
+        try:
+            check_shard(url, manifest, number)
+        except ChangedError:
+            yield f"{name} has other contents"
+        except OF_DATA:
+            yield f"{name} is damaged or cut short"
+    yield from (f"the manifest does not list {name!r}" for name in sorted(there.difference(listed)))
+
+
+def _digest(url: str, manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of a file, computed as its manifest says."""
+    with files.open_read(url) as file:
+        if manifest["checksums"] == OF_FILES:
+            return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
+        digest = hashlib.sha256()
+        formats.find(formats.form_of(url)).feed(file, url, manifest["configuration"]["columns"]["text"], digest)
+    return digest.hexdigest()
