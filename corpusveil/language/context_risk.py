@@ -217,7 +217,7 @@ class TextReader:
         released[known] = drawn
         released = np.where(self._clear, self._truth, np.where(self._public, self._drawn, released))[shown]
         size = len(self._mechanism.space)
-        law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept)
+        law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept, once=True)
         guesses = np.empty((4, released.size), np.int32)  # from context and alone, of all words and by weight
         with reader.lock:
             rows = law.rows(epsilon, released)

@@ -50,17 +50,6 @@ def findings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return evaluate_release(matched, manifest, asked), evaluate_release(matched, manifest, blind)
 
 
-def test_the_first_figures_say_who_the_reader_is(findings: tuple[Findings, Findings]) -> None:
-    """Who has public text only comes first; who has half of the originals is named as such, and never without it."""
-    public, blind = findings
-    assert public.lines()[0].startswith("content words guessed from context")
-    assert "[a reader with public text only]" in public.lines()[0]
-    (first,) = (line for line in blind.lines() if line.startswith("content words guessed with half of the originals"))
-    assert "every second original" in first
-    assert first in blind.lines()[:3]
-    assert not [line for line in blind.lines() if line.startswith("content words guessed from context")]
-
-
 def test_a_printed_risk_is_never_below_what_a_simpler_attack_reaches(findings: tuple[Findings, Findings]) -> None:
     """Words: not guessing, one by one, from context. The attribute: the constant, static, adaptive, denoised first."""
     for found in findings:
