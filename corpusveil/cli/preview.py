@@ -47,5 +47,5 @@ def preview(
     made = shown(settings, epsilons, watch)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
-    print("\n".join(made.lines()))
+    print(made)
     tell_unknown(made.unknown.share, watch)

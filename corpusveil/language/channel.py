@@ -100,7 +100,8 @@ class Candidates:
     """The ``count`` likeliest originals of released words, computed on demand.
 
     Words whose share is below ``cut`` of the largest share are left out, except the released word. Of ``kept`` words,
-    bool [V], which a release does not replace, only the released word itself is a candidate, with law 1.
+    bool [V], which a release does not replace, only the released word itself is a candidate, with law 1. ``once`` says
+    that no other words will be asked for.
 
     ``words`` int32 [R, count], -1 after the last, and ``emissions`` float64 [R, count], the law; a row a released word
     and epsilon. ``exact`` becomes False when public samples estimate the law.
@@ -111,6 +112,7 @@ class Candidates:
     count: int
     cut: float = 0.0
     kept: npt.NDArray[np.bool_] | None = None
+    once: bool = False
     words: npt.NDArray[np.int32] = field(init=False)
     emissions: npt.NDArray[np.float64] = field(init=False)
     exact: bool = field(default=True, init=False)
@@ -130,7 +132,7 @@ class Candidates:
         known = rows[released]
         if known.size == 0 or known.min() >= 0:
             return known
-        if isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None:
+        if self.once or (isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None):
             new = np.unique(released[known < 0]).astype(np.int64)
         else:  # if the law is computed for all inputs of an output, compute it for all outputs
             new = np.flatnonzero(rows < 0)

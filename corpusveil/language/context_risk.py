@@ -19,24 +19,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.errors import DataError, UnsetError
+from corpusveil.errors import BadValueError, DataError, UnsetError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.language.channel import ALL, Candidates
 from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, places_of, reader_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.language.model_text import uniform_of
-from corpusveil.language.sample import Sample, sample_of
+from corpusveil.language.sample import EveryFigures, Figures, Sample, figures_of, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import recovered
+from corpusveil.mechanisms.risk import LOWEST, basis_of, recovered
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
+from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import NUMBER, WORD
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import string_buffers
 
-__all__ = ["ContextRisk", "LanguageModel", "TextReader", "context_risk", "load_model", "precise", "texts_of"]
+__all__ = ["ContextRisk", "LanguageModel", "context_risk", "load_model", "measured", "precise", "readers_of"]
 WORDS = 24_000
 """The most words of a text that are attacked; further texts are left out."""
 FEWEST = 1000
@@ -45,6 +46,7 @@ PART = 200
 """The tokens of a part of a text: figures of parts are independent, or almost."""
 MOST_ERROR = 0.02
 """The largest standard error of a share of content words."""
+GRID = [grid_value(index) for index in range(LOWEST, 6 * 8 + 1)]
 _PUBLIC = b"corpusveil: public sentences, released to measure what readers recover"
 
 
@@ -87,26 +89,67 @@ def context_risk(
     replacement of another word. ``content`` float64 [V] is how much each word counts; ``content_weights`` by default.
     Raises UserError without a sample, and for texts that are too few to measure a share.
     """
-    weights = content_weights(mechanism.space, language=policy.language) if content is None else content
-    sample = texts_of(model, texts)
-    like = precise(TextReader(mechanism, model, sample.like, policy, weights).read(epsilon))
-    unlike = None
-    if sample.unlike:
-        unlike = precise(TextReader(mechanism, model, sample.unlike, policy, weights).read(epsilon))
-    return ContextRisk(like.share, like.error, like.words, like.content, unlike)
+    like, *others = (precise(each.read(epsilon)) for each in readers_of(mechanism, model, texts, policy, content)[0])
+    return ContextRisk(like.share, like.error, like.words, like.content, others[0] if others else None)
 
 
-def texts_of(model: LanguageModel, texts: Sequence[str] | None = None) -> Sample:
-    """Return the texts on which a risk is measured: those given, or the sample of the model."""
+def readers_of(
+    mechanism: Mechanism, model: LanguageModel, texts: Sequence[str] | None, policy: TextPolicy,
+    content: npt.NDArray[np.float64] | None,
+) -> tuple[Sequence[TextReader | PastReader], str]:  # fmt: skip
+    """Return a reader of text like the model's, perhaps one of text unlike it, and the digest of these texts.
+
+    They read the texts given, or the sample of the model; otherwise they know what was measured on it.
+    """
     sample = sample_of(model) if texts is None else Sample(tuple(texts))
     if sample is None:
-        raise UnsetError(
-            "risk: this language model keeps no sample of texts, on which the reader would be measured; give public "
-            "texts of your kind (risk_text), or make the model again with a sample."
-        )
+        past = figures_of(model, basis_of(mechanism, policy)) if content is None else None
+        if past is None:
+            raise UnsetError(
+                "risk: this language model keeps no sample of texts, on which a reader of this mechanism would be "
+                "measured; give public texts of your kind (risk_text), or make the model again with a sample."
+            )
+        return [PastReader(past.epsilons, points) for points in (past.like, past.unlike) if points], past.text
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
-    return sample
+    weights = content_weights(mechanism.space, language=policy.language) if content is None else content
+    kinds = (some for some in (sample.like, sample.unlike) if some)
+    return [TextReader(mechanism, model, some, policy, weights) for some in kinds], sample.digest
+
+
+def measured(
+    mechanism: Mechanism, model: LanguageModel, policy: TextPolicy = DEFAULT, epsilons: Sequence[float] = GRID
+) -> EveryFigures:
+    """Return what readers recover of the sample of a model at ``epsilons``, from 2^-8 to 2^6 by default.
+
+    For a model whose sample may not be passed on: what it keeps instead (``sample.py``).
+    """
+    readers, text = readers_of(mechanism, model, None, policy, None)
+    every = [[precise(reader.read(epsilon)) for epsilon in epsilons] for reader in readers]
+    points = [[[read.share, read.content.share, read.content.error] for read in reads] for reads in every]
+    figures = Figures(text=text, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [])
+    return EveryFigures(by_basis={basis_of(mechanism, policy): figures})
+
+
+@dataclass(frozen=True, slots=True)
+class PastReader:
+    """Knows what was recovered at the ``epsilons``, and shares between these by their logarithm."""
+
+    epsilons: Sequence[float]
+    points: Sequence[Sequence[float]]
+
+    def read(self, epsilon: float) -> TextShares:
+        """Return what was recovered at an epsilon. Raises BadValueError outside the epsilons."""
+        if not self.epsilons[0] <= epsilon <= self.epsilons[-1]:
+            raise BadValueError(
+                f"epsilon = {epsilon:g}: what a reader recovers is known from {self.epsilons[0]:g} to "
+                f"{self.epsilons[-1]:g}; give public texts of your kind (risk_text)."
+            )
+        logs = np.log2(self.epsilons)
+        every, content, error = (
+            float(np.interp(np.log2(epsilon), logs, column)) for column in np.transpose(self.points)
+        )
+        return TextShares(every, error, 0, ReadShare(content, error, 0))
 
 
 def precise(read: TextShares) -> TextShares:
@@ -174,7 +217,7 @@ class TextReader:
         released[known] = drawn
         released = np.where(self._clear, self._truth, np.where(self._public, self._drawn, released))[shown]
         size = len(self._mechanism.space)
-        law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept)
+        law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept, once=True)
         guesses = np.empty((4, released.size), np.int32)  # from context and alone, of all words and by weight
         with reader.lock:
             rows = law.rows(epsilon, released)

@@ -27,14 +27,13 @@ import numpy as np
 from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
-from corpusveil.errors import NoClosedForm, of_other_type
+from corpusveil.errors import NoClosedForm, UserError, of_other_type
 from corpusveil.language.channel import public_shares
 from corpusveil.language.context_risk import TextShares, context_risk
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
 from corpusveil.language.model_text import WORDS, ModelText, ids_in, model_text, uniform_of
-from corpusveil.language.sample import sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
@@ -136,7 +135,7 @@ def reader_ladder(
     read, bits = [Rung(f"{BY_MODEL}: {LIKE}", NEEDS_MODEL)], BITS if dial else ()
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
     if model is not None:
-        read = _by_model(mechanism, epsilon, model, weights, policy)
+        read = _by_model(mechanism, epsilon, model, content, policy)
         informed = _informed(mechanism, epsilon, model, model_text(space, model), weights, policy, bits)
     of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
     odds = (
@@ -157,11 +156,12 @@ def by_model(like: TextShares, unlike: TextShares | None) -> list[Rung]:
 
 
 def _by_model(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel, weights: Float64, policy: TextPolicy
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, content: Float64 | None, policy: TextPolicy
 ) -> list[Rung]:
-    if sample_of(model) is None:
+    try:
+        read = context_risk(mechanism, epsilon, model, policy=policy, content=content)
+    except UserError:
         return [Rung(f"{BY_MODEL}: {LIKE}", "needs a model with a sample of texts")]
-    read = context_risk(mechanism, epsilon, model, policy=policy, content=weights)
     return by_model(read, read.unlike)
 
 

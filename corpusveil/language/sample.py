@@ -3,6 +3,9 @@
 A model keeps one in ``sample.jsonl.zst``, JSON lines of ``text``, ``register`` and ``counted``. The texts of a register
 that is counted are like the model's: held out at random from the text that was counted. Those of a register with
 ``counted`` false are unlike it: no text of their register was counted.
+
+Where texts may not be passed on, a model keeps what was measured on them instead, in ``figures.json``, by mechanism,
+space and treatment of stop words.
 """
 
 from __future__ import annotations
@@ -17,12 +20,34 @@ import pyarrow as pa
 from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeError, SizeError
 from corpusveil.language.model import LanguageModel
 from corpusveil.storage import files
+from corpusveil.storage.records import Record, record_at
 
 NAME = "sample.jsonl.zst"
 MOST_BYTES = 1 << 20
 """The largest file of a sample."""
 MOST_TEXT = 1 << 24
 """The largest text of a sample, in bytes."""
+
+
+FIGURES = "figures.json"
+
+
+class Figures(Record):
+    """What readers recovered of a sample whose SHA-256 is ``text``.
+
+    At the ``epsilons``: the shares of all words, of content words and the standard error of these.
+    """
+
+    text: str
+    epsilons: list[float]
+    like: list[list[float]]
+    unlike: list[list[float]]
+
+
+class EveryFigures(Record):
+    """The content of ``figures.json``: figures by their basis (``figures_of``)."""
+
+    by_basis: dict[str, Figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +103,13 @@ def sample_of(model: LanguageModel) -> Sample | None:
     if hashlib.sha256(data).hexdigest() != model.info["sample"]:
         raise ArtefactError(damaged)
     return read_sample(data, url)
+
+
+def figures_of(model: LanguageModel, basis: str) -> Figures | None:
+    """Return what was measured for a basis before the model was passed on, None if nothing was."""
+    url = "" if model.url is None else files.join(model.url, FIGURES)
+    every = record_at(url, EveryFigures, f"{url}: these figures are damaged; copy the model again.") if url else None
+    return None if every is None else every.by_basis.get(basis)
 
 
 def _in_turn(registers: Sequence[Sequence[str]]) -> tuple[str, ...]:

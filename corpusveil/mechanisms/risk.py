@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -393,6 +394,12 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: boo
         if share <= risk:
             step, reached = step + width, share
     return first + (last - first) * step / STEPS
+
+
+def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
+    """Return a digest of what a choice by risk depends on, besides the reader."""
+    parts = [mechanism.name, mechanism.parameters(), mechanism.space.digest, policy.stop_words, policy.language]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 Figure = tuple[float, float]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from corpusveil.errors import DataError, UserError
 from corpusveil.language.context_risk import context_risk
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.language.sample import sample_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, mechanism_of, pseudonym_unit, release_of
@@ -62,28 +62,16 @@ class Preview(Shown):
     """The unknown words of the first texts, which are more than those that are shown."""
     made_by: str
 
-    def lines(self) -> list[str]:
-        """Return it as lines of text."""
-        printed = [PRIVATE, self.made_by, "", *(drawn.said for drawn in self.drawn)]
+    def card(self) -> Card:
+        """Return everything as a card; of a text, the beginning."""
+        fields: list[tuple[str, str | Sequence[str]]] = [("", [self.made_by, *(drawn.said for drawn in self.drawn)])]
         for number, text in enumerate(self.before):
-            fields = [("before", _shown(text))]
+            fields.append((f"text {number + 1}", _shown(text)))
             for drawn in self.drawn:
                 fields.append((f"epsilon {drawn.epsilon:.4g}", _shown(drawn.texts[number])))
-                if drawn.denoised is not None:
-                    fields.append(("denoised", _shown(drawn.denoised[number])))
-            printed += ["", Card(f"Text {number + 1}", fields).text()]
-        printed += ["", *self.unknown.lines()] if self.unknown.words else []
-        return [*printed, "", NO_FACTS] if any(drawn.denoised is not None for drawn in self.drawn) else printed
-
-    def card(self) -> Card:
-        """Return its texts as a card."""
-        fields = [("", [self.made_by, *(drawn.said for drawn in self.drawn), *self.unknown.lines()])]
-        for number, text in enumerate(self.before):
-            fields.append(("before", [text]))
-            for drawn in self.drawn:
-                fields.append((f"epsilon {drawn.epsilon:.4g}", [drawn.texts[number]]))
-                fields += [] if drawn.denoised is None else [("denoised", [drawn.denoised[number]])]
-        return Card(PRIVATE, fields)
+                fields += [] if drawn.denoised is None else [("denoised", _shown(drawn.denoised[number]))]
+        denoised = any(drawn.denoised is not None for drawn in self.drawn)
+        return Card(PRIVATE, [*fields, ("", [*self.unknown.lines(), *([NO_FACTS] if denoised else [])])])
 
 
 def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
@@ -138,9 +126,10 @@ def _read(release: Release, model: LanguageModel | None) -> str:
     mechanism, epsilon, policy = release.mechanism, release.budget.epsilon, release.policy
     if not isinstance(mechanism, OnLists):
         return ""
-    if model is None or sample_of(model) is None:
-        return word_risk(mechanism, epsilon, policy=policy).sentence()
-    return context_risk(mechanism, epsilon, model, policy=policy).sentence()
+    if model is not None:
+        with contextlib.suppress(UserError):  # it has neither a sample nor figures
+            return context_risk(mechanism, epsilon, model, policy=policy).sentence()
+    return word_risk(mechanism, epsilon, policy=policy).sentence()
 
 
 def _first_rows(settings: Settings, columns: Columns) -> list[tuple[str, object, str]]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import signal
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import corpusveil
 from corpusveil.display import several
@@ -77,25 +77,10 @@ def _digest(settings: Settings) -> str:
 
 
 class Chosen(Record):
-    """``risk.json``: the epsilon that a risk chose for all runs, and a digest of the settings of the choice."""
+    """``chosen.json``: a digest of the settings of a risk, and the choice that it made for all runs."""
 
     asked: Line
-    risk: float
-    risk_of: Line
-    epsilon: float
-    measured: float
-    exact: bool
-    plain_ldp: float | None
-    model: Line | None
-    beside: float | None = None
-    weights: Line | None = None
-    blind: float | None = None
-    basis: Line | None = None
-    error: float | None = None
-    unlike: float | None = None
-    unlike_error: float | None = None
-    text: Line | None = None
-    own_text: bool | None = None
+    choice: dict[str, float | bool | Line | None]
 
 
 def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
@@ -112,12 +97,12 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
         decisive += [budget.function_words, text.stop_words]
     decisive += [given for given in (text.language, budget.risk_text) if given is not None]
     asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
-    kept = schedule.state.read("risk.json", Chosen)
+    kept = schedule.state.read("chosen.json", Chosen)
     if kept is None or kept.asked != asked:
         choice = at_risk(settings, mechanism)
-        schedule.state.write("risk.json", Chosen(asked=asked, **dataclasses.asdict(choice)))
+        schedule.state.write("chosen.json", Chosen(asked=asked, choice=dataclasses.asdict(choice)))
         return choice
-    return EpsilonAtRisk(**{field.name: getattr(kept, field.name) for field in dataclasses.fields(EpsilonAtRisk)})
+    return EpsilonAtRisk(**cast("Any", kept.choice))
 
 
 def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:

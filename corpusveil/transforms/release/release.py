@@ -30,6 +30,7 @@ from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
+from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
@@ -38,7 +39,7 @@ from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
-from corpusveil.transforms.release.risk import EpsilonAtRisk, basis_of
+from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
 
 NO_RELEASE = "00" * 32

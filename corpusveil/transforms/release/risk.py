@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import largest_epsilon, prior_of, reader_guesses, recovered, word_risk
+from corpusveil.mechanisms.risk import basis_of, largest_epsilon, prior_of, reader_guesses, recovered, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -148,7 +147,7 @@ def epsilon_for_risk(
     more: dict[str, Any] = {}
     measures: dict[float, tuple[float, float, bool]] = {}
     if of == "content-context":
-        reads, more = _readers(mechanism, model, texts, policy, weights)
+        reads, more = _readers(mechanism, model, texts, policy, content)
 
     def risk_at(epsilon: float) -> float:
         reached(f"epsilon {epsilon:.4g}")
@@ -175,8 +174,8 @@ def epsilon_for_risk(
 
 def _readers(
     mechanism: Mechanism, model: LanguageModel | None, texts: Sequence[str] | None, policy: TextPolicy,
-    weights: Float64,
-) -> tuple[list[Any], dict[str, Any]]:  # fmt: skip
+    content: Float64 | None,
+) -> tuple[Sequence[Any], dict[str, Any]]:  # fmt: skip
     """Return readers of text like the model's, and of text unlike it, and what they are about for a choice by risk."""
     module = context()
     if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
@@ -186,11 +185,8 @@ def _readers(
             "risk: a reader from context knows a language model, which this space does not ship; give model, as in "
             "cv.load_model(URL), or name a weaker reader, as in of='content'."
         )
-    sample = module.texts_of(model, texts)
-    reads = [
-        module.TextReader(mechanism, model, some, policy, weights) for some in (sample.like, sample.unlike) if some
-    ]
-    return reads, {"model": model.digest, "text": sample.digest, "own_text": texts is not None or None}
+    reads, text = module.readers_of(mechanism, model, texts, policy, content)
+    return reads, {"model": model.digest, "text": text, "own_text": texts is not None or None}
 
 
 def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, float]:
@@ -200,12 +196,6 @@ def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, float]:
     for unlike in others:
         shares |= {"unlike": unlike.share, "unlike_error": unlike.error}
     return {name: round(value, DIGITS) for name, value in shares.items()}
-
-
-def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
-    """Return a digest of what a choice by risk depends on, beside the reader."""
-    parts = [mechanism.name, mechanism.parameters(), mechanism.space.digest, policy.stop_words, policy.language]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def context() -> Any:

@@ -232,6 +232,8 @@ CONTENT_OPTIMAL = register("content words guessed, Bayes-optimal", group="attack
 CONTENT_ONE_BY_ONE = register("content words guessed one by one", group="attack", of=CONTENT_WORDS)
 CONTENT_FROM_CONTEXT = register("content words guessed from context", group="attack", of=CONTENT_WORDS, tile=True,
     floor="a reader who takes the most frequent content word")  # fmt: skip
+CONTENT_BY_HALF = register("content words guessed with half of the originals", group="attack", of=CONTENT_WORDS,
+    tile=True, floor="a reader who takes the most frequent content word")  # fmt: skip
 FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_WORDS, tile=True,
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
@@ -246,13 +248,13 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
 
 def attack_words(
     mechanism: Mechanism, epsilon: float, originals: Sequence[str], language: KneserNey, *, epsilon_given: bool,
-    model_public: bool,
+    model_public: bool, public: LanguageModel | None = None,
 ) -> Iterator[Figure]:  # fmt: skip
     """Yield N_w, S_w and the figures of attacks on single words, at the epsilon of a word.
 
-    ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the language model was
-    not. Some originals are released anew, under a throwaway key, because the words of a release do not show
-    which of them were replaced.
+    ``epsilon_given`` says that epsilon was not computed from the input, ``model_public`` that the ``language`` model
+    was not; else ``public`` is one that was not, for the reader who has public text only. Some originals are released
+    anew, under a throwaway key, because the words of a release do not show which of them were replaced.
     """
     known = prior_of(mechanism.space)
     drawn = np.random.default_rng(0).choice(known.words, WORDS, p=known.shares)
@@ -276,9 +278,23 @@ def attack_words(
     documents = documents[: 1 + int(np.searchsorted(_joined(documents)[1], ATTACKED))]
     if not any((document >= 0).any() for document in documents):
         return
-    attacker = ContextAttacker(mechanism, epsilon, language.model)
-    recovery = attacker.attack(documents, released_words(mechanism, epsilon, documents, Key.generate()))
+    released = released_words(mechanism, epsilon, documents, Key.generate())
+    if not model_public and public is not None:
+        yield from _content(ContextAttacker(mechanism, epsilon, public).attack(documents, released), public=True)
+    recovery = ContextAttacker(mechanism, epsilon, language.model).attack(documents, released)
+    yield from _content(recovery, public=model_public)
     yield from _recovered(recovery, law, _frequencies(model_public))
+
+
+def _content(recovery: Recovery, *, public: bool) -> Iterator[Figure]:
+    """Yield what a reader from context recovers who cares for content words: who has public text only, or originals."""
+    if (content := recovery.content) is None:
+        return
+    statistic, who = CONTENT_FROM_CONTEXT, "a reader with public text only"
+    if not public:
+        statistic, who = CONTENT_BY_HALF, "a reader who has read every second original, and guesses the others"
+    note = f"{content.words:,} content words; a search over sentences guesses {content.by_search:.1%}"
+    yield statistic.measure(Reading(content.with_context, who, note), floor=content.by_frequency)
 
 
 def _frequencies(model_public: bool) -> str:
@@ -310,5 +326,3 @@ def _recovered(recovery: Recovery, law: str, frequencies: str) -> Iterator[Figur
     if (content := recovery.content) is not None:
         note = f"{content.words:,} content words, by attackers who care for these alone"
         yield CONTENT_ONE_BY_ONE.measure(Reading(content.without_context, note=note))
-        note += f"; a search over sentences guesses {content.by_search:.1%}"
-        yield CONTENT_FROM_CONTEXT.measure(Reading(content.with_context, note=note), floor=content.by_frequency)

@@ -12,6 +12,9 @@ from typing import Any
 
 from corpusveil.errors import DataError, MismatchError, NotMadeError, UserError
 from corpusveil.language.denoise import NO_FACTS, Denoiser
+from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.spaces import Space
+from corpusveil.spaces.installed import shipped_beside
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
@@ -79,7 +82,7 @@ def evaluate_release(
         measures += attack_words(
             mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
             language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
-            model_public=asked.counts is not None,
+            model_public=asked.counts is not None, public=_public_model(question.space),
         )  # fmt: skip
         release, untried = _replayable(given, own, question)
         notes += untried
@@ -182,6 +185,12 @@ def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
     for measure in measures:
         order.setdefault((measure.group, measure.name), []).append(measure)
     return tuple(figure for figures in order.values() for figure in figures)
+
+
+def _public_model(space: Space) -> LanguageModel | None:
+    """Return the language model of the package that a space is from, which every reader has; None without one."""
+    named = shipped_beside(space.url)
+    return None if named is None else load_model(named)
 
 
 def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:

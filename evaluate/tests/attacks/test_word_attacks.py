@@ -20,6 +20,7 @@ from corpusveil_evaluate.attacks.word_attacks import (
     attack_words,
     prior_by,
 )
+from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
@@ -44,6 +45,23 @@ def space(texts: list[str]) -> Space:
     words = sorted(counts)
     assert len(words) > 5000
     return build_space(Vectors(words, normal(len(words), 4)))
+
+
+def test_a_reader_of_half_of_the_originals_is_not_one_of_public_text(
+    space: Space, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside each other, on the same words: a public model of other text guesses less than one of these originals."""
+    monkeypatch.setattr(word_attacks, "ATTACKED", 2000)
+    own, other = KneserNey.of_texts(texts[:150]), KneserNey.of_texts(texts[150:])
+    given = {"epsilon_given": True, "model_public": False, "public": other.model}
+    found = {each.name: each for each in attack_words(make("ring-geometric", space), 0.5, texts[:150], own, **given)}  # type: ignore[arg-type]
+    public, half = (found[f"content words guessed {how}"] for how in ("from context", "with half of the originals"))
+    assert public.value < half.value - 0.05
+    first = Findings("release", None, None, (), (), tuple(found.values())).lines()[:2]
+    assert [line.partition(" (")[0] for line in first] == [public.name, half.name]
+    assert (public.model, half.model) == (
+        "a reader with public text only", "a reader who has read every second original, and guesses the others",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 1.0), ("diffractor-geometric", 5.0), ("cmp", 2.0)])
