@@ -54,7 +54,7 @@ from corpusveil.language.smoothing import (
     level,
     words_of,
 )
-from corpusveil.spaces.installed import SAMPLE
+from corpusveil.spaces.installed import FIGURES
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
@@ -220,9 +220,10 @@ def _sample(url: str) -> dict[str, bytes]:
 
 
 def model_of_archive(folder: Path, output: Path) -> None:
-    """Make the model of an installed archive, which has counts in its place, and perhaps a sample."""
-    sample = folder / SAMPLE
-    build_model(str(folder / "counts"), str(output), Here(), sample=str(sample) if sample.exists() else None)
+    """Make the model of an installed archive, which has counts in its place, and perhaps figures of a sample."""
+    build_model(str(folder / "counts"), str(output), Here())
+    if (folder / FIGURES).exists():
+        (folder / FIGURES).rename(output / FIGURES)
 
 
 def _build(

@@ -13,6 +13,7 @@ there is not made again. The stages are the product's own commands, in this orde
     model        the counts of ``LEAST`` times and more of words of the space; Kneser-Ney trigrams of them, and a sample
                  of held-out text by register for the risk
     collocations the table by PMI, the text as MST tokens, word2vec of 300 dimensions, the space of both
+    figures      what readers recover of the sample, which stands for its text in the archive
     archive      both archives with fixed times, and their hashes
 
 Another language is the same recipe with another folder of text: ``--language de``. ``--install`` puts the archives into
@@ -39,14 +40,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from corpusveil.language.context_risk import GRID, measured
+from corpusveil.language.model import load_model
+from corpusveil.language.sample import NAME as SAMPLE
+from corpusveil.language.sample import EveryFigures
+from corpusveil.mechanisms.registry import make
 from corpusveil.pipelines import collocations, language
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.installed import ARCHIVE, SAMPLE
+from corpusveil.spaces.installed import ARCHIVE, FIGURES
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors, read_vectors
+from corpusveil.text.policy import TextPolicy
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "corpusveil_space_en"
@@ -59,6 +66,7 @@ STEPS, COLLOCATION_STEPS = 8, 3
 BEFORE_ZIP = (1980, 1, 1, 0, 0, 0)
 SAMPLE_WORDS = 12_000
 """Words of the sample in each register."""
+MEASURED = ("ring-geometric", "diffractor-geometric", "diffractor-exponential")
 UNCOUNTED = ("howto", "news", "speech")
 """Registers that the model does not count: on them is measured what a reader recovers from text unlike the model's.
 It loses a point of what it recovers from SST-2, AG News, blogs and C4, and reads these three as it reads those four."""
@@ -74,7 +82,15 @@ def main() -> None:
     parser.add_argument("--install", action="store_true")
     call = parser.parse_args()
     recipe = Recipe(call.text, call.work, call.language, {"name": call.engine, "workers": call.workers})
-    for stage in (recipe.cleaned, recipe.counted, recipe.worded, recipe.spaced, recipe.modelled, recipe.collocated):
+    for stage in (
+        recipe.cleaned,
+        recipe.counted,
+        recipe.worded,
+        recipe.spaced,
+        recipe.modelled,
+        recipe.figured,
+        recipe.collocated,
+    ):
         print(stage.__name__, flush=True)
         stage()
     recipe.archived()
@@ -195,6 +211,20 @@ class Recipe:
             self.settings(model={"path": self.at("model"), "counts": str(pruned), "sample": self.at(SAMPLE)}), Watch()
         )
 
+    def figured(self) -> None:
+        """Measure what readers recover of the sample: its text may not be passed on, these figures may."""
+        output = self.work / FIGURES
+        if output.exists():
+            return
+        chosen, model = load_space(self.at("space")), load_model(self.at("model"))
+        by_basis = {}
+        for name in MEASURED:
+            for treated in ("privatize", "keep"):
+                policy = TextPolicy(stop_words=treated)
+                figures = measured(make(name, chosen), model, policy, GRID[::4])
+                by_basis |= figures.by_basis
+        output.write_bytes(EveryFigures(by_basis=by_basis).data())
+
     def collocated(self) -> None:
         """Score, tokenize and train; build the space of words and collocations."""
         texts = sorted(str(path) for path in (self.work / "text").glob("*/*.jsonl"))
@@ -227,8 +257,8 @@ class Recipe:
         """Write ``archives``: words, model and table in one, the space of collocations in the other."""
         (self.work / "archives/collocations").mkdir(parents=True, exist_ok=True)
         parts = {"space": "space", "counts": "pruned", "collocations": "collocations"}
-        sample = {SAMPLE: (self.work / SAMPLE).read_bytes()}
-        archive(self.work, self.work / "archives" / ARCHIVE, parts, sample)
+        figures = {FIGURES: (self.work / FIGURES).read_bytes()}
+        archive(self.work, self.work / "archives" / ARCHIVE, parts, figures)
         archive(self.work, self.work / "archives/collocations" / ARCHIVE, {"space": "collocation-space"}, {})
 
 

@@ -31,7 +31,34 @@ HEADS = 12
 BATCH = 1024
 IN_TEXT = 120
 """Occurrences in the text from which a word is taken that wordfreq ranks lower: the terms of its registers."""
-LATIN = tuple("ca cs da de en es fi fil fr hu id it ms nb nl pl pt ro sh sv tr".split())
+LATIN = (
+    "ca", "cs", "da", "de", "en", "es", "fi", "fil", "fr", "hu", "id", "it", "ms", "nb", "nl", "pl", "pt", "ro", "sh",
+    "sv", "tr",
+)  # fmt: skip
+    [
+        "ca",
+        "cs",
+        "da",
+        "de",
+        "en",
+        "es",
+        "fi",
+        "fil",
+        "fr",
+        "hu",
+        "id",
+        "it",
+        "ms",
+        "nb",
+        "nl",
+        "pl",
+        "pt",
+        "ro",
+        "sh",
+        "sv",
+        "tr",
+    ]
+)
 CONTRACTED = ("s", "t", "m", "re", "ve", "ll", "d")
 ONE_LETTER = {"en": ("a", "i")}
 TWO_LETTERS = 4.4
