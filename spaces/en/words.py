@@ -35,30 +35,6 @@ LATIN = (
     "ca", "cs", "da", "de", "en", "es", "fi", "fil", "fr", "hu", "id", "it", "ms", "nb", "nl", "pl", "pt", "ro", "sh",
     "sv", "tr",
 )  # fmt: skip
-    [
-        "ca",
-        "cs",
-        "da",
-        "de",
-        "en",
-        "es",
-        "fi",
-        "fil",
-        "fr",
-        "hu",
-        "id",
-        "it",
-        "ms",
-        "nb",
-        "nl",
-        "pl",
-        "pt",
-        "ro",
-        "sh",
-        "sv",
-        "tr",
-    ]
-)
 CONTRACTED = ("s", "t", "m", "re", "ve", "ll", "d")
 ONE_LETTER = {"en": ("a", "i")}
 TWO_LETTERS = 4.4
