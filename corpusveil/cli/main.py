@@ -108,7 +108,7 @@ def _told(text: str, *, show: bool) -> None:
 
 
 REMEDIES = {
-    "space": "Try it with --space en, after pip install corpusveil-space-en; 'corpusveil space' builds your own.",
+    "space": "Try it with --space en, after pip install 'corpusveil[en]'; 'corpusveil space' builds your own.",
     "mechanism": "--mechanism ring-geometric suits most corpora; 'corpusveil mechanisms' compares all.",
 }
 """What helps where an option is missing that a new user cannot know."""

@@ -216,11 +216,10 @@ def _engine(engine: Engine | None) -> Engine:
 
 
 def demo_space() -> Space:
-    """Return the space ``en`` of the package corpusveil-space-en: 14,424 words of news and encyclopedia articles.
+    """Return the space ``en`` of the package corpusveil-space-en: 57,722 words of general English.
 
-    The first call unpacks it into the user's cache folder. It has 50 dimensions, public counts and one balanced list,
-    so every mechanism works on it. It is small: for work that counts, build a space of more text, or of published
-    vectors.
+    The first call unpacks it into the user's cache folder. It has 96 dimensions, public frequencies and one list by
+    meaning, grammar and frequency, so every mechanism works on it.
 
     Raises UserError where the package is missing, or other users may write to the cache folder.
     """

@@ -170,7 +170,7 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
     for options, code, named in (
         (["--risk", "0.5", "--epsilon", "1"], "conflicting-settings", "--epsilon"),
         ([], "missing-setting", "--risk"),
-        (["--risk", "0.6", "--risk-of", "context"], "missing-setting", "--model"),
+        (["--risk", "0.6"], "missing-setting", "--model"),
         (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--strategy", "s3", "--collocations", "c"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),

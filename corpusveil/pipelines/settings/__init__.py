@@ -80,6 +80,8 @@ class Settings(BaseModel):
             made.add(self.value("space.path"))
         if self.value("model.counts") or self.value("collocations.counts"):
             made.add(self.value("model.path"))
+        if self.value("collocations.counts"):
+            made.add(self.value("collocations.table"))
         changes: dict[str, dict[str, Any]] = {}
         for setting in declared(Settings):
             address: Any = self.value(setting.place) if setting.named else None

@@ -170,8 +170,8 @@ def _built_in(spans: SpanPolicy) -> SpanPolicy | None:
     find = [name for name in spans.find if name in BUILT_IN]
     if not find:
         return None
-    found = kinds(find) or set()
-    treat = [(kind, how.partition(":")[0]) for kind, how in spans.pairs if kind in {*found, OTHERS}]
+    of_rules = kinds(find) or set()
+    treat = [(kind, how.partition(":")[0]) for kind, how in spans.pairs if kind in {*of_rules, OTHERS}]
     return SpanPolicy(find=find, treat=treat, pseudonyms="document")
 
 

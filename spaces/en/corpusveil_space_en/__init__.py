@@ -1,1 +1,1 @@
-"""The space ``en`` of corpusveil: ``space.zip`` and its SHA-256, made by ``scripts/demo_data.py`` of the repository."""
+"""The space ``en`` of corpusveil: ``space.zip`` and its SHA-256, made by ``make space-en`` of the repository."""
