@@ -195,7 +195,7 @@ def _grammar(
         return (0.0, {}) if obstacle or neighbors is None else (OF_LISTS, _use_note(OF_LISTS, "the default"))
     if checked(grammar) and obstacle:
         raise UnsetError(
-            f"grammar {grammar:g} has no effect: {obstacle}; give counts of pairs of words of more text, or leave it out."
+            f"grammar {grammar:g} has no effect: {obstacle}; give counts of pairs in more text, or leave it out."
         )
     return checked(grammar), _use_note(grammar, "as asked") if grammar else {}
 
