@@ -19,6 +19,8 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 README = Path(cv.__file__).parents[1] / "README.md"
 SECRET = hashlib.sha256(b"corpusveil README").digest()
 """Known to everyone, so that the README can be checked; never the key of a release."""
+ROW = re.compile(r"(?m)^\| ?(.*?) ?\|(.*)\|(.*)\|$")
+"""A row of the README's first table, which alone has three columns."""
 
 
 def example(page: str) -> str:
@@ -27,20 +29,22 @@ def example(page: str) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with what its example prints on this machine."""
+    """Return the page with what its example prints on this machine, and its texts drawn and denoised."""
     names: dict[str, cv.Release] = {}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), mock.patch.object(cv.Key, "generate", return_value=cv.Key(SECRET)):
         exec(compile(example(page), "README.md", "exec"), names)  # noqa: S102 - the page is ours
-    release, drawn = names["release"], printed.getvalue().splitlines()[0]
+    release = names["release"]
+    texts = [row[0] for row in ROW.findall(page) if row[0] not in ("before", "---")]
+    drawn = cv.privatize(texts, release, ids=range(len(texts)))
     search = Search(margin=MARGIN)
     denoiser = Denoiser(release.mechanism, release.budget, release.policy, cv.demo_model(), search, spans=True)
-    page = re.sub(r"(?m)^\| drawn \| .* \|$", f"| drawn | {drawn} |", page)
-    page = re.sub(r"(?m)^\| denoised \| .* \|$", f"| denoised | {denoiser.readable([drawn])[0]} |", page)
+    for text, private, readable in zip(texts, drawn, denoiser.readable(drawn), strict=True):
+        page = re.sub(rf"(?m)^\| {re.escape(text)} \|.*$", f"| {text} | {private} | {readable} |", page)
     page = re.sub(
         r"(?s)(\n```python\n.*?\n```\n\n```\n)(.*?)(```\n)", rf"\g<1>{printed.getvalue()}\g<3>", page, count=1
     )
-    return re.sub(r"in the demo space \S+ -->", f"in the demo space {release.mechanism.space.digest[:12]} -->", page)
+    return re.sub(r"<!-- space \S+ -->", f"<!-- space {release.mechanism.space.digest[:12]} -->", page)
 
 
 if __name__ == "__main__":
