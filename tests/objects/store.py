@@ -66,7 +66,7 @@ class Store:
 
     def bucket(self) -> str:
         """Make a new bucket; return its name."""
-        name = f"bucket-{next(_numbers)}"
+        name = f"bucket-{next(_numbers):04d}"  # in order as names, too
         self.client.mkdir(name, **({"region_name": REGION} if self.scheme == "s3" else {}))
         return name
 
