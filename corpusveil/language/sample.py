@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeError, SizeError
 from corpusveil.language.model import LanguageModel
+from corpusveil.spaces.installed import FIGURES
 from corpusveil.storage import files
 from corpusveil.storage.records import Record, record_at
 
@@ -27,9 +28,6 @@ MOST_BYTES = 1 << 20
 """The largest file of a sample."""
 MOST_TEXT = 1 << 24
 """The largest text of a sample, in bytes."""
-
-
-FIGURES = "figures.json"
 
 
 class Figures(Record):
