@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from multiprocessing.context import BaseContext
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -30,6 +30,7 @@ _own: list[bool] = []
 def own_process() -> None:
     """Begin a process that runs a command alone: no other code in it uses pandas, or Python's only fork server."""
     hide_pandas()
+    sys.meta_path.insert(0, _NotForNumba)
     _own.append(True)
 
 
@@ -79,6 +80,24 @@ def _set(**values: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+class _NotForNumba:
+    """A finder that has no cffi and no linear algebra of SciPy while two modules of numba are imported.
+
+    They look whether both exist, which takes a quarter of a second. No loop calls functions of cffi; a loop that
+    multiplies matrices looks for SciPy again when it is compiled.
+    """
+
+    _ends_with = MappingProxyType(
+        {"cffi": ("numba.core.typing.cffi_utils", "SUPPORTED"), "scipy.linalg": ("numba.np.arraymath", "_HAVE_BLAS")}
+    )
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG003 - the protocol's own
+        module, last = cls._ends_with.get(name, ("", ""))
+        if module in sys.modules and not hasattr(sys.modules[module], last):
+            raise ModuleNotFoundError(name, name=name)
 
 
 class _NoPandas:

@@ -7,14 +7,15 @@ unlike an exponential of a C library.
 
 from __future__ import annotations
 
+import decimal
 import functools
+from itertools import accumulate, repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import compiled
-from corpusveil.sampling.weights import PRECISION_BITS, exp_fixed
 
 ONE = 1 << 16
 """Units a nat."""
@@ -35,9 +36,14 @@ def to_fixed(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
 @functools.lru_cache(maxsize=1)
 def tables() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return exp(-k 2^-16) for k < 2^11, and exp(-k 2^-5); what ``linear`` multiplies."""
-    low = [exp_fixed(-k / ONE) / (1 << PRECISION_BITS) for k in range(_LOW)]
-    high = [exp_fixed(-k * _LOW / ONE) / (1 << PRECISION_BITS) for k in range(_HIGH)]
-    return np.array(low), np.array(high)
+    return _powers(1, _LOW), _powers(_LOW, _HIGH)
+
+
+def _powers(step: int, count: int) -> npt.NDArray[np.float64]:
+    """Return exp(-k step 2^-16) for k < count, correctly rounded: products of 90 digits, faster than exponentials."""
+    context, one = decimal.Context(prec=90), decimal.Decimal(1)
+    ratio = context.exp(decimal.Decimal(-step) / ONE)
+    return np.array([float(power) for power in accumulate(repeat(ratio, count - 1), context.multiply, initial=one)])
 
 
 @compiled

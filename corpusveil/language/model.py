@@ -136,9 +136,7 @@ class LanguageModel:
 
     def ids(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Return the ids of words, int32 [k]; that of ``<unk>`` for a word that the vocabulary lacks."""
-        lower = [word.lower() for word in words]
-        ids = (self.vocabulary.id(word) if word in self.vocabulary else self.unknown for word in lower)
-        return np.fromiter(ids, np.int32, len(lower))
+        return self.vocabulary.ids([word.lower() for word in words], self.unknown)
 
     def score(
         self, before: npt.NDArray[np.int32], last: npt.NDArray[np.int32], words: npt.NDArray[np.int32]

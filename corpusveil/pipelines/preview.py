@@ -99,7 +99,7 @@ def drawn(
     address = rules.risk_model(settings)
     model = None if address is None else load_model(address)
     mechanism = mechanism_of(settings)
-    risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism)
+    risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism, model)
     output = OutputSettings(path="-", accept_no_guarantee=True)
     budget = BudgetSettings(epsilon=epsilons[0] if risk is None else risk.epsilon)
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)

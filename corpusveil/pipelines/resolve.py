@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
@@ -33,6 +33,9 @@ from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 
+if TYPE_CHECKING:
+    from corpusveil.language.model import LanguageModel
+
 ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
 """What chooses epsilon by the risk of settings, for their mechanism."""
 MOST_TEXT = 1 << 20
@@ -50,12 +53,12 @@ class Plan:
     own_key: Path | None
 
 
-def at_risk(settings: Settings, mechanism: Mechanism) -> EpsilonAtRisk:
-    """Return the epsilon for the risk of the settings, from public artefacts alone."""
+def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
+    """Return the epsilon for the risk of the settings, from public artefacts alone; ``opened`` is their model."""
     budget = needed(settings.budget, "budget")
     reader, model, texts = rules.risk_reader(settings), None, None
     if reader == "content-context":
-        model = context().load_model(str(rules.risk_model(settings)))
+        model = opened or context().load_model(str(rules.risk_model(settings)))
         texts = None if budget.risk_text is None else _public_texts(settings, budget.risk_text)
     content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
     policy = settings.text.policy()

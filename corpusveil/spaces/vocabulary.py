@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.arrays import Int64, UInt8
+from corpusveil.arrays import Int32, Int64, UInt8
 from corpusveil.errors import (
     ArtefactError,
     BadFileError,
@@ -82,6 +82,11 @@ class Vocabulary:
             raise UnknownError(f"This word is not among the {len(self):,} words of this vocabulary.")
         return id_
 
+    def ids(self, words: Sequence[str], missing: int) -> Int32:
+        """Return the ids of words, int32 [k]; ``missing`` for a word that the vocabulary lacks."""
+        index = self._index()
+        return np.fromiter((index.get(word, missing) for word in words), np.int32, len(words))
+
     def word(self, id: int) -> str:
         if not 0 <= id < len(self):
             raise UnknownError(f"There is no word {id}; the ids of this vocabulary are 0 to {len(self) - 1}.")
@@ -124,6 +129,8 @@ def read_words(url: str) -> list[str]:
 
 def parts(token: str) -> list[str]:
     """Return the words of a token: a collocation's are joined by ``_`` ("new_york"); else the token itself."""
+    if "_" not in token:
+        return [token]
     words = token.split("_")
     return words if all(words) else [token]
 
