@@ -1,64 +1,69 @@
-"""The spaces, the counts and the model on which mechanisms are compared at equal risk, and how recovery is counted.
-
-Epsilon is what ``--risk`` chooses, so the figures are the product's.
-"""
+"""The spaces and the model on which mechanisms are compared, and how recovery is counted."""
 
 import functools
 import math
+import zipfile
 from collections.abc import Container, Sequence
+from importlib import resources
 
 import numpy as np
 import numpy.typing as npt
 
 import corpusveil as cv
 from benchmarks import inputs
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.modelling import build_model
-from corpusveil.spaces import Space, Vocabulary
-from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces import Space
+from corpusveil.spaces.public_counts import read_neighbors
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil_evaluate.terms import joint_terms
 
-BALANCE = 1.0
+MADE = {"without grammar": (None, "improved", None), "plain": (0.0, "greedy", None), "en": (None, "improved", 1.0)}
+"""Balance, order and grammar of a space that is made of the words and vectors of ``en``."""
 
 
 @functools.cache
 def model() -> LanguageModel:
-    """Return a model of all shards but the last; at the smallest size, the demo space's."""
-    if inputs.SMALLEST:
-        return cv.load_model("demo")
-    counts, folder = counted(), inputs.work() / "utility-model"
-    if not is_artifact(str(folder)):
-        build_model(counts, str(folder), Local())
-    return cv.load_model(str(folder))
+    return cv.load_model("en")
 
 
 @functools.cache
-def counted() -> str:
-    """Return the address of the n-grams of all shards but the last."""
-    folder = str(inputs.work() / "utility-counts")
-    if not is_artifact(folder):
-        count_corpus(inputs.shards()[:-1], folder, Local(), CountOptions(3, 2))
-    return folder
-
-
-@functools.cache
-def space(balance: float, order: str, words: int) -> Space:
-    """Return the space of the most frequent words that a reader finds again, 0 for all of them."""
-    if inputs.SMALLEST:
-        return cv.demo_space()
-    folder = inputs.work() / f"utility-space-{words or 'all'}-{balance:g}-{order}"
+def space(way: str, words: int) -> Space:
+    """Return the space of the most frequent words of ``en``, 0 for all, in one of the ways of ``utility``."""
+    whole, way = cv.load_space("en"), way if way in MADE else "en"
+    if way == "en" and not words:
+        return whole
+    folder = inputs.work() / f"utility-space-{words or 'all'}-{way}"
     if not is_artifact(str(folder)):
-        vectors = cv.read_vectors(inputs.vectors())
-        counts = read_counts(counted(), Vocabulary.from_words(vectors.words))
-        order_of = np.argsort(-counts, kind="stable").tolist()
-        only = [word for row in order_of if (word := vectors.words[row]).isalpha() and word.islower()]
-        cv.build_space(vectors, counts=counts, order=order, balance=balance, only=only[: words or None]).save(
-            str(folder)
-        )
+        counted_words = np.asarray(whole.counts)
+        order = np.argsort(-counted_words, kind="stable")[: words or None]
+        some, counts = [whole.vocabulary.words[at] for at in order], counted_words[order]
+        balance, listed, grammar = MADE[way]
+        near = read_neighbors(counted(), Vocabulary.from_words(some, counts)) if grammar else None
+        cv.build_space(
+            Vectors(some, np.asarray(whole.vectors[order]), "en", None), counts=counts, order=listed, balance=balance,
+            neighbors=near, grammar=grammar,
+        ).save(str(folder))  # fmt: skip
     return cv.load_space(str(folder))
+
+
+def counted() -> str:
+    """Return the address of the n-grams that ``en`` ships."""
+    folder = inputs.work() / "utility-counts"
+    if not folder.exists():
+        with (
+            (resources.files("corpusveil_space_en") / "space.zip").open("rb") as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            archive.extractall(folder, [name for name in archive.namelist() if name.startswith("counts/")])
+    return str(folder / "counts")
+
+
+def counts_of(words: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return how often words stand in public text, float64 [k]; 1 for a word that ``en`` lacks."""
+    whole = cv.load_space("en")
+    return np.append(np.asarray(whole.counts, np.float64), 1.0)[whole.vocabulary.ids(list(words), len(whole))]
 
 
 def right_words(

@@ -1,27 +1,33 @@
-"""Every mechanism at equal content risk: as published, ours in presets, denoised; utility, and what attackers learn.
+"""Every mechanism where equally much is recovered: as drawn and denoised; utility, and what attackers learn.
 
-    python -m benchmarks utility [--quick | --full] [--risk .5 ...] [--task sst2 ...] [--mechanism cmp ...] [--kept]
+    python -m benchmarks utility [--quick | --full] [--recovered .5 ...] [--task sst2 ...] [--mechanism cmp ...]
 
-Epsilon is what ``--risk-of content-context`` chooses, for all mechanisms alike; then the texts are released under
-several keys, denoised, and measured. Epsilons and cells are kept in the work folder, so that a run resumes where the
-last one stopped. ``--quick``, the default: the 12,000 most frequent words and some rows of each set; ``--full``: all
-words and more rows.
+Words are those of ``en``, and every reader knows its model, which has read none of these texts. Epsilon is where the
+strongest of three readers (drawn text as it is; denoised, with and without a margin) recovers the share that is asked
+for of the content words of the sets, found on a pilot of texts under a key of its own. Then the sets are released under
+several keys, denoised, and measured. Pilots and cells are kept in the work folder, so that a run resumes where the last
+one stopped. ``--quick``, the default: the 12,000 most frequent words; ``--full``: all words and more rows.
+``--picture FILE`` draws the pilots' figures, by matplotlib (``sh scripts/group.sh docs`` installs it).
 """
 
 import argparse
 import functools
 import hashlib
+import importlib
 import itertools
 import json
 import math
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy import stats
 
@@ -29,13 +35,11 @@ import corpusveil as cv
 from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.spaces import Space, Vocabulary
-from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
 from corpusveil.storage.artifacts import is_artifact
@@ -48,63 +52,44 @@ from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor
 from corpusveil_evaluate.utility.training_modes import MODES, baselines, train_and_test
 
 KEYS = 5
-RISKS = (0.5, 0.3, 0.7)
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a space is made, and how stop words are treated."""
-
-    balance: float = contextual.BALANCE
-    order: str = "improved"
-    stop_words: Any = "privatize"
-
-    def space(self, words: int) -> Space:
-        return contextual.space(self.balance, self.order, words)
-
-    @property
-    def policy(self) -> cv.TextPolicy:
-        return cv.TextPolicy(stop_words=self.stop_words)
-
-
-WAYS = {
-    "plain": Way(0.0, "greedy"),
-    "balanced": Way(),
-    "kept": Way(stop_words="keep"),
-}
-"""Published mechanisms are measured on the plain space, ours on all others."""
+SHARES = (0.5, 0.3, 0.7)
+NEAR = 0.004
+"""How near to the share a pilot has to come."""
+LEAST, MOST = 1e-3, 2.0**14
+"""Epsilons between which one is looked for."""
+KEEP = "stop words kept"
 OURS = "ring-geometric"
+WAYS = ("en", "without grammar", "plain", KEEP, "en 1")
+"""How the space is made: as it is shipped; balanced, without grammar; without both, for the published mechanisms; as it
+is shipped, with stop words kept; the space of version 1, of the folder ``--first``."""
 PUBLISHED = (
-    "santext",
     "vickrey-cmp",
+    "vickrey-mahalanobis",
     "cmp",
-    "diffractor-geometric",
-    "custext",
-    "custext-per-word",
+    "mahalanobis",
+    "santext",
     "tem",
     "syntf",
-    "mahalanobis",
-    "vickrey-mahalanobis",
+    "diffractor-geometric",
     "diffractor-exponential",
+    "custext",
+    "custext-per-word",
     "truncated-gumbel",
 )
 TASKS = {
     "sst2": ("SST-2", ("label",)),
     "ag_news": ("AG News", ("label",)),
     "blog_authors": ("blogs", ("author", "gender")),
-    "blog_gender": ("other authors' blogs", ("label",)),
-    "rte": ("RTE", ()),
     "imdb": ("film reviews", ()),
+    "rte": ("RTE", ()),
     "film": ("200 sentences of gensim's package", ("label",)),
 }
-"""Titles and labels. RTE has pairs, and no label that a classifier of words can learn; the film reviews are those of
-the shard that no model has read."""
+"""Titles and labels. RTE has pairs, and no label that a classifier of words can learn."""
 SIZES = {
     "quick": {
         "sst2": (2000, 872),
         "ag_news": (700, 700),
         "blog_authors": (1000, 450),
-        "blog_gender": (1500, 852),
         "rte": (0, 277),
         "imdb": (0, 300),
     },
@@ -113,12 +98,13 @@ SIZES = {
         "sst2": (6000, 872),
         "ag_news": (4000, 2000),
         "blog_authors": (2100, 450),
-        "blog_gender": (4105, 852),
         "rte": (2490, 277),
         "imdb": (0, 1500),
     },
 }
 """Rows to train on and to test on."""
+PILOT = {"quick": 80, "full": 80, "smallest": 100}
+"""Texts of each set in the pilot."""
 BEGINNING = {"quick": 60, "full": 0, "smallest": 60}
 """The most words of a text, 0 for all; blogs are long."""
 WORDS = {"quick": 12_000, "full": 0, "smallest": 0}
@@ -158,16 +144,29 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """What a pilot measured at an epsilon: what each reader recovers, and similarities of its text."""
+
+    epsilon: float
+    nats: float | None
+    recovered: dict[str, float]
+    weighted: dict[str, float]
+
+    @property
+    def most(self) -> float:
+        return max(self.recovered.values())
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A mechanism in a way at a risk, on a task: figures by key, of texts as drawn and denoised."""
+    """A mechanism in a way where a share is recovered, on a task: figures by key, of texts as drawn and denoised."""
 
     task: str
     mechanism: str
     way: str
-    risk: float
+    share: float
     epsilon: float
     nats: float | None
-    measured: float
     drawn: Values
     denoised: Values
 
@@ -177,62 +176,130 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--quick", action="store_true")
     sizes.add_argument("--full", action="store_true")
-    parser.add_argument("--risk", type=float, nargs="+", default=RISKS)
-    parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--recovered", type=float, nargs="+", default=SHARES)
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS)[:-1])
     parser.add_argument("--mechanism", nargs="+", choices=(OURS, *PUBLISHED), default=(OURS, *PUBLISHED))
     parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--first", help="the folder of the space of version 1")
+    parser.add_argument("--picture", help="the SVG file into which the pilots' figures are drawn")
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
     asked = parser.parse_args(list(arguments))
-    size = "smallest" if inputs.SMALLEST else "full" if asked.full else "quick"
-    if size == "smallest":
-        asked.task, asked.mechanism, asked.way, asked.risk, asked.keys = ["film"], [OURS], ["balanced"], [0.7], 2
+    asked.size = "smallest" if inputs.SMALLEST else "full" if asked.full else "quick"
+    if asked.size == "smallest":
+        asked.task, asked.mechanism, asked.way, asked.recovered, asked.keys = ["film"], [OURS], ["en"], [0.7], 2
     elif (shared := inputs.data()) is None or not (shared / "tasks").is_dir():
         raise Skipped("the shared data and its task sets are not on this machine.")
     began, cells = time.perf_counter(), []
-    for risk, name, way in itertools.product(asked.risk, asked.mechanism, asked.way):
-        if (way == "plain") == (name != OURS):
-            cells += [cell for task in asked.task if (cell := measured(size, task, name, way, risk, asked))]
-    tables = [table(size, task, risk, cells) for risk in asked.risk for task in asked.task]
+    for share, name, way in itertools.product(asked.recovered, asked.mechanism, asked.way):
+        if (way == "plain") == (name != OURS) and (way != "en 1" or asked.first):
+            cells += [cell for task in asked.task if (cell := measured(task, name, way, share, asked))]
+    if asked.picture:
+        draw(asked.picture, asked.size)
+    tables = [table(asked.size, task, share, cells) for share in asked.recovered for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     return tables
 
 
 @functools.lru_cache(maxsize=2)
-def mechanism(name: str, way: str, size: str) -> Mechanism:
-    return cv.mechanism(name, WAYS[way].space(WORDS[size]))
+def mechanism(name: str, way: str, size: str, first: str | None = None) -> Mechanism:
+    return cv.mechanism(name, cv.load_space(str(first)) if way == "en 1" else contextual.space(way, WORDS[size]))
 
 
-def epsilon_of(size: str, name: str, way: str, risk: float) -> dict[str, Any]:
-    """Return what ``--risk`` chooses, or why it chooses nothing."""
-    path = inputs.work() / "utility-epsilons" / f"{size}-{name}-{way}-{risk:g}.json"
-    if not path.exists():
+def policy_of(way: str) -> cv.TextPolicy:
+    return cv.TextPolicy(stop_words="keep" if way == KEEP else "privatize")
+
+
+def key_of(name: str) -> cv.Key:
+    return cv.Key(hashlib.sha256(f"benchmark {name}".encode()).digest())
+
+
+@functools.cache
+def pilot_texts(size: str) -> list[str]:
+    """Return some texts of every set, spread over its rows."""
+    texts = [sampled(task, size).texts for task in SIZES[size]]
+    return [each[at] for each in texts for at in np.linspace(0, len(each) - 1, PILOT[size]).astype(int)]
+
+
+def pilots(name: str, way: str, size: str) -> tuple[Path, list[Point]]:
+    """Return where the points of a pilot are kept, and those that were measured."""
+    path = inputs.work() / "utility-pilots" / f"{size}-{name}-{way}.json"
+    return path, [Point(**one) for one in json.loads(path.read_bytes())] if path.exists() else []
+
+
+def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Point:
+    law, texts, policy = mechanism(name, way, asked.size, asked.first), pilot_texts(asked.size), policy_of(way)
+    release = cv.Release(law, cv.Budget(epsilon), policy, key_of("pilot"), accept_no_guarantee=True)
+    drawn = cv.privatize(texts, release, cv.RowNumbers("pilot"))
+    read = {"drawn": drawn}
+    for reader_of, margin in (("denoised", MARGIN), ("denoised without a margin", 0.0)):
+        read[reader_of] = readable(law, epsilon, policy, margin, drawn)
+    vectors, among = independent(True), content_words(law.space)
+    return Point(
+        epsilon, law.plain_ldp(epsilon),
+        {by: contextual.share(*contextual.right_words(texts, some, among))[0] for by, some in read.items()},
+        {by: float(np.mean(cosine(texts, some, vectors))) for by, some in read.items()},
+    )  # fmt: skip
+
+
+def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
+    denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
+    return list(denoiser.privatize(pa.array(drawn), [], "text")[0].to_pylist())
+
+
+def pilot(name: str, way: str, share: float, asked: argparse.Namespace) -> Point | None:
+    """Return the point of a pilot at which a share is recovered; None if there is no such epsilon."""
+    path, known = pilots(name, way, asked.size)
+    while not any(abs(one.most - share) <= NEAR for one in known):
+        low = max((one.epsilon for one in known if one.most < share), default=0.0)
+        high = min((one.epsilon for one in known if one.most >= share and one.epsilon > low), default=math.inf)
+        if asked.kept or low >= MOST or high <= LEAST:
+            return None
+        epsilon = 1.0 if not known else math.sqrt((low or high / 64) * min(high, low * 64 or math.inf))
+        if known and high / (low or LEAST / 2) < 1.005:
+            break  # a step: the nearest is what there is
+        known.append(point(name, way, min(max(epsilon, LEAST), MOST), asked))
         path.parent.mkdir(exist_ok=True)
-        try:
-            chosen = cv.epsilon_for_risk(
-                mechanism(name, way, size), risk, of="content-context", model=contextual.model(),
-                policy=WAYS[way].policy,
-            )  # fmt: skip
-            fields: dict[str, Any] = {"epsilon": chosen.epsilon, "nats": chosen.plain_ldp, "measured": chosen.measured}
-        except UserError as reason:
-            fields = {"refused": str(reason)}
-        path.write_bytes(orjson.dumps(fields))
-        print(f"  {path.stem}: {fields}", flush=True)
-    return dict(json.loads(path.read_bytes()))
+        path.write_bytes(orjson.dumps(sorted(known, key=lambda one: one.epsilon)))
+        print(f"  {path.stem}: epsilon {known[-1].epsilon:.4g}, {known[-1].recovered}", flush=True)
+    return min(known, key=lambda one: abs(one.most - share))
 
 
-def measured(size: str, task: str, name: str, way: str, risk: float, asked: argparse.Namespace) -> Cell | None:
-    """Return a cell; None without an epsilon of this risk, or where only what was kept is asked for."""
-    path = inputs.work() / "utility-cells" / f"{size}-{task}-{name}-{way}-{risk:g}.json"
+def measured(task: str, name: str, way: str, share: float, asked: argparse.Namespace) -> Cell | None:
+    """Return a cell; None without an epsilon of this share, or where only what was kept is asked for."""
+    path = inputs.work() / "utility-cells" / f"{asked.size}-{task}-{name}-{way}-{share:g}.json"
     if not path.exists():
-        if asked.kept or "refused" in (chosen := epsilon_of(size, name, way, risk)):
+        at = None if asked.kept else pilot(name, way, share, asked)
+        if at is None:
             return None
         path.parent.mkdir(exist_ok=True)
-        law, sample = mechanism(name, way, size), sampled(task, size)
-        drawn, denoised = values_of(sample, task, law, WAYS[way].policy, chosen["epsilon"], asked.keys)
-        path.write_bytes(orjson.dumps(Cell(task, name, way, risk, **chosen, drawn=drawn, denoised=denoised)))
+        law = mechanism(name, way, asked.size, asked.first)
+        drawn, denoised = values_of(sampled(task, asked.size), task, law, policy_of(way), at.epsilon, asked.keys)
+        path.write_bytes(orjson.dumps(Cell(task, name, way, share, at.epsilon, at.nats, drawn, denoised)))
         print(f"  {path.stem}", flush=True)
     return Cell(**json.loads(path.read_bytes()))
+
+
+def draw(file: str, size: str) -> None:
+    """Draw a curve for each mechanism: what its better text keeps, over what the strongest reader recovers."""
+    plt = importlib.import_module("matplotlib.pyplot")
+    plt.rcParams["svg.hashsalt"] = "utility"
+    figure, axis = plt.subplots(figsize=(7.2, 4.4))
+    for name, way in [(OURS, "en"), *((name, "plain") for name in PUBLISHED)]:
+        known = [one for one in pilots(name, way, size)[1] if 0.1 <= one.most <= 0.85]
+        if name.startswith("custext") or not known:
+            continue
+        best = [max(one.weighted["drawn"], one.weighted["denoised"]) for one in known]
+        nats = min(known, key=lambda one: abs(one.most - 0.5)).nats
+        bound = "no guarantee" if nats is None else f"{nats:.0f} nats at .5"
+        axis.plot(
+            [one.most for one in known], best, label=f"{name} ({bound})", linewidth=2.6 if name == OURS else 1.1,
+            color="black" if name == OURS else None, marker="o", markersize=3, linestyle=":" if nats is None else "-",
+        )  # fmt: skip
+    axis.set(xlabel="content words that the strongest reader recovers", ylabel="weighted similarity to the original")
+    axis.legend(frameon=False, fontsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, metadata={"Date": None}, bbox_inches="tight")
 
 
 @functools.cache
@@ -292,15 +359,11 @@ def values_of(
 ) -> tuple[Values, Values]:
     """Release texts under each key, denoise them, and measure both."""
     both: tuple[Values, Values] = ({}, {})
-    budget = cv.Budget(epsilon)
-    denoiser = Denoiser(law, budget, policy, contextual.model(), Search(margin=MARGIN))
     originals = {label: Remembered(Linear(), most=1) for label in sample.labels}
     for key in range(keys):
-        secret = cv.Key(hashlib.sha256(f"benchmark {key}".encode()).digest())
-        release = cv.Release(law, budget, policy, secret, accept_no_guarantee=True)
+        release = cv.Release(law, cv.Budget(epsilon), policy, key_of(str(key)), accept_no_guarantee=True)
         texts = cv.privatize(sample.texts, release, cv.RowNumbers(task))
-        readable, _ = denoiser.privatize(pa.array(texts), [], "text")
-        for values, some in zip(both, (texts, readable.to_pylist()), strict=True):
+        for values, some in zip(both, (texts, readable(law, epsilon, policy, MARGIN, texts)), strict=True):
             for name, value in figures(sample, some, law.space, originals).items():
                 values.setdefault(name, []).append(value)
     return both
@@ -312,6 +375,7 @@ def figures(sample: Sample, texts: list[str], space: Space, originals: dict[str,
         "content": contextual.share(*contextual.right_words(sample.texts, texts, content_words(space)))[0],
         "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
         "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
+        "attested": attested(texts),
         "perplexity": reader().perplexity(texts).value,
     }
     if sample.pairs:
@@ -344,9 +408,9 @@ def independent(weighted: bool) -> AveragedVectors:
     vectors = cv.read_vectors(
         str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz") if shared else inputs.vectors()
     )
-    values, words = vectors.vectors, Vocabulary.from_words(vectors.words)
+    values = vectors.vectors
     if weighted:
-        counts = read_counts(contextual.counted(), words).astype(np.float64)
+        counts = contextual.counts_of(vectors.words)
         share = counts / counts.sum()
         values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
     space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
@@ -354,38 +418,60 @@ def independent(weighted: bool) -> AveragedVectors:
 
 
 @functools.cache
-def reader() -> KneserNey:
-    """Return a language model of other text than the denoiser's."""
+def others() -> str:
+    """Return the address of counts of other text than the model's."""
     folder = str(inputs.work() / "utility-reader")
     if not is_artifact(folder):
         count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
-    return KneserNey.of_counts(folder)
+    return folder
 
 
-def table(size: str, task: str, risk: float, cells: Sequence[Cell]) -> Table:
+@functools.cache
+def reader() -> KneserNey:
+    return KneserNey.of_counts(others())
+
+
+@functools.cache
+def pairs_of_others() -> frozenset[str]:
+    grams = pq.read_table(f"{others()}/ngrams")
+    return frozenset(grams.filter(pc.equal(grams["n"], 2))["ngram"].to_pylist())
+
+
+def attested(texts: list[str]) -> float:
+    """Return the share of adjacent words that are adjacent in other public text, too."""
+    known, found, whole = pairs_of_others(), 0, 0
+    for text in texts:
+        for piece in re.split(r"[^\w\s'’-]+", text.lower()):
+            pairs = [" ".join(pair) for pair in itertools.pairwise(piece.split())]
+            whole, found = whole + len(pairs), found + sum(pair in known for pair in pairs)
+    return found / max(1, whole)
+
+
+def table(size: str, task: str, share: float, cells: Sequence[Cell]) -> Table:
     """Return a row for each mechanism, way, and text as drawn or denoised."""
     title, sample = TASKS[task][0], sampled(task, size)
-    some = [cell for cell in cells if cell.task == task and cell.risk == risk]
+    some = [cell for cell in cells if cell.task == task and cell.share == share]
     names = list(some[0].drawn) if some else []
-    columns = ("mechanism", "way", "text", "ε", "nats", "risk", *names)
-    shown = Table(f"{title} at content risk {risk:g} from context; mean ± half of the 95 % interval", columns)
+    columns = ("mechanism", "way", "text", "ε", "nats", *names)
+    shown = Table(f"{title} where {share:g} are recovered; mean ± half of the 95 % interval", columns)
     for cell in some:
         for text, values in (("drawn", cell.drawn), ("denoised", cell.denoised)):
             intervals = [interval(values[name], 0 if name == "perplexity" else 3) for name in names]
             nats = math.nan if cell.nats is None else cell.nats
-            shown.rows.append((cell.mechanism, cell.way, text, cell.epsilon, nats, cell.measured, *intervals))
+            shown.rows.append((cell.mechanism, cell.way, text, cell.epsilon, nats, *intervals))
     targets(shown, some)
     for label, labelled in sample.labels.items():
         whole = baselines(labelled, Linear(), [0])[0]
         shown.notes.append(f"{label}, original text: {whole.accuracy:.3f}; constant: {whole.floor_accuracy:.3f}.")
-    words = f"the {WORDS[size]:,} most frequent words of MiniLM's" if WORDS[size] else "all words of MiniLM's"
+    words = f"the {WORDS[size]:,} most frequent words of en" if WORDS[size] else "all words of en"
     rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
     shown.notes += [
         f"Space: {words}. Rows to train and to test on: {rows}, of each at most {BEGINNING[size] or 'all'} words.",
-        f"Perplexity of the original: {reader().perplexity(sample.texts).value:,.0f}, by another shard's model.",
+        f"Perplexity of the original: {reader().perplexity(sample.texts).value:,.0f}, by a shard of c4-like.",
+        f"Attested of the original, adjacent words that are adjacent in that shard: {attested(sample.texts):.3f}.",
         f"Similarity: averaged {SIMILAR_BY}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share).",
         "STS: rank correlation of the similarities of pairs with those of the originals.",
-        "Content: content words of the space that are right; denoised: what the contextual attacker reads.",
+        "Content: content words of the space that are right.",
         "Of authors and gender, original-private is the static attacker, private-private the adaptive one.",
     ]
     return shown

@@ -56,14 +56,17 @@ def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with both wheels, and with what they need."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
-    wheels = [str(wheel) for wheel in built.glob("**/*.whl")]
     interpreter = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", "--quiet", *wheels]
+    install(interpreter, *map(str, built.glob("**/*.whl")))
+    return interpreter
+
+
+def install(interpreter: Path, *what: str) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", "--quiet", *what]
     if subprocess.run([sys.executable, "-m", "pip", "--version"], check=False, capture_output=True).returncode:
         (uv,) = sorted((ROOT / ".tools").glob("uv-*/bin/uv"))[-1:]
-        command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), *wheels]
+        command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), *what]
     subprocess.run(command, check=True)
-    return interpreter
 
 
 @pytest.mark.packaged
@@ -93,8 +96,13 @@ class TestARelease:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         assert size < BARE_MEGABYTES << 20
 
-    def test_leads_from_the_readme_s_first_commands_to_private_text(self, python: Path, tmp_path: Path) -> None:
-        """In an environment without a Spark, a Beam or pandas; commands and lines are copied as they stand."""
+    def test_leads_from_the_readme_s_first_commands_to_private_text(
+        self, built: Path, python: Path, tmp_path: Path
+    ) -> None:
+        """With the extras of the README's line, without a Spark, a Beam or pandas; lines are copied as they stand."""
+        extras = re.findall(r"^pip install 'corpusveil\[en,(\w+)\]'", (ROOT / "README.md").read_text(), re.MULTILINE)
+        (wheel,) = built.glob("*.whl")
+        install(python, f"{wheel}[{extras[0]}]")
         assert_drawn(run_commands(shell_commands("README.md"), tmp_path, str(python.parent)), tmp_path)
         program = script().example((ROOT / "README.md").read_text())
         done = subprocess.run(
@@ -102,4 +110,5 @@ class TestARelease:
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "of known content words (0.4% without looking)" in done.stdout
+        assert "[name]" in done.stdout
+        assert "Sarah" not in done.stdout

@@ -146,11 +146,11 @@ class TestWritten:
         self, store: Store, bucket: str, url: str, large: bytes, proxy: Proxy
     ) -> None:
         """Also when it is the last of several requests that fails."""
-        for size in (1 << 20, 3 * LARGE):
+        for size in (1 << 20, 5 * LARGE):  # adlfs sends 50 MiB in one request
             proxy.clear()
             rule = proxy.rule("PUT POST", "new", "refuse", after=int(size > PART_BYTES))
             with refused("store-failed", f"{url}/new"):
-                write(f"{url}/new", (large * 3)[:size])
+                write(f"{url}/new", (large * 5)[:size])
             assert rule.hits > 0
             assert store.client.find(bucket) == []
 
