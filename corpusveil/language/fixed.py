@@ -41,9 +41,9 @@ def tables() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
 
 def _powers(step: int, count: int) -> npt.NDArray[np.float64]:
     """Return exp(-k step 2^-16) for k < count, correctly rounded: products of 90 digits, faster than exponentials."""
-    context, one = decimal.Context(prec=90), decimal.Decimal(1)
+    context, start = decimal.Context(prec=90), decimal.Decimal(1)
     ratio = context.exp(decimal.Decimal(-step) / ONE)
-    return np.array([float(power) for power in accumulate(repeat(ratio, count - 1), context.multiply, initial=one)])
+    return np.array([float(power) for power in accumulate(repeat(ratio, count - 1), context.multiply, initial=start)])
 
 
 @compiled
