@@ -61,21 +61,25 @@ class ReadShare:
 
 @dataclass(frozen=True, slots=True)
 class TextShares(ReadShare):
-    """What readers recover of all words of a text, and of ``content`` words who care for these alone."""
+    """What readers recover of all words of a text, and of ``content`` words who care for these alone.
+
+    ``highest`` is the register of which they recover most content words, this share and its standard error.
+    """
 
     content: ReadShare
+    highest: tuple[str, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRisk(TextShares):
     """What readers recover of text like the model's, and of text ``unlike`` it; None if the sample has no such text."""
 
-    unlike: TextShares | None
+    unlike: TextShares | None = None
 
     def sentence(self) -> str:
         """Say it in one sentence, without its full stop."""
         unlike = None if self.unlike is None else (self.unlike.content.share, self.unlike.content.error)
-        return ", and ".join(recovered((self.content.share, self.content.error), unlike))
+        return ", and ".join(recovered((self.content.share, self.content.error), unlike, highest=self.highest))
 
 
 def context_risk(
@@ -90,7 +94,7 @@ def context_risk(
     Raises UserError without a sample, and for texts that are too few to measure a share.
     """
     like, *others = (precise(each.read(epsilon)) for each in readers_of(mechanism, model, texts, policy, content)[0])
-    return ContextRisk(like.share, like.error, like.words, like.content, others[0] if others else None)
+    return ContextRisk(like.share, like.error, like.words, like.content, like.highest, others[0] if others else None)
 
 
 def readers_of(
@@ -109,12 +113,13 @@ def readers_of(
                 "risk: this language model keeps no sample of texts, on which a reader of this mechanism would be "
                 "measured; give public texts of your kind (risk_text), or make the model again with a sample."
             )
-        return [PastReader(past.epsilons, points) for points in (past.like, past.unlike) if points], past.text
+        like = PastReader(past.epsilons, past.like, past.highest, past.registers)
+        return [like, *([PastReader(past.epsilons, past.unlike)] if past.unlike else [])], past.text
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
     weights = content_weights(mechanism.space, language=policy.language) if content is None else content
-    kinds = (some for some in (sample.like, sample.unlike) if some)
-    return [TextReader(mechanism, model, some, policy, weights) for some in kinds], sample.digest
+    kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
+    return [TextReader(mechanism, model, some, policy, weights, named) for some, named in kinds], sample.digest
 
 
 def measured(
@@ -127,7 +132,12 @@ def measured(
     readers, text = readers_of(mechanism, model, None, policy, None)
     every = [[precise(reader.read(epsilon)) for epsilon in epsilons] for reader in readers]
     points = [[[read.share, read.content.share, read.content.error] for read in reads] for reads in every]
-    figures = Figures(text=text, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [])
+    highest = [read.highest for read in every[0] if read.highest is not None]
+    figures = Figures(
+        text=text, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [],
+        highest=tuple((share, error) for _, share, error in highest),
+        registers=tuple(register for register, *_ in highest),
+    )  # fmt: skip
     return EveryFigures(by_basis={basis_of(mechanism, policy): figures})
 
 
@@ -137,6 +147,8 @@ class PastReader:
 
     epsilons: Sequence[float]
     points: Sequence[Sequence[float]]
+    highest: Sequence[Sequence[float]] = ()
+    registers: Sequence[str] = ()
 
     def read(self, epsilon: float) -> TextShares:
         """Return what was recovered at an epsilon. Raises BadValueError outside the epsilons."""
@@ -145,11 +157,13 @@ class PastReader:
                 f"epsilon = {epsilon:g}: what a reader recovers is known from {self.epsilons[0]:g} to "
                 f"{self.epsilons[-1]:g}; give public texts of your kind (risk_text)."
             )
-        logs = np.log2(self.epsilons)
-        every, content, error = (
-            float(np.interp(np.log2(epsilon), logs, column)) for column in np.transpose(self.points)
-        )
-        return TextShares(every, error, 0, ReadShare(content, error, 0))
+        log, logs = np.log2(epsilon), np.log2(self.epsilons)
+        every, content, error = (float(np.interp(log, logs, column)) for column in np.transpose(self.points))
+        highest = None
+        if self.registers:
+            share, of_share = (float(np.interp(log, logs, column)) for column in np.transpose(self.highest))
+            highest = (self.registers[int(np.abs(logs - log).argmin())], share, of_share)
+        return TextShares(every, error, 0, ReadShare(content, error, 0), highest)
 
 
 def precise(read: TextShares) -> TextShares:
@@ -169,7 +183,7 @@ class TextReader:
 
     def __init__(
         self, mechanism: Mechanism, model: LanguageModel, texts: Sequence[str], policy: TextPolicy,
-        weights: npt.NDArray[np.float64],
+        weights: npt.NDArray[np.float64], registers: Sequence[str] = (),
     ) -> None:  # fmt: skip
         space = mechanism.space
         self._mechanism, self._model, self._weights = mechanism, model, weights
@@ -187,6 +201,7 @@ class TextReader:
         text = np.searchsorted(tokens.offsets, index, side="right") - 1
         self._truth = np.where(in_space[index], tokens.ids[index], -1).astype(np.int32)
         self._part = np.cumsum(np.diff(text * len(tokens) + (index - tokens.offsets[text]) // PART, prepend=-1) != 0)
+        self._register = np.array(registers or [""] * len(texts))[text]
         key = Key(hashlib.sha256(_PUBLIC).digest())
         self._key = DrawKey.derive(key, hashlib.sha256(data.tobytes()).hexdigest())
         if (count := int((self._truth >= 0).sum())) < FEWEST:
@@ -230,17 +245,29 @@ class TextReader:
         guesses[2] = np.where(guesses[2] < 0, guesses[3], guesses[2])
         right = np.zeros((4, self._truth.size), np.bool_)
         right[:, shown] = guesses == self._truth[shown]
-        every = share_of(right[:2, known], np.ones(known.size), self._part[known])
-        some = share_of(right[2:, known], self._weights[self._truth[known]], self._part[known])
-        return TextShares(every.share, every.error, every.words, some)
+        part, ones, weights = self._part[known], np.ones(known.size), self._weights[self._truth[known]]
+        every = share_of(hits_of(right[:2, known], ones, part), ones, part)
+        hits, register = hits_of(right[2:, known], weights, part), self._register[known]
+        of_each = {name: register == name for name in np.unique(register).tolist() if name}
+        shares = {name: share_of(hits[some], weights[some], part[some]) for name, some in of_each.items()}
+        most = max(shares, key=lambda name: shares[name].share, default=None)
+        highest = None if most is None else (most, shares[most].share, shares[most].error)
+        return TextShares(every.share, every.error, every.words, share_of(hits, weights, part), highest)
 
 
-def share_of(right: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
-    """Return the share of the reader who is better on one half of the parts, on the other half; and the reverse."""
+def hits_of(
+    right: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return where the reader is right who is better on one half of the parts, on the other half; and the reverse."""
     odd = part % 2 == 1
     hits = np.empty(weight.size, np.bool_)
     for half in (odd, ~odd):
         hits[half] = right[int((right * weight)[:, ~half].sum(axis=1).argmax())][half]
+    return hits
+
+
+def share_of(hits: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
+    """Return the share of a weight where a reader is right, and its standard error by independent parts."""
     whole = float(weight.sum()) or 1.0
     share = float((hits * weight).sum()) / whole
     residues = np.bincount(part, (hits - share) * weight)

@@ -33,13 +33,16 @@ MOST_TEXT = 1 << 24
 class Figures(Record):
     """What readers recovered of a sample whose SHA-256 is ``text``.
 
-    At the ``epsilons``: the shares of all words, of content words and the standard error of these.
+    At the ``epsilons``: the shares of all words, of content words and the standard error of these. ``highest``: of the
+    one of the ``registers`` like the model's of which most content words are recovered, this share and its error.
     """
 
     text: str
     epsilons: list[float]
     like: list[list[float]]
     unlike: list[list[float]]
+    highest: tuple[tuple[float, float], ...] = ()
+    registers: tuple[str, ...] = ()
 
 
 class EveryFigures(Record):
@@ -50,10 +53,14 @@ class EveryFigures(Record):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Texts, and those of registers of which the model has counted nothing; ``digest`` is the SHA-256 of both."""
+    """Texts, and those of registers of which the model has counted nothing; ``digest`` is the SHA-256 of both.
+
+    ``registers`` are those of the texts that are like the model's; empty if unknown.
+    """
 
     like: tuple[str, ...]
     unlike: tuple[str, ...] = ()
+    registers: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -85,7 +92,8 @@ def read_sample(data: bytes, url: str) -> Sample:
     like, unlike = (
         [some for (counted, _), some in sorted(texts.items()) if counted == of] for of in (True, False)
     )  # fmt: skip
-    return Sample(_in_turn(like), _in_turn(unlike))
+    registers = [[register] * len(some) for (counted, register), some in sorted(texts.items()) if counted]
+    return Sample(_in_turn(like), _in_turn(unlike), _in_turn(registers))
 
 
 def sample_of(model: LanguageModel) -> Sample | None:

@@ -17,7 +17,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -406,10 +406,17 @@ Figure = tuple[float, float]
 """A measured share, and its standard error."""
 
 
-def recovered(like: Figure, unlike: Figure | None = None, *, own_text: bool = False) -> tuple[str, ...]:
-    """Say what a reader from context recovers, of each kind of text, everywhere in the same words."""
+def recovered(
+    like: Figure, unlike: Figure | None = None, *, own_text: bool = False, highest: Sequence[Any] | None = None
+) -> tuple[str, ...]:
+    """Say what a reader from context recovers, of each kind of text, everywhere in the same words.
+
+    ``highest``: of the register of which most is recovered, its name, the share and the standard error of it.
+    """
     kind = "the public text that was given" if own_text else "text like the model's"
     said = f"a reader with the public model recovers {_about(like)} of the content words of {kind}"
+    if highest is not None:
+        said = f"{said}, of {highest[0]}, where it recovers most, {_about((highest[1], highest[2]))}"
     return (said, *([] if unlike is None else [f"{_about(unlike)} of those of text unlike it"]))
 
 

@@ -96,7 +96,7 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
     file = sample_file(tmp_path / "sample.jsonl.zst", lines)
     build_model(counts, str(tmp_path / "model"), Local(), sample=file)
     saved = load_model(tmp_path / "model")
-    assert sample_of(saved) == Sample(("d", "a", "b"), ("c",))
+    assert sample_of(saved) == Sample(("d", "a", "b"), ("c",), ("how-to", "news", "news"))
     assert saved.digest == model_of_counts(counts).digest
     for wrong in ([{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]]):
         with refused("bad-row", "line 1", "wrong.jsonl.zst"):

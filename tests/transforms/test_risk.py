@@ -11,7 +11,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.language.context_risk import GRID, MOST_ERROR, context_risk, measured, share_of
+from corpusveil.language.context_risk import GRID, MOST_ERROR, context_risk, hits_of, measured, share_of
 from corpusveil.language.context_risk import WORDS as MOST
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
@@ -136,7 +136,7 @@ class TestFromContext:
         """Of two readers who are right by chance, one time in two, the better one is not said to be better."""
         rng, part = np.random.default_rng(0), np.arange(300) // 3
         right = rng.random((2000, 2, 300)) < 0.5
-        shares = [share_of(each, np.ones(300), part).share for each in right]
+        shares = [share_of(hits_of(each, np.ones(300), part), np.ones(300), part).share for each in right]
         assert np.mean(shares) == pytest.approx(0.5, abs=0.003)
         assert right.mean(axis=2).max(axis=1).mean() > 0.51, "the better of two figures of one text would be noticed"
 
@@ -148,7 +148,7 @@ class TestFromContext:
         Path("a.txt").write_text("\n".join(text.replace("\n", " ") for text in corpus(800, 1, 40)))
         count_corpus(["a.txt"], "counts", Local(), CountOptions(3, 1))
         mixed = [" ".join(np.random.default_rng(0).permutation(text.split())) for text in TEXTS[:1200]]
-        rows = [{"text": text, "register": "like"} for text in TEXTS[:1200]]
+        rows = [{"text": text, "register": ("one", "two")[at % 2]} for at, text in enumerate(TEXTS[:1200])]
         rows += [{"text": text, "register": "mixed", "counted": False} for text in mixed]
         build_model("counts", "model", Local(), sample=sample_file(tmp_path / "s.jsonl.zst", rows))
         mechanism, saved = cv.RingGeometric(space), cv.load_model("model")
@@ -157,6 +157,11 @@ class TestFromContext:
         assert found.error is not None
         assert found.unlike < found.measured - 2 * found.error
         assert "of those of text unlike it" in found.sentence()
+        assert found.highest is not None
+        register, share, error = found.highest
+        assert register in ("one", "two"), "the register of which most is recovered is named"
+        assert found.measured < share < found.measured + 4 * error, "both have texts of one kind"
+        assert f", of {register}, where it recovers most, about {100 * share:.1f}" in found.sentence()
         assert found.own_text is None
         both = context_risk(mechanism, found.epsilon, saved)
         assert both.unlike is not None

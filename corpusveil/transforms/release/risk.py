@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COUNTED = {"word": "words", "context": "words"}
 """What readers count who do not count content words."""
 _LATER = (
-    "model", "beside", "weights", "blind", "error", "unlike", "unlike_error", "text", "own_text",
+    "model", "beside", "weights", "blind", "error", "unlike", "unlike_error", "highest", "text", "own_text",
 )  # fmt: skip
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
@@ -39,12 +39,13 @@ class EpsilonAtRisk(Shown):
 
     ``risk_of`` names the reader: *content-context* reads whole public texts with the language model whose digest is
     ``model``; *content* and *word* see each word alone. ``measured`` is of text like the model's, with its standard
-    ``error``, and ``unlike`` of text of kinds that the model has not counted; None if not measured. ``text`` is a
-    digest of these texts, and with ``own_text`` they are texts that were given. ``beside`` is the share of the other
-    words: of all, if ``measured`` is of content words, and the reverse; None in a manifest of an earlier version.
-    ``weights`` is a digest of the weights of words, None by default, and ``blind`` what ``measured`` is without the
-    release. ``exact`` is False if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The
-    choice holds for the mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
+    ``error``, and ``unlike`` of text of kinds that the model has not counted; None if not measured. ``highest`` is the
+    register like the model's of which most is recovered, its share and standard error. ``text`` is a digest of texts,
+    and with ``own_text`` they are texts that were given. ``beside`` is the share of the other words: of all, if
+    ``measured`` is of content words, and the reverse; None in a manifest of an earlier version. ``weights`` is a digest
+    of the weights of words, None by default, and ``blind`` what ``measured`` is without the release. ``exact`` is False
+    if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for the
+    mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
     """
 
     risk: float
@@ -61,6 +62,7 @@ class EpsilonAtRisk(Shown):
     error: float | None = None
     unlike: float | None = None
     unlike_error: float | None = None
+    highest: Sequence[Any] | None = None
     text: str | None = None
     own_text: bool | None = None
 
@@ -75,7 +77,7 @@ class EpsilonAtRisk(Shown):
         if self.error is None:
             return (reader_guesses(self.measured, self.risk_of, self.beside),)
         unlike = None if self.unlike is None else (self.unlike, self.unlike_error or 0.0)
-        return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text))
+        return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text), highest=self.highest)
 
     def sentence(self) -> str:
         """Say it in one sentence."""
@@ -189,13 +191,17 @@ def _readers(
     return reads, {"model": model.digest, "text": text, "own_text": texts is not None or None}
 
 
-def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, float]:
-    """Return the standard error at an epsilon, and what is recovered of text unlike the model's."""
-    like, *others = [context().precise(each.read(epsilon)).content for each in reads]
-    shares = {"error": like.error}
+def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, Any]:
+    """Return the standard error at an epsilon, and what is recovered of other text, and most of a register."""
+    like, *others = [context().precise(each.read(epsilon)) for each in reads]
+    shares = {"error": like.content.error}
     for unlike in others:
-        shares |= {"unlike": unlike.share, "unlike_error": unlike.error}
-    return {name: round(value, DIGITS) for name, value in shares.items()}
+        shares |= {"unlike": unlike.content.share, "unlike_error": unlike.content.error}
+    more = {name: round(value, DIGITS) for name, value in shares.items()}
+    if like.highest is None:
+        return more
+    register, *figures = like.highest
+    return more | {"highest": [register, *(round(value, DIGITS) for value in figures)]}
 
 
 def context() -> Any:
