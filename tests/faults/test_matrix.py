@@ -37,7 +37,7 @@ from tests.objects.proxy import proxied
 from tests.objects.store import Store, use
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark]
-IN_WORKERS = ("looking", "piece", "writing", "recording")
+IN_WORKERS = ("looking", "piece", "writing", "recording", "joining")
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, 
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
-from corpusveil.storage.tasks import ShardTask, plan, wholes
+from corpusveil.storage.tasks import ShardTask, joins, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
@@ -44,6 +44,7 @@ from corpusveil.transforms.release.manifest import draft, read_manifest, write_m
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
+from corpusveil.waiting import waiting
 
 if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
@@ -87,14 +88,16 @@ class Outcome(Shown):
 
 
 def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], drafted: Mapping[str, Any], tokens: Sequence[int] = ()
+    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any], tokens: Sequence[int] = ()
 ) -> tuple[Counts, str]:  # fmt: skip
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
-    job.assemble_all(tasks)
-    # left by a run that was split in another way, or by a worker that was killed at the end
-    for part in ("pieces", "progress"):
+    if split := joins(tasks):
+        do_all(job, split, engine, waiting("joining pieces of shards"))
+    # also left by a run that was split in another way, or by a worker that was killed at the end
+    for part, mark in (("pieces", ""), ("progress", ""), ("quarantine", ".piece-")):
         for name in files.listing(job.records.address(part)):
-            files.remove(job.records.address(part, name))
+            if mark in name:
+                files.remove(job.records.address(part, name))
     _sweep(job)
     return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
 
@@ -313,7 +316,7 @@ class _Start:
             run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
         )
         measured = do_all(job, left, self.engine, shown)
-        totals, content = finish_shards(job, tasks, drafted)
+        totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
             job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
         return dataclasses.replace(self._result(totals, content), measured=measured)

@@ -66,7 +66,7 @@ class DenoiseJob(ShardJob):
 
     def check(self, task: ShardTask) -> None:
         """Raise UserError for a file that was changed. The first of its pieces checks it for all."""
-        if not task.piece:
+        if not (task.piece or task.pieces):
             check_shard(self.source_url, self.source, task.shard)
 
 
@@ -181,7 +181,7 @@ def _do(
     left = job.left(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
-    counts, content = finish_shards(job, tasks, drafted(source, denoiser, job.release), tokens)
+    counts, content = finish_shards(job, tasks, engine, drafted(source, denoiser, job.release), tokens)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
 
