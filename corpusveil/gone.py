@@ -29,6 +29,7 @@ _FACTORS = "factors of single words are {space.importance}, for mechanisms on ve
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
+_OF_DELTA = "a ledger adds up epsilons; {ledger.cap_ldp} holds over all metrics, and {budget.delta} is of one release"
 _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
 _CONNECT = (
     "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
@@ -57,6 +58,11 @@ GONE = (
     Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
     Gone("embeddings.spool", "all tokens are written to one file in the temporary folder, which TMPDIR names",
          ("train --spool",)),
+    Gone("ledger.cap_delta", _OF_DELTA, ("privatize --cap-delta",)),
+    Gone("corpusveil ledger show --delta", "a ledger adds up epsilons, and nats of plain LDP over all metrics",
+         ("ledger show --delta",)),
+    Gone("collocations.add_to", "count all files, those that were counted before as well",
+         ("count --add-to",)),
     Gone("ledger.spill", "a decision spills into the temporary folder, which TMPDIR names",
          ("privatize --ledger-spill",)),
     Gone("schedule.at", "'corpusveil schedule FILE.toml --write KIND --at CRON' says when a schedule starts"),

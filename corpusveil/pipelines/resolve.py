@@ -95,7 +95,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         if make_key and (kept := keep(key, own, output.path)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
     if ledger is not None and ledger.path is not None:
-        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
+        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
         spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
     run = Run(

@@ -129,7 +129,7 @@ def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
 
     public = {"input": ["in"], "counts": "counts"}
     assert asked({"collocations": public}) == ["count"]
-    assert asked({"collocations": {**public, "add_to": "earlier", "table": "table"}}) == ["count", "score"]
+    assert asked({"collocations": {**public, "table": "table"}}) == ["count", "score"]
     assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
     assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
     given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}

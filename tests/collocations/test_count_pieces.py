@@ -72,17 +72,6 @@ class TestPieces:
         count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=2 * BLOCK_ROWS)
         assert release_files(tmp_path / "out") == release_files(reference)
 
-    def test_can_be_added_to(self, shard: Path, tmp_path: Path) -> None:
-        """A shard that was split stands once among the inputs, and is refused when it is added again."""
-        small, large = shard / "small", next(shard.glob("*.gz"))
-        count_corpus([str(small)], str(tmp_path / "small"), Local())
-        made = str(tmp_path / "sum")
-        told = count_corpus([str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS)
-        assert len({one["digest"] for one in told["inputs"]}) == len(told["inputs"]) == 2
-        assert told["documents"] == ROWS + 50
-        with refused("conflicting-settings"):
-            count_corpus([str(large)], str(tmp_path / "twice"), Local(), add_to=made, rows_per_task=BLOCK_ROWS)
-
     def test_of_a_shard_that_changes_are_refused(self, shard: Path, tmp_path: Path) -> None:
         """Pieces read from two versions of a shard are no count of either."""
         source = tmp_path / "x.jsonl"

@@ -57,8 +57,6 @@ class CollocationsSettings(Section):
     counts: str | None = key(
         "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
         commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")
-    add_to: str | None = key(
-        "Earlier counts that the corpus is added to; they stay.", None, path=True, commands=("count",), metavar="URL")
     table: str | None = key(
         "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
         commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
@@ -421,10 +419,6 @@ class LedgerSettings(Section):
     cap: float | None = key(
         "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
         "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
-    cap_delta: float | None = key(
-        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and "
-        "metrics, between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.",
-        None, ge=1e-10, lt=1)
     cap_token: float | None = key(
         "The most that the costliest tokens of a unit's documents may spend in one metric; set {ledger.cap_ldp} as "
         "well.", None, gt=0)
