@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from corpusveil.cli import main
+from scripts import llms_txt
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
@@ -31,6 +33,18 @@ def test_links_between_pages_lead_somewhere() -> None:
     links = [(path, to) for path in pages for to in re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text())]
     assert len(links) > 50
     assert [(path.name, to) for path, to in links if not (path.parent / to).exists()] == []
+
+
+def test_assistants_find_each_page_with_what_it_is_about() -> None:
+    """In ``llms.txt``, which mkdocs writes by a hook: a title, a summary, and a list of described links by section."""
+    text = llms_txt.index("corpusveil", "A summary", yaml.safe_load(NAV), ROOT / "docs")
+    assert text.startswith("# corpusveil\n\n> A summary.\n\n## Start\n\n- [Home](index.md): ")
+    links = re.findall(r"^- \[[^\]]+\]\(([\w/-]+\.(?:md|html))\): (\w.+[.?:])$", text, re.MULTILINE)
+    assert sorted(page for page, _ in links if "/" not in page) == PAGES
+    named = re.findall(r": ([\w/-]+\.(?:md|ipynb))$", NAV, re.MULTILINE)
+    assert [page for page, _ in links] == [name.replace(".ipynb", ".html") for name in named]
+    assert not [sentence for _, sentence in links if re.search(r"[`*]|\]\(|--8<--", sentence)]
+    assert "hooks: [scripts/llms_txt.py]" in (ROOT / "mkdocs.yml").read_text()
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
@@ -73,6 +87,7 @@ def test_the_site_is_built_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     assert len(built) == len(PAGES) + 1, "and the page of what is not found"
     everything = (tmp_path / "site").rglob("*.html")  # notebooks, too
     assert [path.name for path in everything if OUTSIDE.search(path.read_text())] == []
+    assert all((tmp_path / "site" / page).exists() for page in ("llms.txt", *PAGES))
     reference = (tmp_path / "site" / "api.html").read_text()
     for name in ("corpusveil.transforms.table.privatize", "corpusveil.mechanisms.ring_geometric.RingGeometric"):
         assert f'id="{name}"' in reference

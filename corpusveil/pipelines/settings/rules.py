@@ -7,7 +7,7 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
@@ -92,10 +92,6 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
                 "none; add {budget.model}, or name a weaker reader: {budget.risk_of} content, or {budget.risk_of} word"
             ),
         )
-
-
-DEFAULTS: Mapping[str, Mapping[str, str]] = {"mechanism": {"name": "ring-geometric"}, "space": {"path": "en"}}
-"""What the first calls need not name: those of *preview* on a command line, and of Python by names."""
 
 
 def risk_model(settings: Settings) -> str | None:
