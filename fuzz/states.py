@@ -25,7 +25,6 @@ from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, dig
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_state import metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
@@ -152,10 +151,10 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 def check_schedule(data: bytes, folder: Path) -> None:
     """Print due and finished runs after a change of one file of the state."""
-    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json", "metrics.jsonl")
+    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json")
     parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
     choice = data[0] if data else 0
-    name = list(parts)[choice % 4]
+    name = list(parts)[choice % 3]
     parts[name] = data[1:]
     _lay(folder, parts | {"in/x.jsonl": b"{}\n"})
     if choice & 0x10:
@@ -167,7 +166,6 @@ def check_schedule(data: bytes, folder: Path) -> None:
     refused(found.ahead, folder)
     refused(found.runs, folder)
     refused(found.summary, folder)
-    refused(lambda: metrics_of(state), folder)
 
 
 def check_lease(data: bytes, folder: Path) -> None:
