@@ -260,10 +260,6 @@ def _schedule_seeds() -> Iterator[bytes]:
         yield bytes([bits]) + b'{"shards": [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]], "why": {"x.jsonl": "new"}}'
         yield bytes([bits + 1]) + b'{"shards": {"x.jsonl": [3, "1", "00"]}, "release": "dd", "key_fingerprint": "ff"}'
         yield bytes([bits + 2]) + b'{"through": 1, "runs": 1, "shards": {"x.jsonl": [3, "2", "00"]}}'
-        yield bytes([bits + 3]) + (
-            b'{"time": "2026-11-01T00:00:00+00:00", "status": 0, "seconds": 1.5, "run": 1, "new": 1, "changed": 0, '
-            b'"documents": 3, "tokens": 9}\n'
-        )
 
 
 def readers() -> Iterator[Reader]:
