@@ -65,6 +65,8 @@ GONE = (
          ("count --add-to",)),
     Gone("ledger.spill", "a decision spills into the temporary folder, which TMPDIR names",
          ("privatize --ledger-spill",)),
+    Gone("schedule.prometheus",
+         "the exit status of a start says how it ended, and 'corpusveil schedule FILE.toml --status' shows the runs"),
     Gone("schedule.at", "'corpusveil schedule FILE.toml --write KIND --at CRON' says when a schedule starts"),
     Gone("audit.draws", _OF_AUDITS, ("audit --draws",)),
     Gone("audit.pairs", _OF_AUDITS, ("audit --pairs",)),

@@ -53,7 +53,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
-            "state": f"{folder}/schedule", "prometheus": f"{folder}/metrics.prom",
+            "state": f"{folder}/schedule",
         },
     }  # fmt: skip
 

@@ -590,7 +590,6 @@ class ScheduleSettings(Section):
     settle: str = key(
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
-    prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True)
 
     def settle_seconds(self) -> float:
         """Return the age from which a shard is released."""

@@ -314,5 +314,5 @@ def _claim(job: ShardJob, began: float) -> Denoised | None:
 
 def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> None:
     if not files.exists(public_page(output)):
-        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk, denoiser.model
+        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk
         files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())
