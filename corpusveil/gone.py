@@ -1,6 +1,6 @@
 """Names of earlier versions that this version refuses, each with what replaces it.
 
-The command line, files of settings, ``import corpusveil as cv`` and readers of artefacts look here before they call a
+The command line, files of settings, ``import corpusveil as cv`` and readers of artifacts look here before they call a
 name unknown. ``tests/api/test_gone.py`` tries every row.
 """
 
@@ -15,7 +15,7 @@ class Gone:
     """A name that is gone.
 
     ``name`` is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or
-    what an artefact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
+    what an artifact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
     ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``, or commands.
     """
 
@@ -121,7 +121,7 @@ def gone_setting(place: str, value: object = None) -> str | None:
 
 
 def gone_name(name: str) -> str | None:
-    """Return the sentence for a Python name or for a part of an artefact; None if it is not gone."""
+    """Return the sentence for a Python name or for a part of an artifact; None if it is not gone."""
     row = _BY_NAME.get(name)
     return None if row is None else f"{name}: this is gone; {row.instead}."
 

@@ -35,7 +35,7 @@ def run(
 ) -> None:
     """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
-    Steps whose artefacts exist and were made with the same settings are not repeated.
+    Steps whose artifacts exist and were made with the same settings are not repeated.
 
     Example: corpusveil run release.toml
     """

@@ -122,7 +122,7 @@ def count_corpus(
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:
-    """Count the n-grams of a corpus into the artefact ``output``; return its description.
+    """Count the n-grams of a corpus into the artifact ``output``; return its description.
 
     ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs at least
     ``min_count`` times.

@@ -130,7 +130,7 @@ class DiffractorExponential(Truncated):
 
     name: ClassVar[str] = "diffractor-exponential"
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
-    summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
+    summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realized away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
     claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
     ranged: ClassVar[bool] = True

@@ -34,7 +34,7 @@ SHOWN = 10
 
 @contextlib.contextmanager
 def said_when_made(output: str, watch: Watch) -> Iterator[None]:
-    """Say at the end of the block that nothing was done, if the artefact was complete before."""
+    """Say at the end of the block that nothing was done, if the artifact was complete before."""
     made = is_artifact(files.absolute(output))
     yield
     if made:

@@ -54,7 +54,7 @@ class Plan:
 
 
 def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
-    """Return the epsilon for the risk of the settings, from public artefacts alone; ``opened`` is their model."""
+    """Return the epsilon for the risk of the settings, from public artifacts alone; ``opened`` is their model."""
     budget = needed(settings.budget, "budget")
     reader, model, texts = rules.risk_reader(settings), None, None
     if reader == "content-context":

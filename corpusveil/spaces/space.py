@@ -198,7 +198,7 @@ class Space:
         space.
 
         Raises:
-            UserError: another artefact is there; a saved space is never overwritten.
+            UserError: another artifact is there; a saved space is never overwritten.
         """
         url = absolute(url)
         if not is_artifact(url):
@@ -266,7 +266,7 @@ def absolute(url: str | os.PathLike[str]) -> str:
 
 
 def _there(url: str, name: str) -> str | None:
-    """Return the value of a field in the artefact's description; None if it is missing or invalid."""
+    """Return the value of a field in the artifact's description; None if it is missing or invalid."""
     try:
         return getattr(described(url), name, None)
     except BadRecordError:
@@ -275,7 +275,7 @@ def _there(url: str, name: str) -> str | None:
 
 def _other(url: str) -> UserError:
     where = files.join(url, ARTIFACT)
-    return InUseError(f"{where}: another artefact is saved here, and it is never overwritten; choose another folder.")
+    return InUseError(f"{where}: another artifact is saved here, and it is never overwritten; choose another folder.")
 
 
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:

@@ -32,7 +32,7 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".bin": vector_formats.read_binary,
     ".parquet": vector_formats.read_parquet,
 }
-"""Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
+"""Reader by suffix (``.gz`` aside); a folder is a vectors artifact, everything else is text."""
 LARGEST_FACTOR = 1024.0
 
 
@@ -78,11 +78,11 @@ class Vectors:
 
 
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:
-    """Read word vectors from a file or artefact at any fsspec URL.
+    """Read word vectors from a file or artifact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
-    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artefact.
-    ``language`` is that of the words, by code or English name, which only an artefact may have recorded; ``detect``:
+    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artifact.
+    ``language`` is that of the words, by code or English name, which only an artifact may have recorded; ``detect``:
     detected by the first words.
 
     Raises:

@@ -86,7 +86,7 @@ def done(ground: Path) -> Path:
 
 class TestTheFlow:
     def test_is_that_of_the_single_commands(self, done: Path, tmp_path: Path) -> None:
-        """The same artefacts and the same release, byte for byte."""
+        """The same artifacts and the same release, byte for byte."""
         t = tmp_path
         for words in (
             ["count", f"{done}/public", "--min-count", "3", "--hyphens", "join", "--output", f"{t}/counts"],
@@ -121,7 +121,7 @@ class TestTheFlow:
         assert {path.name for path in after if after[path] != before.get(path)} <= {"release.key"}
 
     def test_takes_what_an_earlier_version_noted(self, done: Path) -> None:
-        """Its note says nothing that can be compared, so the step looks at its artefact itself; another is refused."""
+        """Its note says nothing that can be compared, so the step looks at its artifact itself; another is refused."""
         note = done / "counts" / "_step.json"
         note.write_text('{"step": "count", "settings": "0123"}')
         values = whole(done)
@@ -189,7 +189,7 @@ class TestThePrintedConfiguration:
 
 class TestWrongFiles:
     def test_one_change_is_named(self, tmp_path: Path) -> None:
-        """A misspelt section or key comes with the nearest one; another type with what is needed."""
+        """A misspelled section or key comes with the nearest one; another type with what is needed."""
         file = tmp_path / "run.toml"
         text = Path(save(file, whole(tmp_path))).read_text()
         for right, wrong, *names in (

@@ -1,4 +1,4 @@
-"""What is wrong with the input of a step of the collocation flow: one sentence that names it, status 2, no artefact."""
+"""What is wrong with the input of a step of the collocation flow: one sentence that names it, status 2, no artifact."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:
-    """Return the counts of an artefact, sorted."""
+    """Return the counts of an artifact, sorted."""
     read = pa.dataset.dataset(str(output / "ngrams")).to_table()
     assert read.schema.equals(pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64())]))
     return sorted(zip(*(read[name].to_pylist() for name in ("ngram", "n", "count")), strict=True))
@@ -118,7 +118,7 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 class TestInterrupted:
     @pytest.mark.parametrize("stage", ["CountWords", "AddNgrams"])
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
-        """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
+        """Killed in the middle of any stage and run again, the artifact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
         assert done.returncode == -signal.SIGKILL

@@ -58,7 +58,7 @@ class Seen(Local):
 
 class TestPieces:
     def test_give_the_same_bytes(self, shard: Path, reference: Path, tmp_path: Path) -> None:
-        """The large shard in three tasks, the small one in one, in both stages that read; the artefact is the same."""
+        """The large shard in three tasks, the small one in one, in both stages that read; the artifact is the same."""
         engine = Seen()
         count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
         assert [(name, len(done)) for name, done in engine.jobs] == [("words", 4), ("ngrams", 4)]  # type: ignore[attr-defined]

@@ -105,7 +105,7 @@ class TestExponential(Mapped):
 
 @pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
 def test_choosing_among_the_lists_that_hold_a_word_breaks_the_promise(name: str) -> None:
-    """With lists of all words and of some of them, the published choice realises many times epsilon; ours does not."""
+    """With lists of all words and of some of them, the published choice realizes many times epsilon; ours does not."""
     space = SPACES["one within the other"]
     mechanism: Any = make(name, space)
     ring = name == "ring-geometric"

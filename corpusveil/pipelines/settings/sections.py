@@ -170,7 +170,7 @@ class ModelSettings(Section):
 
 
 class DenoiseSettings(Section):
-    """A readable release, made from a release and public artefacts alone."""
+    """A readable release, made from a release and public artifacts alone."""
 
     COMMANDS = ("denoise",)
 

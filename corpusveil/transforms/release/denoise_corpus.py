@@ -1,6 +1,6 @@
 """A release, denoised: read its manifest, map over its shards, write a manifest that names it.
 
-Only the release's folder and public artefacts are read. Records in ``OUTPUT.work`` show which tasks remain; they
+Only the release's folder and public artifacts are read. Records in ``OUTPUT.work`` show which tasks remain; they
 contain nothing private, and are removed after the manifest is written.
 """
 
@@ -190,7 +190,7 @@ def denoiser_of(
     source: Mapping[str, Any], where: str, space: Space, model: LanguageModel | None, collocations: Collocations | None,
     search: Search | None, count: int | None = None, chooser: Chooser | None = None,
 ) -> Denoiser:  # fmt: skip
-    """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
+    """Return what denoises a release by its manifest. Raises UserError if the artifacts are not those that it names."""
     configured = source["configuration"]
     if space.digest != configured["space"]:
         raise MismatchError(
