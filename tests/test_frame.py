@@ -218,8 +218,8 @@ def test_one_spelling_the_american_in_docstrings_messages_and_pages() -> None:
     for good in ("missing-artefact", "behavior", "a promise", "advertise", "labels", "a premise", "central", "license"):
         assert not BRITISH.search(good), good
     places = [*prose(), *messages()]
-    of_docs = {path.name for path in (ROOT / "docs").rglob("*.md")}
-    assert {place: words for place, text in places if place not in of_docs and (words := BRITISH.findall(text))} == {}
+    others = {"data-protection.md", "examples.md"}  # a page that stays as it was approved, and words that were drawn
+    assert {place: words for place, text in places if place not in others and (words := BRITISH.findall(text))} == {}
 
 
 PARAGRAPHS = '''"""Paragraphs, one document each."""
