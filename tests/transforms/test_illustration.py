@@ -68,7 +68,7 @@ def test_dots_are_the_risk_of_public_text(space: Space) -> None:
     risk, guess = word_risk(cv.mechanism("ring-geometric", space), 1.0), picture(space).guess
     assert guess is not None
     assert (guess.share, guess.blind) == pytest.approx((risk.content.share, risk.content.blind), abs=1e-6)
-    assert f"{risk.share:.1%} of all known words" in guess.sentence()
+    assert f"{risk.share:.0%} of all words" in guess.sentence()
     assert picture(space, "santext").guess is None  # it would take all pairs of words
     chosen = cv.epsilon_for_risk(cv.mechanism("santext", space), 0.5, of="content")
     own = illustrate(cv.mechanism("santext", space), cv.Budget(chosen.epsilon), cv.TextPolicy(), None, chosen)
@@ -142,6 +142,6 @@ def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_p
     )
     guess = picture(space).guess
     assert guess is not None
-    assert f"guesses about {guess.share:.1%} of known content words ({guess.blind:.1%} without looking), and " in page
+    assert f"guesses about {guess.share:.0%} of the content words ({guess.blind:.1%} by chance), and " in page
     assert own.count('class="dark"') == round(100 * guess.blind)
     assert own.count('class="shown"') == round(100 * guess.share) - round(100 * guess.blind)

@@ -223,7 +223,7 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, pol
         blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
         if risk.error is None:
             return Guess.alone(risk.measured, blind, of, risk.beside)
-        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} without looking)", True)
+        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} by chance)", True)
     if not isinstance(mechanism, OnLists):
         return None
     guessed = word_risk(mechanism, epsilon, policy=policy)
