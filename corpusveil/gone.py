@@ -90,6 +90,8 @@ GONE = (
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),
+    Gone("space.union", "a space has the words that all its embeddings have", ("space --union",)),
+    Gone("a space whose lists have different words", "build the space again, without union"),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
     Gone("a pickle of gensim", "in gensim, save the vectors by kv.save_word2vec_format('vectors.bin', binary=True)"),

@@ -50,7 +50,7 @@ def build(settings: Settings, watch: Watch) -> Space:
         if missing:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
-        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
+        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
         "only": only, "balance": chosen.balance, "cell": chosen.cell,
         "neighbors": neighbors, "grammar": chosen.grammar,
     }  # fmt: skip

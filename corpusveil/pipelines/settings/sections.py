@@ -127,7 +127,6 @@ class SpaceSettings(Section):
     cell: int | None = key(
         "The largest number of words in a cell, for millions of words: 250000, for example. A longer list is ordered "
         "in cells, which is faster and misses near words of other cells. Default: one exact order.", None, ge=16)
-    union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
     importance: str | None = key(
         "Public factors for the vectors of words: word<TAB>number, one per line. Above 1, a word is further from "
@@ -137,11 +136,10 @@ class SpaceSettings(Section):
         path=True, metavar="URL")
     balance: float | None = key(
         "The weight of public frequency next to meaning, so that a replacement discloses less. Needs {space.counts}. "
-        "0: no weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
-        "unchanged.", None, ge=0)
+        "0: no weight. Default: 1 for the order of the lists if there are counts; vectors are unchanged.", None, ge=0)
     grammar: float | None = key(
         "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
-        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts and no {space.union}.",
+        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.",
         None, ge=0)
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "

@@ -62,7 +62,6 @@ class AveragedVectors:
     _origin: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.space.require_vectors(self.label)
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centered
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
