@@ -188,23 +188,6 @@ class TestThePrintedConfiguration:
 
 
 class TestWrongFiles:
-    def test_one_change_is_named(self, tmp_path: Path) -> None:
-        """A misspelled section or key comes with the nearest one; another type with what is needed."""
-        file = tmp_path / "run.toml"
-        text = Path(save(file, whole(tmp_path))).read_text()
-        for right, wrong, *names in (
-            ("[ledger]", "[ledgerx]", "[ledgerx]", "did you mean ledger?"),
-            ("epsilon = 6.0", "epsilonx = 8.0", "budget.epsilonx", "did you mean epsilon?"),
-            ("epsilon = 6.0", 'epsilon = "seven"', "budget.epsilon"),
-            ('per = "document"', "per = {a = 1}", "budget.per"),
-        ):  # fmt: skip
-            assert text.count(f"{right}\n") == 1
-            file.write_text(text.replace(f"{right}\n", f"{wrong}\n"))
-            ended = command("run", file)
-            assert (ended.status, ended.err.count("\n")) == (2, 1), (wrong, ended)
-            assert all(name in ended.err for name in (str(file), *names)), (wrong, ended)
-        assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
-
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
