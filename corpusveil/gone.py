@@ -85,6 +85,8 @@ GONE = (
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),
+    Gone("an option of an engine of another package", "an engine takes workers, master, runner and options",
+         tuple(f"{command} --engine-option" for command in _ON_ENGINES)),
     Gone("engine.name = connect", _CONNECT, tuple(f"{command} --engine connect" for command in _ON_ENGINES)),
     Gone("an engine on Spark Connect", _CONNECT),
     Gone("length.growth", "it is called {length.pad_growth} now"),

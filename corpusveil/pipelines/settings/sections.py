@@ -27,7 +27,7 @@ from corpusveil.choices import (
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key, listed
+from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -435,9 +435,8 @@ class LedgerSettings(Section):
 
 
 class EngineSettings(Section):
-    """The engine that runs the work; the output is the same for all. An engine's own fields are keys here."""
+    """The engine that runs the work; the output is the same for all."""
 
-    model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
 
@@ -459,15 +458,7 @@ class EngineSettings(Section):
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
-        return {name: value for name, value in given.items() if value} | (self.model_extra or {})
-
-    @model_validator(mode="after")
-    def _of_plain_values(self) -> Self:
-        for name, given in (self.model_extra or {}).items():
-            if not all(isinstance(value, (bool, int, float, str)) for value in listed(given)):
-                wanted = "give a text, a number, true or false, or a list of these"
-                raise fault(f"engine.{name}", wanted, BadTypeError)
-        return self
+        return {name: value for name, value in given.items() if value}
 
 
 class OutputSettings(Section):
