@@ -14,7 +14,7 @@ from corpusveil.cli.main import run
 from corpusveil.pipelines import collocations
 from corpusveil.pipelines.settings.toml import value_of
 from tests.calls import QUIET, command, fails, succeeds
-from tests.collocations.corpora import WORDS, make, write
+from tests.collocations.corpora import make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
 
 EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE | re.DOTALL)[0]
@@ -34,7 +34,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "epochs": 1, "min_count": 3, "sg": 1, "sample": 0.01, "alpha": 0.03, "seed": 2, "threads": 1,
         },
         "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3,
-                  "importance": f"{folder}/importance.tsv", "counts": f"{folder}/counts"},
+                  "counts": f"{folder}/counts"},
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
@@ -73,7 +73,6 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "private", make(60, 4), 2)
     (folder / "spill").mkdir()
     cv.Key.generate().save(folder / "release.key")
-    (folder / "importance.tsv").write_text(f"{WORDS[0]}\t2\n")
     return folder
 
 
@@ -98,7 +97,7 @@ class TestTheFlow:
              "1", "--min-count", "3", "--sg", "1", "--sample", "0.01", "--alpha", "0.03", "--seed", "2",
              "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved", "--seed", "3",
-             "--importance", f"{done}/importance.tsv", "--counts", f"{t}/counts", "--output", f"{t}/space"],
+             "--counts", f"{t}/counts", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
              "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "word-share",
              "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--hyphens", "join", "--key",

@@ -128,9 +128,6 @@ class SpaceSettings(Section):
         "The largest number of words in a cell, for millions of words: 250000, for example. A longer list is ordered "
         "in cells, which is faster and misses near words of other cells. Default: one exact order.", None, ge=16)
     vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
-    importance: str | None = key(
-        "Public factors for the vectors of words: word<TAB>number, one per line. Above 1, a word is further from "
-        "others and changes less often.", None, path=True, metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
         path=True, metavar="URL")
