@@ -25,7 +25,7 @@ class Gone:
 
 
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
-_FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
+_FACTORS = "scale the vectors of words by public factors before you build the space; then distances have them"
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
@@ -85,11 +85,16 @@ GONE = (
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),
+    Gone("an option of an engine of another package", "an engine takes workers, master, runner and options",
+         tuple(f"{command} --engine-option" for command in _ON_ENGINES)),
     Gone("engine.name = connect", _CONNECT, tuple(f"{command} --engine connect" for command in _ON_ENGINES)),
     Gone("an engine on Spark Connect", _CONNECT),
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),
+    Gone("space.importance", _FACTORS, ("space --importance",)),
+    Gone("space.union", "a space has the words that all its embeddings have", ("space --union",)),
+    Gone("a space whose lists have different words", "build the space again, without union"),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
     Gone("a pickle of gensim", "in gensim, save the vectors by kv.save_word2vec_format('vectors.bin', binary=True)"),

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusveil.choices import Group
 from corpusveil.cli import signals
 from corpusveil.cli.options import HelpAllOption, ProgressOption
 from corpusveil.errors import BadValueError, UserError
@@ -20,12 +19,7 @@ from corpusveil.pipelines.settings import Settings, fields, rules, started
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, Setting, pairs
 
-_PAIRS: Mapping[str, tuple[str, str, Group]] = {
-    "mechanism.name": ("parameter", "A parameter of the mechanism, such as gamma=18. Repeatable.", "How private"),
-    "engine.name": (
-        "engine_option", "A field of an engine of another package, by its name there. Repeatable.", "Rarely used"),
-}  # fmt: skip
-"""The settings after which commands have an option for pairs ``NAME=VALUE``."""
+_PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
 MOST_USED = "Most used"
 _OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
 
@@ -47,8 +41,7 @@ class CommandCall:
         for name, setting in options_of(self.command).items():
             if setting.place == place:
                 return _flag(name, setting)
-        general = {"mechanism": "--parameter ", "engine": "--engine-option "}.get(section, "")
-        return f"{general}{key}" if key else section
+        return f"{'--parameter ' * (section == 'mechanism')}{key}" if key else section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
@@ -126,8 +119,6 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
-    if fields := pairs("engine_option", given.get("engine_option") or []):
-        sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
     return validated(sections, CommandCall(command))
@@ -142,10 +133,9 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
         if name != BEHIND:
             default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
             yield _parameter(name, _annotation(name, setting, command), default)
-        if setting.place in _PAIRS:
-            own, help, panel = _PAIRS[setting.place]
-            option = typer.Option(help=help, metavar="NAME=VALUE", rich_help_panel=panel)
-            yield _parameter(own, Annotated[list[str] | None, option])
+        if setting.place == "mechanism.name":
+            option = typer.Option(help=_PARAMETER, metavar="NAME=VALUE", rich_help_panel="How private")
+            yield _parameter("parameter", Annotated[list[str] | None, option])
 
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:

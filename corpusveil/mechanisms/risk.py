@@ -117,8 +117,7 @@ def explain(
     on lists, only the words within reach of an output, and the most frequent other words, are considered. For other
     laws, all rows are computed, in portions. Raises NoClosedForm if the mechanism has no exact law here.
     """
-    on_lists = isinstance(mechanism, OnLists) and mechanism.space.places is None
-    by = _by_steps if on_lists else _by_laws
+    by = _by_steps if isinstance(mechanism, OnLists) else _by_laws
     return by(mechanism, epsilon, words, shares, outputs, min(top, words.size))
 
 

@@ -128,7 +128,7 @@ class TestTheCommands:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
-            of_call = own - set(options_of(command)) - {"parameter", "engine_option", "help"}
+            of_call = own - set(options_of(command)) - {"parameter", "help"}
             assert of_call <= {"progress", "plan", "plan_duplicates", "explain", "help_all"}, command
 
 

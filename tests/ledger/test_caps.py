@@ -62,20 +62,6 @@ def release_files(
 
 
 class TestOneSum:
-    def test_a_chain_of_edits_and_renames_ends_at_the_cap(self, space: Space, ledger: str) -> None:
-        """Each step keeps the text or the id: two sums never saw more than two releases, and twelve passed."""
-        released = 0
-        for step in range(12):
-            text, identity = f"{WORDS[(step + 1) // 2]} {WORDS[9]}", step // 2
-            call = dict(ids=[identity], ledger=cv.Ledger(ledger, cap=2.0), unit={"person": ["p"]})  # noqa: C408
-            try:
-                cv.privatize([text], release_of(space, 1.0, step), **call)
-            except CapError:
-                break
-            released += 1
-        assert released == 2
-        assert most(ledger) == 2.0
-
     @pytest.mark.parametrize("change", ["column", "file", "id type", "id", "key", "epsilon", "root and corpus"])
     def test_whatever_makes_noise_fresh_is_spent_again(
         self, space: Space, tmp_path: Path, ledger: str, change: str

@@ -71,15 +71,6 @@ def test_a_file_is_nowhere_seen_before_it_is_whole(folder: str, size: int) -> No
     assert files.read_bytes(f"{folder}/a") == b"x" * size
 
 
-def test_what_may_be_read_by_whom(tmp_path: Path) -> None:
-    files.write_bytes(str(tmp_path / "public"), b"")
-    files.write_bytes(str(tmp_path / "new" / "private"), b"", private=True)
-    files.create_bytes(str(tmp_path / "also"), b"", private=True)
-    assert mode(tmp_path / "new" / "private") == mode(tmp_path / "also") == 0o600
-    assert mode(tmp_path / "new") == 0o700
-    assert mode(tmp_path / "public") & 0o444
-
-
 def test_a_file_is_created_once_only(folder: str) -> None:
     assert files.create_bytes(f"{folder}/a", b"first")
     assert not files.create_bytes(f"{folder}/a", b"second")

@@ -27,7 +27,7 @@ from corpusveil.choices import (
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key, listed
+from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -127,21 +127,16 @@ class SpaceSettings(Section):
     cell: int | None = key(
         "The largest number of words in a cell, for millions of words: 250000, for example. A longer list is ordered "
         "in cells, which is faster and misses near words of other cells. Default: one exact order.", None, ge=16)
-    union: bool = key("Keep words that only some embeddings have.", default=False)
     vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
-    importance: str | None = key(
-        "Public factors for the vectors of words: word<TAB>number, one per line. Above 1, a word is further from "
-        "others and changes less often.", None, path=True, metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
         path=True, metavar="URL")
     balance: float | None = key(
         "The weight of public frequency next to meaning, so that a replacement discloses less. Needs {space.counts}. "
-        "0: no weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
-        "unchanged.", None, ge=0)
+        "0: no weight. Default: 1 for the order of the lists if there are counts; vectors are unchanged.", None, ge=0)
     grammar: float | None = key(
         "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
-        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts and no {space.union}.",
+        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.",
         None, ge=0)
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
@@ -437,9 +432,8 @@ class LedgerSettings(Section):
 
 
 class EngineSettings(Section):
-    """The engine that runs the work; the output is the same for all. An engine's own fields are keys here."""
+    """The engine that runs the work; the output is the same for all."""
 
-    model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
 
@@ -461,15 +455,7 @@ class EngineSettings(Section):
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
-        return {name: value for name, value in given.items() if value} | (self.model_extra or {})
-
-    @model_validator(mode="after")
-    def _of_plain_values(self) -> Self:
-        for name, given in (self.model_extra or {}).items():
-            if not all(isinstance(value, (bool, int, float, str)) for value in listed(given)):
-                wanted = "give a text, a number, true or false, or a list of these"
-                raise fault(f"engine.{name}", wanted, BadTypeError)
-        return self
+        return {name: value for name, value in given.items() if value}
 
 
 class OutputSettings(Section):

@@ -213,10 +213,8 @@ def initial(
 def vectors_of(space: Space, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
     """Return the space's vectors as networks read them, [V, d]: scaled so that a coordinate's mean square is 1.
 
-    One factor for all, so directions and ratios of distances stay; spaces of any scale then train alike. Raises
-    UserError where a word has no vector.
+    One factor for all, so directions and ratios of distances stay; spaces of any scale then train alike.
     """
-    space.require_vectors("A network")
     square = float(np.mean(np.square(space.vectors, dtype=np.float64)))
     return np.asarray(space.vectors / math.sqrt(square or 1.0), dtype)
 
