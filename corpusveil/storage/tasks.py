@@ -58,7 +58,9 @@ class ShardTask:
     @property
     def whole(self) -> ShardTask:
         """The task of its whole shard."""
-        return replace(self, start=0, stop=None, piece=None, pieces=())
+        return (
+            self if self.piece is None and not self.pieces else replace(self, start=0, stop=None, piece=None, pieces=())
+        )
 
 
 def plan(

@@ -35,6 +35,13 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     fsspec.filesystem("memory").store.clear()
 
 
+@pytest.mark.parametrize(
+    "path", ["/a/b", "a/b", "./a", "~/a", "", ".", "/", "/a/", "a/../b", "//a//b", "a:b", "file:/a"]
+)
+def test_a_path_is_what_fsspec_takes_it_for(path: str) -> None:
+    assert files.resolve(path) == fsspec.core.url_to_fs(path)
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 

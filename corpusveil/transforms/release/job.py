@@ -54,6 +54,8 @@ class ShardJob(Work[Shard]):
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
+    is_finished: bool = False
+    """Whether nothing is left to do, so that each task is only compared with its record."""
 
     def place(self) -> Records:
         return self.records
@@ -99,6 +101,11 @@ class ShardJob(Work[Shard]):
         return self.records.address("pieces", f"{stem(task)}{task.suffix}")
 
     def do(self, task: ShardTask) -> Shard:
+        if self.is_finished:
+            raise ChangedError(
+                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                "input into another output, as a further release."
+            )
         if task.pieces:
             return self._join(task)
         began = time.monotonic()
