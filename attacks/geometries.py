@@ -53,7 +53,7 @@ def geometries() -> dict[str, Vectors]:
         "circle": _ring(24),
         "simplex: all pairs alike": simplex,
         "simplex and one far word": np.vstack([simplex, np.full((1, 30), 2.0)]),
-        "star: a centre and rays": np.vstack([np.zeros((1, 24)), np.eye(24), 3 * np.eye(24)[:8]]),
+        "star: a center and rays": np.vstack([np.zeros((1, 24)), np.eye(24), 3 * np.eye(24)[:8]]),
         "dense cluster and one far word": _cluster_and_far(random),
         "hypercube": _tree(5) / 2.0 ** np.arange(5),
         "binary tree": _tree(5),

@@ -70,7 +70,7 @@ def _noise(attempt: Attempt, key: DrawKey, scale: float) -> None:
                 found = lower_bound(mechanism, 3, other, EPSILON, distance, count // 2)
                 attempt.tried("draws", 2 * count)
                 attempt.tried("pairs audited by samples")
-                attempt.check(found <= EPSILON, f"{name} on {geometry}: realised at least {found:.4g} epsilon")
+                attempt.check(found <= EPSILON, f"{name} on {geometry}: realized at least {found:.4g} epsilon")
     excluding = make("vickrey-cmp-excluding", space_of(geometries()["grid"]))
     found = lower_bound(excluding, 3, 4, EPSILON, 1.0, 20_000)
     attempt.tried("controls: a false theorem, refuted")

@@ -37,7 +37,10 @@ def space(way: str, words: int) -> Space:
     folder = inputs.work() / f"utility-space-{words or 'all'}-{way}"
     if not is_artifact(str(folder)):
         counted_words = np.asarray(whole.counts)
-        order = np.argsort(-counted_words, kind="stable")[: words or None]
+        order = np.argsort(-counted_words, kind="stable")
+        # truncated Gumbel has no law where two words share a vector
+        distinct = np.unique(np.asarray(whole.vectors)[order], axis=0, return_index=True)[1]
+        order = order[np.sort(distinct)][: words or None]
         some, counts = [whole.vocabulary.words[at] for at in order], counted_words[order]
         balance, listed, grammar = MADE[way]
         near = read_neighbors(counted(), Vocabulary.from_words(some, counts)) if grammar else None

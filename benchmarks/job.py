@@ -94,7 +94,7 @@ class Started:
 
 def held_to(threads: int) -> dict[str, str]:
     """Return this environment with this many threads of the BLAS and of ours, which are read when they are loaded."""
-    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # artefacts such as a key are made once
+    work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # artifacts such as a key are made once
     return {**os.environ, **work, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
 
 

@@ -332,7 +332,7 @@ def sampled(name: str, size: str) -> Sample:
 
 
 def films() -> Sample:
-    """Return the labelled sentences that gensim's package ships, every second to train on."""
+    """Return the labeled sentences that gensim's package ships, every second to train on."""
     from gensim.test.utils import datapath
 
     with open(datapath("pang_lee_polarity.cor"), encoding="utf-8", errors="replace") as file:

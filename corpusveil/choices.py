@@ -29,6 +29,12 @@ Duplicates = Literal["independent", "same-noise", "drop"]
 """The treatment of equal texts with different identities."""
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 
+Group = Literal[
+    "Most used", "Settings", "What to release", "How private", "Text", "Names and other spans", "Files", "Ledger",
+    "Engine", "Rarely used", "Options",
+]  # fmt: skip
+"""The headings of settings in help, in their order; only ``--help-all`` shows those that are rarely used."""
+
 Hyphens = Literal["split", "join"]
 """The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""
 HYPHENS: tuple[Hyphens, ...] = get_args(Hyphens)

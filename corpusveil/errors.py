@@ -75,8 +75,8 @@ class OverlapError(UserError, code="overlapping-paths"):
 class InUseError(UserError, code="output-in-use"):
     """The place of the output already has other contents."""
 class ChangedError(UserError, code="input-changed"):
-    """An input or artefact is not the one that the work was started with, or that was released."""
-# Content: files, rows and columns, artefacts.
+    """An input or artifact is not the one that the work was started with, or that was released."""
+# Content: files, rows and columns, artifacts.
 class FormatError(UserError, code="wrong-format"):
     """A file has a format that is not read here, or the files have several formats."""
 class BadFileError(UserError, code="damaged-file"):

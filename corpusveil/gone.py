@@ -1,6 +1,6 @@
 """Names of earlier versions that this version refuses, each with what replaces it.
 
-The command line, files of settings, ``import corpusveil as cv`` and readers of artefacts look here before they call a
+The command line, files of settings, ``import corpusveil as cv`` and readers of artifacts look here before they call a
 name unknown. ``tests/api/test_gone.py`` tries every row.
 """
 
@@ -15,7 +15,7 @@ class Gone:
     """A name that is gone.
 
     ``name`` is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or
-    what an artefact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
+    what an artifact contains. ``instead`` ends the sentence "NAME: this is gone; …" and names settings as
     ``{section.key}``. ``options`` are the command lines that had it, such as ``space --spacing``, or commands.
     """
 
@@ -25,10 +25,11 @@ class Gone:
 
 
 _OF_CURVES = "'corpusveil mechanisms' shows what an epsilon keeps, and 'corpusveil privatize' chooses epsilon by a risk"
-_FACTORS = "factors of single words are {space.importance}, for mechanisms on vectors"
+_FACTORS = "scale the vectors of words by public factors before you build the space; then distances have them"
 _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study collocations' has tasks of pairs"
 _OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
+_OF_DELTA = "a ledger adds up epsilons; {ledger.cap_ldp} holds over all metrics, and {budget.delta} is of one release"
 _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
 _CONNECT = (
     "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
@@ -57,8 +58,15 @@ GONE = (
     Gone("embeddings.hs", "vectors are trained with negative samples, {embeddings.negative}", ("train --hs",)),
     Gone("embeddings.spool", "all tokens are written to one file in the temporary folder, which TMPDIR names",
          ("train --spool",)),
+    Gone("ledger.cap_delta", _OF_DELTA, ("privatize --cap-delta",)),
+    Gone("corpusveil ledger show --delta", "a ledger adds up epsilons, and nats of plain LDP over all metrics",
+         ("ledger show --delta",)),
+    Gone("collocations.add_to", "count all files, those that were counted before as well",
+         ("count --add-to",)),
     Gone("ledger.spill", "a decision spills into the temporary folder, which TMPDIR names",
          ("privatize --ledger-spill",)),
+    Gone("schedule.prometheus",
+         "the exit status of a start says how it ended, and 'corpusveil schedule FILE.toml --status' shows the runs"),
     Gone("schedule.at", "'corpusveil schedule FILE.toml --write KIND --at CRON' says when a schedule starts"),
     Gone("audit.draws", _OF_AUDITS, ("audit --draws",)),
     Gone("audit.pairs", _OF_AUDITS, ("audit --pairs",)),
@@ -77,11 +85,16 @@ GONE = (
     Gone("engine.name = ray", _RAY, tuple(f"{command} --engine ray" for command in _ON_ENGINES)),
     Gone("cv.Ray", _RAY),
     Gone("cv.privatize_dataset", _RAY),
+    Gone("an option of an engine of another package", "an engine takes workers, master, runner and options",
+         tuple(f"{command} --engine-option" for command in _ON_ENGINES)),
     Gone("engine.name = connect", _CONNECT, tuple(f"{command} --engine connect" for command in _ON_ENGINES)),
     Gone("an engine on Spark Connect", _CONNECT),
     Gone("length.growth", "it is called {length.pad_growth} now"),
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),
+    Gone("space.importance", _FACTORS, ("space --importance",)),
+    Gone("space.union", "a space has the words that all its embeddings have", ("space --union",)),
+    Gone("a space whose lists have different words", "build the space again, without union"),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),
     Gone("space.harmless", _FACTORS, ("space --harmless",)),
     Gone("a pickle of gensim", "in gensim, save the vectors by kv.save_word2vec_format('vectors.bin', binary=True)"),
@@ -113,7 +126,7 @@ def gone_setting(place: str, value: object = None) -> str | None:
 
 
 def gone_name(name: str) -> str | None:
-    """Return the sentence for a Python name or for a part of an artefact; None if it is not gone."""
+    """Return the sentence for a Python name or for a part of an artifact; None if it is not gone."""
     row = _BY_NAME.get(name)
     return None if row is None else f"{name}: this is gone; {row.instead}."
 

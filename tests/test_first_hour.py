@@ -143,7 +143,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.nightly
 def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the artefacts that it names: counts of the bundled text, its space, its model, and a release."""
+    """With the artifacts that it names: counts of the bundled text, its space, its model, and a release."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in public_texts()))
     flow = {"input": [str(tmp_path / "public.jsonl")], "counts": str(tmp_path / "counts"), "max_n": 1}

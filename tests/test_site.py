@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from corpusveil.cli import main
+from scripts import llms_txt
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+MOST_WORDS = 40_000
+KINDS = ["Tutorial", "How-to", "Reference", "Explanation"]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 NAV = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
 OUTSIDE = re.compile(
     r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//|<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//'
@@ -25,22 +30,70 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(re.findall(r": ([\w-]+\.md)$", NAV, re.MULTILINE)) == PAGES
 
 
+def headings(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the site makes them."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {
+        "#" + re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", title)).lower().replace(" ", "-") for title in titles
+    }
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     """To a page, and to a heading of it, in the quick suite as well."""
-    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
-    links = [(path, to) for path in pages for to in re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text())]
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))]
+    links = [(path, to, anchor) for path in pages for to, anchor in LINK.findall(path.read_text())]
     assert len(links) > 50
-    assert [(path.name, to) for path, to in links if not (path.parent / to).exists()] == []
+    assert [(path.name, to) for path, to, _ in links if not (path.parent / to).exists()] == []
+    anchored = [(path, path.parent / to if to else path, anchor) for path, to, anchor in links if anchor]
+    assert [(path.name, to.name, a) for path, to, a in anchored if to.suffix == ".md" and a not in headings(to)] == []
+
+
+def test_every_page_is_linked_from_the_index_in_the_groups_of_the_navigation() -> None:
+    """A reader of the index finds each page without the navigation, and under the kind that it is."""
+    index = (ROOT / "docs" / "index.md").read_text()
+    linked = {to for to, _ in LINK.findall(index)}
+    written = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert written - linked == set()
+    groups = re.split(r"^  - (.*):$", NAV, flags=re.MULTILINE)[1:]
+    assert groups[::2] == KINDS
+    for kind, pages in zip(groups[::2], groups[1::2], strict=True):
+        (section,) = re.findall(rf"^## {kind}$(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL)
+        assert set(re.findall(r": (\S+\.(?:md|ipynb))$", pages, re.MULTILINE)) == {
+            to for to, _ in LINK.findall(section)
+        }
+
+
+def test_the_documentation_can_be_read_in_an_afternoon() -> None:
+    """README.md and all pages, as ``wc -w`` counts: whoever adds a page shortens another."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert sum(len(path.read_text().split()) for path in pages) <= MOST_WORDS
+
+
+def test_assistants_find_each_page_with_what_it_is_about() -> None:
+    """In ``llms.txt``, which mkdocs writes by a hook: a title, a summary, and a list of described links by section."""
+    text = llms_txt.index("corpusveil", "A summary", yaml.safe_load(NAV), ROOT / "docs")
+    assert text.startswith("# corpusveil\n\n> A summary.\n\n## Start\n\n- [Home](index.md): ")
+    links = re.findall(r"^- \[[^\]]+\]\(([\w/-]+\.(?:md|html))\): (\w.+[.?:])$", text, re.MULTILINE)
+    assert sorted(page for page, _ in links if "/" not in page) == PAGES
+    named = re.findall(r": ([\w/-]+\.(?:md|ipynb))$", NAV, re.MULTILINE)
+    assert [page for page, _ in links] == [name.replace(".ipynb", ".html") for name in named]
+    assert not [sentence for _, sentence in links if re.search(r"[`*]|\]\(|--8<--", sentence)]
+    assert "hooks: [scripts/llms_txt.py]" in (ROOT / "mkdocs.yml").read_text()
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
     """Yield the command lines of all pages: lines of code blocks, continued ones joined."""
     for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         text = path.read_text().replace("\\\n", " ")
-        fenced = "\n".join(re.findall(r"^```(?:sh)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        fenced = "\n".join(block for kind, block in blocks if kind in ("", "sh", "bash"))
+        typed = "\n".join(
+            line[2:] for kind, block in blocks if kind == "console" for line in block.splitlines() if line[:2] == "$ "
+        )
         indented = "\n".join(re.findall(r"^    (corpusveil .*)$", text, re.MULTILINE))
         inline = "\n".join(" ".join(one.split()) for one in re.findall(r"`(corpusveil [a-z][^`]+)`", text))
-        for line in f"{fenced}\n{indented}\n{inline}".splitlines():
+        for line in f"{fenced}\n{typed}\n{indented}\n{inline}".splitlines():
             if line.lstrip().startswith("corpusveil "):
                 yield path.name, line.partition("    #")[0].partition(" # ")[0].strip()
 
@@ -73,6 +126,7 @@ def test_the_site_is_built_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     assert len(built) == len(PAGES) + 1, "and the page of what is not found"
     everything = (tmp_path / "site").rglob("*.html")  # notebooks, too
     assert [path.name for path in everything if OUTSIDE.search(path.read_text())] == []
+    assert all((tmp_path / "site" / page).exists() for page in ("llms.txt", *PAGES))
     reference = (tmp_path / "site" / "api.html").read_text()
     for name in ("corpusveil.transforms.table.privatize", "corpusveil.mechanisms.ring_geometric.RingGeometric"):
         assert f'id="{name}"' in reference

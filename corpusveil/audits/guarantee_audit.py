@@ -101,13 +101,13 @@ class Audit(Shown):
         if self.kind == "exact":
             sentences.append(f"exact, on the laws of {where} ({self.pairs:,} pairs), and {self.draws:,} draws")
             sentences.append(
-                f"realised: {self.realised:.6g} of what is promised; largest log-ratio {self.plain_ldp:.6g}"
+                f"realized: {self.realised:.6g} of what is promised; largest log-ratio {self.plain_ldp:.6g}"
             )
         else:
             sentences.append(
                 f"sampled: {self.pairs} pairs of {where}, {self.draws:,} draws each, error level {self.level:g}"
             )
-            sentences.append(f"realised: at least {self.realised:.4g} of what is promised")
+            sentences.append(f"realized: at least {self.realised:.4g} of what is promised")
         if self.plain_promised is not None:
             sentences.append(f"for any two words at most {self.plain_promised:.6g} nats are promised")
         if self.worst is not None:
@@ -198,7 +198,7 @@ def _nearest(apart: npt.NDArray[np.float64]) -> int:
 def _exact(
     mechanism: Mechanism, epsilon: float, at: Apart, words: npt.NDArray[np.int64]
 ) -> tuple[float, float, tuple[int, int, int] | None, float, int]:
-    """Return realised share, largest log-ratio, worst pair and output, largest excess, and the number of pairs."""
+    """Return realized share, largest log-ratio, worst pair and output, largest excess, and the number of pairs."""
     with np.errstate(divide="ignore"):
         logs = np.log([mechanism.distribution(int(word), epsilon) for word in words])
     share, largest, excess = 0.0, 0.0, -math.inf

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from corpusveil.cli import signals
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import HelpAllOption, ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.flows import Flow
-from corpusveil.pipelines.settings import Settings, fields, rules
+from corpusveil.pipelines.settings import Settings, fields, rules, started
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Setting, pairs
+from corpusveil.pipelines.settings.fields import BEHIND, Setting, pairs
 
-_PAIRS: Mapping[str, tuple[str, str, Group]] = {
-    "mechanism.name": ("parameter", "A parameter of the mechanism, such as gamma=18. Repeatable.", "How private"),
-    "engine.name": (
-        "engine_option", "A field of an engine of another package, by its name there. Repeatable.", "Engine"),
-}  # fmt: skip
-"""The settings after which commands have an option for pairs ``NAME=VALUE``."""
-MOST_USED, OTHERS = "Most used", "Options"
+_PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
+MOST_USED = "Most used"
+_OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
 
 
 def options_of(command: str) -> Mapping[str, Setting]:
@@ -45,8 +41,7 @@ class CommandCall:
         for name, setting in options_of(self.command).items():
             if setting.place == place:
                 return _flag(name, setting)
-        general = {"mechanism": "--parameter ", "engine": "--engine-option "}.get(section, "")
-        return f"{general}{key}" if key else section
+        return f"{'--parameter ' * (section == 'mechanism')}{key}" if key else section
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
@@ -87,11 +82,11 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
             inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
             *_parameters(command),
             *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+            _parameter("help_all", HelpAllOption, default=False),
         ]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         called.__doc__, called.__name__ = function.__doc__, function.__name__
-        called.kind = Grouped  # type: ignore[attr-defined]
         return called
 
     return give
@@ -118,39 +113,37 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     if command == "privatize":  # where the missing option can be either of two
         sections = {name: {} for name in rules.NEEDED}
     if command == "preview":
-        sections = {name: dict(values) for name, values in rules.DEFAULTS.items()}
+        sections = started("space", "mechanism")
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value
     if "mechanism" in sections:
         sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
-    if fields := pairs("engine_option", given.get("engine_option") or []):
-        sections["engine"] = fields | sections.get("engine", {})
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
     return validated(sections, CommandCall(command))
 
 
-def _parameters(command: str) -> Iterator[inspect.Parameter]:
-    def parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
+
+def _parameters(command: str) -> Iterator[inspect.Parameter]:
     for name, setting in options_of(command).items():
         if name != BEHIND:
             default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
-            yield parameter(name, _annotation(name, setting, command), default)
-        if setting.place in _PAIRS:
-            own, help, panel = _PAIRS[setting.place]
-            option = typer.Option(help=help, metavar="NAME=VALUE", rich_help_panel=panel)
-            yield parameter(own, Annotated[list[str] | None, option])
+            yield _parameter(name, _annotation(name, setting, command), default)
+        if setting.place == "mechanism.name":
+            option = typer.Option(help=_PARAMETER, metavar="NAME=VALUE", rich_help_panel="How private")
+            yield _parameter("parameter", Annotated[list[str] | None, option])
 
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:
     kind = setting.kind
-    help, metavar = setting.help(CommandCall(command).name), setting.metavar
+    help, metavar = _OF_A_FILE.sub("", setting.help(CommandCall(command).name)), setting.metavar
     more: dict[str, Any] = {}
     if setting.choices is not None:
-        help, metavar = f"{help.removesuffix('.')}: {', '.join(setting.values)}.", metavar or "NAME"
+        help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
     if setting.choices is not None or setting.place == "mechanism.name":
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed(command) and kind is not bool:
@@ -174,21 +167,3 @@ def _completion(setting: Setting) -> Callable[[str], list[str]]:
         return [value for value in values if value.startswith(incomplete)]
 
     return offer
-
-
-class Grouped(TyperCommand):
-    """A command whose help lists the most used options first, and all others under the headings of their groups."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the most used options, then the options of each group, then all others."""
-        groups: dict[str, list[tuple[str, str]]] = {
-            heading: [] for heading in ("Arguments", MOST_USED, *get_args(Group), OTHERS)
-        }
-        for parameter in self.get_params(ctx):
-            if (line := parameter.get_help_record(ctx)) is not None:
-                heading = getattr(parameter, "rich_help_panel", None) or OTHERS
-                groups["Arguments" if parameter.param_type_name == "argument" else heading].append(line)
-        for heading, lines in groups.items():
-            if lines:
-                with formatter.section(heading):
-                    formatter.write_dl(lines)

@@ -35,7 +35,6 @@ def show(
             metavar="VALUE",
         ),
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Also show (epsilon, delta) at this delta, such as 1e-6.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
     memory: Annotated[str, typer.Option(help="The memory for the question; more is spilled to disk.")] = "1GB",
 ) -> None:
@@ -48,25 +47,23 @@ def show(
 
     Example: corpusveil ledger show s3://bucket/ledger
 
-    Example: corpusveil ledger show s3://bucket/ledger --unit 1742 --delta 1e-6
+    Example: corpusveil ledger show s3://bucket/ledger --unit 1742
     """
     from corpusveil.ledger.summary import Ledger
     from corpusveil.transforms.release.released import spends_of
 
     of_release = spends_of(url)
     if of_release is not None:
-        if unit is not None or delta is not None or as_json:
-            raise ConflictError(
-                f"{url}: this is a release, and --unit, --delta and --json are for a ledger; leave them out."
-            )
+        if unit is not None or as_json:
+            raise ConflictError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
         print(of_release)
         return
     ledger = Ledger(url, memory=memory)
     if unit is None:
-        spent = ledger.spent(delta=delta)
+        spent = ledger.spent()
     else:
         value = sys.stdin.read().removesuffix("\n") if unit == "-" else unit
-        spent = ledger.spent_on(value, delta=delta)
+        spent = ledger.spent_on(value)
     print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 import corpusveil
+from corpusveil.cli.options import Grouped
 from corpusveil.declared import declared
 from corpusveil.errors import BadValueError, CorpusveilError
 from corpusveil.gone import gone_option
@@ -82,9 +83,9 @@ def command(name: str) -> Any:
 
 
 def _single(name: str, function: Any) -> Any:
-    """Return a function as a command; one with settings as options has headings in its help."""
+    """Return a function as a command."""
     group = typer.Typer(add_completion=False, rich_markup_mode=None)
-    group.command(name, cls=getattr(function, "kind", TyperCommand))(function)
+    group.command(name, cls=Grouped)(function)
     return typer.main.get_command(group)
 
 

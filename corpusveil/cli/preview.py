@@ -22,7 +22,7 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="An epsilon of a word. Repeatable. Default without --risk: 0.5, 1 and 3.",
+            help="Epsilons of a word, instead of --risk. Repeatable. Default: 0.5, 1 and 3.",
             rich_help_panel="How private",
         ),
     ] = None,

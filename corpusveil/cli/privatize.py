@@ -27,7 +27,9 @@ def privatize(
     ] = False,
     plan_duplicates: Annotated[
         bool,
-        typer.Option("--plan-duplicates", help="Like --plan, and also count equal documents, which reads everything."),
+        typer.Option(
+            "--plan-duplicates", help="Like --plan, and count equal documents, too.", rich_help_panel="Rarely used"
+        ),
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary.")
@@ -36,7 +38,7 @@ def privatize(
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
 
-    Example: corpusveil privatize 'c4/c4-train.*.json.gz' --space spaces/glove --mechanism ring-geometric --epsilon 1
+    Example: corpusveil privatize 'reviews/*.jsonl.gz' --text review --space en --mechanism ring-geometric --risk 0.5
     --key release.key --output private/2026-11
     """
     from corpusveil.cli.progress import Terminal

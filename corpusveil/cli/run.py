@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import InUseError, NoFileError, UnsetError
+from corpusveil.errors import BadValueError, InUseError, NoFileError, UnsetError
 from corpusveil.pipelines.flows import FLOWS
 
 COMMAND = ("run", "Run every step of a configuration file.")
@@ -23,15 +23,19 @@ def run(
         bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing else.")
     ] = False,
     init: Annotated[
-        bool,
-        typer.Option("--init", help="Write a complete, commented template to this file, and its schema beside it."),
-    ] = False,
+        str | None,
+        typer.Option(
+            metavar="[full] FILE.toml",
+            help="Write a new configuration to this file, and its schema next to it: the keys that you have to decide, "
+            "or, after 'full', all keys.",
+        ),
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
     """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
-    Steps whose artefacts exist and were made with the same settings are not repeated.
+    Steps whose artifacts exist and were made with the same settings are not repeated.
 
     Example: corpusveil run release.toml
     """
@@ -43,19 +47,22 @@ def run(
     if schema:
         print(schema_text(), end="")
         return
-    if file is None:
+    target = file if init in (None, "full") else init
+    if target is None:
         raise UnsetError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
-    if init:
-        _init(file)
+    if init is not None:
+        if target is not file and file is not None:
+            raise BadValueError(f"--init {init}: write 'full' here, or no second file.")
+        _init(target, toml.template(whole=init == "full"))
         return
-    document = toml.read(file)
+    document = toml.read(target)
     if print_config:
         print(toml.written(document), end="")
         return
     run_steps(document, Terminal(progress), only=only)
 
 
-def _init(file: str) -> None:
+def _init(file: str, text: str) -> None:
     """Write a template and the schema beside it; neither overwrites an existing file."""
     from corpusveil.pipelines.settings import toml
     from corpusveil.pipelines.settings.reference import schema_text
@@ -65,7 +72,7 @@ def _init(file: str) -> None:
         raise InUseError(f"{file}: this file already exists; choose another name.")
     if not path.parent.is_dir():
         raise NoFileError(f"{path.parent}: there is no such folder; make it first.")
-    path.write_text(toml.template(), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     print(path)
     beside = path.with_name(toml.SCHEMA)
     if not beside.exists() or beside.read_text(encoding="utf-8") != schema_text():

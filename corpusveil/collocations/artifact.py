@@ -1,4 +1,4 @@
-"""The description of an artefact of the collocation flow, in ``_artifact.json``, written last."""
+"""The description of an artifact of the collocation flow, in ``_artifact.json``, written last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule, version_of
 
 WORK = "work"
-"""The place of a step's unfinished work, in the folder of its artefact."""
+"""The place of a step's unfinished work, in the folder of its artifact."""
 VERSION = 1
 Kind = Literal["counts", "collocations", "tokens", "vectors", "model"]
 _MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train", "model": "model"}
@@ -28,11 +28,11 @@ def make_once(
     make: Callable[[], dict[str, Any]],
     check: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Make an artefact unless the same call finished it before, and return its description, which is written last.
+    """Make an artifact unless the same call finished it before, and return its description, which is written last.
 
-    ``call`` is a digest of everything that decides the artefact. ``make`` writes its files, and returns the fields of
+    ``call`` is a digest of everything that decides the artifact. ``make`` writes its files, and returns the fields of
     its description. ``check`` refuses a description from before if the input has changed. Unfinished work of this run
-    and of killed runs is removed when the artefact is complete. Raises UserError if another call made the artefact,
+    and of killed runs is removed when the artifact is complete. Raises UserError if another call made the artifact,
     WorkError if another run is in progress.
     """
 
@@ -41,7 +41,7 @@ def make_once(
         if earlier is not None:
             if earlier.get("call") != call:
                 raise InUseError(
-                    f"{url}: this folder already has an artefact of another call or input; choose another output."
+                    f"{url}: this folder already has an artifact of another call or input; choose another output."
                 )
             check(earlier)
         return earlier
@@ -67,7 +67,7 @@ def remove_others(folder: str, ending: str) -> None:
 
 
 def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
-    """Return the description of an artefact.
+    """Return the description of an artifact.
 
     Raises UserError if there is none, if it has another kind or version, or if another version of the tokenizer made
     it, since its words would differ.
@@ -95,10 +95,10 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
 
 
 class ReadingOptions(NamedTuple):
-    """How text was read for an artefact.
+    """How text was read for an artifact.
 
     ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
-    and the hyphens that split words (``over_hyphens``); artefacts of earlier versions, which lack these fields, end
+    and the hyphens that split words (``over_hyphens``); artifacts of earlier versions, which lack these fields, end
     n-grams there. ``language`` is that of ``text/languages.py``.
     """
 
@@ -113,7 +113,7 @@ class ReadingOptions(NamedTuple):
         return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split", language=language)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields for a description; what is made of earlier artefacts has the fields that it had."""
+        """Return the fields for a description; what is made of earlier artifacts has the fields that it had."""
         fields = self._asdict()
         names = ("hyphens", "over_stops", *(["over_hyphens"] if self.over_hyphens else []))
         return {name: fields[name] for name in names} | of_language(self.language)
@@ -124,7 +124,7 @@ EARLIER = ReadingOptions()
 
 
 def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
-    """Return how text was read for an artefact."""
+    """Return how text was read for an artifact."""
     hyphens = fields.get("hyphens", EARLIER.hyphens)
     over_stops, over_hyphens = (fields.get(name, False) for name in ("over_stops", "over_hyphens"))
     language = fields.get("language")

@@ -198,7 +198,7 @@ class Collocations:
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
-    """Read a collocation table: an artefact of ``corpusveil score``, a Parquet file or a folder of them.
+    """Read a collocation table: an artifact of ``corpusveil score``, a Parquet file or a folder of them.
 
     The name of an installed space, such as ``en``, is the table of its package.
     """

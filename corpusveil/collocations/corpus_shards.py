@@ -56,7 +56,7 @@ class ShardStage(Stage[S]):
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:
-    """Return an artefact's fields for its source shards: path and digest of each, split or not.
+    """Return an artifact's fields for its source shards: path and digest of each, split or not.
 
     Raises ChangedError if the pieces of a shard were read from different files.
     """
@@ -69,7 +69,7 @@ def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[
 
 
 def refuse_changed(output: str, shards: Sequence[InputShard], inputs: Sequence[dict[str, str]]) -> None:
-    """Raise UserError if a shard differs from those from which the finished artefact ``output`` was made."""
+    """Raise UserError if a shard differs from those from which the finished artifact ``output`` was made."""
     for shard, entry in zip(shards, inputs, strict=True):
         if keyed_digest(shard.url, b"") != entry["digest"]:
             raise ChangedError(

@@ -72,28 +72,26 @@ class CountWords(ShardStage[WordsCounted]):
 
 
 class Added(Done):
-    """A part of the key space: the address and number of its sums; for n-grams, the number written."""
+    """A part of the words: the address and number of its sums."""
 
     made: str
     different: int
-    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AddWords(Stage[Added]):
-    """Add up one part of the counts of words, into ``words``."""
+    """Add up one part of the counts of words."""
 
     name: ClassVar[str] = "added"
 
     words_made: tuple[str, ...]
-    words: str
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        url = files.join(self.words, f"{stem(task)}.parquet")
+        url = self.address("made", f"{stem(task)}.parquet")
         table = pa.concat_tables([_WORDS.empty_table(), *parts.read(self.words_made, task.part, task.parts)])
         added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
         added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
-        parts.write(url, added, added["hash"].to_numpy(), task.parts)
+        write_table(added, url)
         return {"made": url, "different": added.num_rows}
 
 
@@ -152,14 +150,19 @@ def read_vocabulary(url: str) -> pa.Table:
         raise ArtefactError(f"{url}: this vocabulary is damaged ({type(error).__name__}); count again.") from None
 
 
+class NgramsAdded(Done):
+    """A part of the n-grams: how many are written."""
+
+    kept: int
+
+
 @dataclass(frozen=True, slots=True)
-class AddNgrams(Stage[Added]):
-    """Add up one part of the n-gram counts, into ``state``, and write those that occur often enough."""
+class AddNgrams(Stage[NgramsAdded]):
+    """Add up one part of the n-gram counts, and write those that occur often enough."""
 
     name: ClassVar[str] = "ngrams-added"
 
     made: tuple[str, ...]
-    state: str
     vocabulary: str
     max_n: int
     min_count: int
@@ -170,8 +173,6 @@ class AddNgrams(Stage[Added]):
         for table in parts.read(self.made, task.part, task.parts):
             runs.add((table["key"].to_numpy(), table["count"].to_numpy()))
         keys, counts = runs.take()
-        url = files.join(self.state, f"{stem(task)}.parquet")
-        parts.write(url, pa.table({"key": keys, "count": counts}), keys, task.parts)
         often = counts >= self.min_count
         lengths, ids = unpacked(keys[often], self.max_n)
         vocabulary = read_vocabulary(self.vocabulary)
@@ -187,7 +188,7 @@ class AddNgrams(Stage[Added]):
             joined, np.concatenate([*sizes, np.empty(0, np.int8)]), np.concatenate([*kept, np.empty(0, np.int64)])
         )
         write_part(self.output, task.part + 1, task.parts + 1, table)
-        return {"made": url, "different": keys.size, "kept": table.num_rows}
+        return {"kept": table.num_rows}
 
 
 def table_of(ngrams: list[Any], lengths: Any, counts: Any) -> pa.Table:

@@ -185,7 +185,7 @@ def tokenize_corpus(
     language: str | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:
-    """Tokenize a corpus into the artefact ``output``; return its description.
+    """Tokenize a corpus into the artifact ``output``; return its description.
 
     ``tokens/part-*.parquet`` has ``tokens: list<string>``, one row per document. ``lines/part-*.txt.gz`` has one
     sentence per line. ``counts.parquet`` has the count of each token. Only words are kept, in lower case, and the words

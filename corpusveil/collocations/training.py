@@ -1,4 +1,4 @@
-"""From an artefact of tokens to an artefact of vectors: the training flow, on any engine."""
+"""From an artifact of tokens to an artifact of vectors: the training flow, on any engine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TokenFiles:
 
 
 def find_tokens(url: str) -> TokenFiles:
-    """Return the token shards of an artefact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
+    """Return the token shards of an artifact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
     if is_artifact(url):
         reading = reading_of(url, read_artifact(url, "tokens"))
         folder = files.join(url, "lines")
@@ -150,7 +150,7 @@ def train_vectors(
     progress: Progress | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:
-    """Train word2vec by gensim on one machine of the engine, into the artefact ``output``; return its description.
+    """Train word2vec by gensim on one machine of the engine, into the artifact ``output``; return its description.
 
     A repeated call does nothing when all is done, and otherwise trains from the start. Raises UserError if there are no
     tokens, or if ``output`` holds something else; WorkError if another run is in progress.

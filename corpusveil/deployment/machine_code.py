@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from corpusveil import mechanisms
 from corpusveil.budget import Budget
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.counting_stages import read_vocabulary
 from corpusveil.collocations.public_texts import news
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
@@ -77,9 +77,9 @@ def do_a_little() -> None:
     score_counts("counts", "collocations", Local())
     tokenize_corpus([str(corpus)], "words", Local(), "word")
     tokenize_corpus([str(corpus)], "tokens", Local(), "gst", "collocations")
-    vocabulary = read_vocabulary("counts/state/vocabulary.parquet")
-    drawn = np.random.default_rng(0).standard_normal((vocabulary.num_rows, DIMENSIONS)).astype(np.float32)
-    vectors = Vectors(vocabulary["word"].to_pylist(), drawn, counts=vocabulary["count"].to_numpy())
+    words = pq.read_table("counts/ngrams", filters=[("n", "=", 1)])
+    drawn = np.random.default_rng(0).standard_normal((words.num_rows, DIMENSIONS)).astype(np.float32)
+    vectors = Vectors(words["ngram"].to_pylist(), drawn, counts=words["count"].to_numpy())
     build_space(vectors).save("space")
     space = load_space("space")
     for name in mechanisms.names():

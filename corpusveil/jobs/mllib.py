@@ -1,4 +1,4 @@
-"""word2vec by Spark MLlib, for tokens that outgrow one machine's disk or time; the same artefact as gensim's."""
+"""word2vec by Spark MLlib, for tokens that outgrow one machine's disk or time; the same artifact as gensim's."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
 def train_on_spark(
     tokens: str, output: str, training: Training, master: str | None = None, partitions: int | None = None
 ) -> dict[str, Any]:
-    """Train skip-gram with hierarchical softmax, which is all that MLlib has; return the artefact's description.
+    """Train skip-gram with hierarchical softmax, which is all that MLlib has; return the artifact's description.
 
     ``alpha`` is its step size, ``epochs`` its iterations over ``partitions`` (default: as many as the session's
     parallelism) whose vectors are averaged. Raises UserError for parameters that only gensim has.

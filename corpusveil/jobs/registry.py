@@ -1,7 +1,7 @@
 """Engines by name: the entry points of the group ``corpusveil.engines``, those of this package and of any other.
 
-An engine is a dataclass whose fields are its settings, with the two methods of ``storage.engine.Engine``. A package
-adds one by that file and a line of its metadata::
+An engine is a dataclass with the two methods of ``storage.engine.Engine``, whose fields are those settings of
+``[engine]`` that it takes. A package adds one by that file and a line of its metadata::
 
     [project.entry-points."corpusveil.engines"]
     threads = "my_package.threads:Threads"
@@ -15,7 +15,7 @@ import typing
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError, UnsetError, nearest
+from corpusveil.errors import PackageError, UnknownError, nearest
 
 if typing.TYPE_CHECKING:
     from corpusveil.storage.engine import Engine
@@ -64,39 +64,10 @@ def settings_of(name: str) -> list[str]:
 
 
 def make_engine(name: str, **settings: Any) -> Engine:
-    """Return an engine with these settings, ready to run.
-
-    Raises UserError for an unknown engine, an unknown setting or one of the wrong type, and if it cannot run.
-    """
+    """Return an engine with these settings, ready to run. Raises UserError for an unknown engine, and if it cannot."""
     from corpusveil.storage.engine import Checking
 
-    engine, known = find(name), settings_of(name)
-    for setting in settings:
-        if setting not in known:
-            owners = " or ".join(owner for owner in names() if setting in settings_of(owner))
-            hint = f"its settings are: {', '.join(known) or 'none'}."
-            if owners:
-                hint = f"it is for engine {owners}. Choose that engine, or leave the setting out."
-            raise UnknownError(f"{setting}: engine {name} has no such setting; {hint}")
-    made = engine(**_typed(engine, settings))
+    made = find(name)(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
     if isinstance(made, Checking):
         made.check()
     return made
-
-
-def _typed(engine: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings, lists as tuples. Raises UserError for one that is missing or of another type."""
-    from pydantic import TypeAdapter, ValidationError
-
-    kinds = typing.get_type_hints(engine)
-    typed = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    for name, value in typed.items():
-        try:
-            TypeAdapter(kinds[name]).validate_python(value, strict=True)
-        except ValidationError as error:
-            why = error.errors()[0]["msg"]
-            raise BadValueError(f"{name} = {value!r}: this setting of the engine is not valid: {why}.") from None
-    for field in dataclasses.fields(engine):
-        if field.init and field.default is field.default_factory is dataclasses.MISSING and field.name not in typed:
-            raise UnsetError(f"{field.name}: this engine needs this setting; add it.")
-    return typed

@@ -163,7 +163,7 @@ class Kernel:
 
         ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
         column's name. Both go into the noise. ``units`` [D] are the documents' units, for pseudonyms that are equal
-        within one only. Raises UserError when this process tokenises otherwise than the release says.
+        within one only. Raises UserError when this process tokenizes otherwise than the release says.
         """
         if units is None and self.scoped:
             raise UnsetError(

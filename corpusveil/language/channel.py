@@ -132,7 +132,7 @@ class Candidates:
         known = rows[released]
         if known.size == 0 or known.min() >= 0:
             return known
-        if self.once or (isinstance(self.mechanism, OnLists) and self.mechanism.space.places is None):
+        if self.once or isinstance(self.mechanism, OnLists):
             new = np.unique(released[known < 0]).astype(np.int64)
         else:  # if the law is computed for all inputs of an output, compute it for all outputs
             new = np.flatnonzero(rows < 0)

@@ -167,7 +167,7 @@ def _by_model(
 
 def _of_two(mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, steps: int) -> Rung:
     """Return the rung of a reader who is left with two equally likely words: right with (1 + total variation) / 2."""
-    on_list = _on_lists(mechanism)
+    on_list = isinstance(mechanism, OnLists)
     reader = f"is left with two words, {steps} apart {'on the list' if on_list else 'in the order of distance'}"
     if steps >= len(mechanism.space):
         return Rung(reader, "too few words")
@@ -223,7 +223,7 @@ def _informed(
     bits: Sequence[float],
 ) -> list[Rung]:  # fmt: skip
     """Return the rungs of readers who know all other words; those with fewer ``bits`` of doubt than the model has."""
-    ids, on_lists = ids_in(mechanism.space, model), _on_lists(mechanism)
+    ids, on_lists = ids_in(mechanism.space, model), isinstance(mechanism, OnLists)
     said, known = np.flatnonzero(ids >= 0), np.flatnonzero(text.truth >= 0)
     words = ids[said].astype(np.int64)
     count = min(PLACES if on_lists else PLACES // 2, known.size)  # without lists, a law is that of all words at once
@@ -277,13 +277,9 @@ def _doubts(scores: Int32) -> Float64:
     return np.asarray((np.log(whole) + GRID * weighed / whole).mean(axis=0) / math.log(2))
 
 
-def _on_lists(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, OnLists) and mechanism.space.places is None
-
-
 def _columns(mechanism: Any, epsilon: float, words: Int64, outputs: Int32) -> Float32:
     """Return the probability of outputs for all of the words, float32 [U, K]."""
-    if _on_lists(mechanism):
+    if isinstance(mechanism, OnLists):
         return np.asarray(mechanism.chances(words, outputs[:, None], epsilon), np.float32)
     step = max(1, CELLS // len(mechanism.space))
     portions = (words[first : first + step] for first in range(0, words.size, step))

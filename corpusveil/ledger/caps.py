@@ -20,11 +20,9 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.budget import in_full
-from corpusveil.budget.composition import check_delta
 from corpusveil.display import figure, several
 from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, MismatchError, UnsetError
 from corpusveil.ledger.account import Account
-from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, write_entry
@@ -43,29 +41,21 @@ def parts_of(cap: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that a unit may have spent: ``total`` and ``largest`` in one metric, ``ldp`` over all metrics.
-
-    With ``delta`` the ``total`` is an epsilon at this delta, over all metrics (``composed.py``).
-    """
+    """The most that a unit may have spent: ``total`` and ``largest`` in one metric, ``ldp`` over all metrics."""
 
     total: float | None = None
     largest: float | None = None
     ldp: float | None = None
-    delta: float | None = None
 
     def __post_init__(self) -> None:
         for name, option in CAPS.items():
             cap = getattr(self, name)
             if cap is not None and not cap > 0:
                 raise BadValueError(f"{option} {cap}: give a number above 0.")
-        if self.delta is not None:
-            check_delta(self.delta, "cap_delta")
-            if self.total is None:
-                raise UnsetError("cap_delta: this is the delta at which the cap holds; give a cap, too.")
 
     def sums(self) -> dict[str, int]:
         """Return the caps that sums must not exceed, in parts of 1e-9; no infinite ones."""
-        wanted = {name: getattr(self, name) for name in CAPS if not (name == "total" and self.delta is not None)}
+        wanted = {name: getattr(self, name) for name in CAPS}
         # what nothing bounds is the reading INFINITE, and above every finite cap
         return {name: parts_of(cap) for name, cap in wanted.items() if cap is not None and cap < math.inf}
 
@@ -121,8 +111,6 @@ class Spending:
         """Say what the caps promise about units, once the ledger has admitted a run."""
         caps, inside = self.caps, f" in {self.namespace}" if self.namespace else ""
         what = {"total": "in one metric", "largest": "on a token, in one metric", "ldp": "nats of plain LDP"}
-        if caps.delta is not None:
-            what["total"] = f"at delta = {caps.delta:g}, between words that differ by a distance of at most 1"
         return [
             f"Cap: no {f'value of {unit.name}{inside}' if unit.column else 'text'} in this release has spent more than "
             f"{in_full(getattr(caps, name))} {words} over all releases in this ledger."
@@ -210,21 +198,13 @@ def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Tabl
 def refuse_over(spending: Spending, books: Books) -> None:
     """Raise CapError if a unit with planned noise would have spent more than a cap."""
     caps = spending.caps
-    composing = caps.delta is not None and caps.total is not None and caps.total < math.inf
-    sums = caps.sums()
-    most = min(caps.total or 0.0, as_float(INFINITE - 1))
-    heaviest, composed = books.worst(sums, caps.delta if composing else None, most, of_planned=True)
     names = metric_names(books.kinds)
-    for worst in heaviest:
+    for worst in books.worst(caps.sums(), of_planned=True):
         if worst.over:
             unit = "nats of plain LDP" if worst.reading == "ldp" else f"in {names[worst.metric]}"
             parts = [part for part in books.make_up(worst.unit) if worst.metric in ("", part.about.metric)]
             spent_by = [(part, as_float(part.sums[worst.reading])) for part in parts]
             raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, spent_by, worst.over)
-    if composed is not None and caps.delta is not None:
-        parts = books.make_up(composed[1])
-        spent_by = [(part, composed_epsilon(part.spent, caps.delta)) for part in parts]
-        raise _over("cap", caps, "total", composed[0], f"at delta = {caps.delta:g}", spent_by, 0)
 
 
 def _over(

@@ -8,18 +8,13 @@ question goes through the ranges one after the other, and holds the units of one
 from __future__ import annotations
 
 import contextlib
-import itertools
-import math
 import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.budget.accounting import SCALE
-from corpusveil.budget.composition import SMALLEST_DELTA
 from corpusveil.errors import BadValueError, SizeError
-from corpusveil.ledger.composed import RANGED, Spent, composed_epsilon
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
 from corpusveil.storage import files
 
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
 RANGE_ROWS = 1 << 21
 """About the number of rows whose units are looked at together."""
 MEMORY = "1GB"
-_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,7 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class MakeUp:
-    """What one unit has spent by one release: its noises, their readings summed, and what they come from.
+    """What one unit has spent by one release: its noises, their words and readings summed, and what they come from.
 
     ``texts`` is the number of different texts of planned noises, 0 for others.
     """
@@ -56,8 +50,8 @@ class MakeUp:
     about: About = field(repr=False)
     planned: bool
     noises: int
+    words: int
     sums: dict[str, int]
-    spent: tuple[Spent, ...] = field(repr=False)
     texts: int
 
 
@@ -146,8 +140,7 @@ class Books:
         parts = []
         for kinds in of_release.values():
             about = self.kinds[kinds[0]][0]
-            same = f"{self._metrics.index(about.metric)} AS metric, {RANGED if about.ranged else 1.0}::DOUBLE AS ranged"
-            same += f", {about.length_epsilon!r}::DOUBLE AS length"
+            same = f"{self._metrics.index(about.metric)} AS metric"
             rows = " UNION ALL ".join(
                 f"SELECT {kind} AS kind, {same}, * FROM {_read(self._sources[kind])} WHERE {where}"
                 + (f" AND unit IN ({units})" if of_planned and kind not in planned else "")
@@ -159,50 +152,26 @@ class Books:
             parts.append(rows if once else merged)
         return f"({' UNION ALL '.join(parts)})"
 
-    def _ranges(self, *, of_planned: bool, delta: float | None) -> Iterator[None]:
-        """Go through ranges of units; for each, fill the tables ``sums`` (by unit and metric) and ``units``.
-
-        With ``delta``, ``bound`` is an upper bound of a unit's ε (``rho`` is that of zero-concentrated privacy), and
-        ``history`` is equal where the rows of two units are.
-        """
-        composed = (
-            f"sum((greatest(total / {SCALE}e0 - length, 0) * largest / {SCALE}e0 / ranged "
-            "+ length * length) / 2) AS rho, "
-            "sum(hash(metric, ranged, length, tokens, total, largest)::HUGEINT) AS history, "
-            "sum(hash(largest, total, tokens, length, ranged, metric)::HUGEINT) AS history_too"
-        )
-        # the bound of concentrated privacy, with the most metrics that a unit can have
-        log = math.log(max(len(self._metrics), 1) / (delta or 1.0)) * (1 + 1e-9)
-        shares = (delta or 1.0) / max(len(self._metrics), 1) >= SMALLEST_DELTA  # smaller ones are not composed
-        least = f"least(total / {SCALE}e0, rho + 2 * sqrt(rho * {log!r}))" if shares else f"total / {SCALE}e0"
-        bound = f"sum({least}) * (1 + 1e-9) AS bound"
-        per_metric = "" if delta is None else f", {composed}"
-        per_unit = "" if delta is None else f", sum(history) AS history, sum(history_too) AS history_too, {bound}"
+    def _ranges(self, *, of_planned: bool) -> Iterator[None]:
+        """Go through ranges of units; for each, fill the tables ``sums`` (by unit and metric) and ``units``."""
         count = -(-self._rows // RANGE_ROWS)
         sums = ", ".join(f"sum({name}) AS {name}" for name in READINGS)
         for number in range(count):
             first, after = ((number + more << 128) // count for more in (0, 1))
             where = f"unit BETWEEN '{uuid.UUID(int=first)}'::UUID AND '{uuid.UUID(int=after - 1)}'::UUID"
             self._db.execute(
-                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums}{per_metric} "
+                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, metric, {sums} "
                 f"FROM {self._spent(where, of_planned=of_planned)} GROUP BY unit, metric"
             )
             self._db.execute(
-                f"CREATE OR REPLACE TEMP TABLE units AS SELECT unit, sum(ldp) AS ldp{per_unit} FROM sums GROUP BY unit"
+                "CREATE OR REPLACE TEMP TABLE units AS SELECT unit, sum(ldp) AS ldp FROM sums GROUP BY unit"
             )
             yield
 
-    def worst(
-        self, caps: dict[str, int], delta: float | None = None, above: float = 0.0, *, of_planned: bool = False
-    ) -> tuple[list[Worst], tuple[float, uuid.UUID] | None]:
-        """Return the units that have spent most: by each reading of ``caps`` and metric; and in (ε, δ).
-
-        Values of ``caps`` are in parts of 1e-9. With ``delta``, also return the largest ε ``above`` a value, None if
-        there is none; with ``of_planned``, the first that is found, since one is enough to refuse.
-        """
+    def worst(self, caps: dict[str, int], *, of_planned: bool = False) -> list[Worst]:
+        """Return the units that have spent most, by each reading of ``caps`` (in parts of 1e-9) and metric."""
         most: dict[tuple[str, str], Worst] = {}
-        composed: tuple[float, uuid.UUID] | None = None
-        for _ in self._ranges(of_planned=of_planned, delta=delta):
+        for _ in self._ranges(of_planned=of_planned):
             for reading, cap in caps.items():
                 source = "(SELECT unit, -1 AS metric, ldp FROM units)" if reading == "ldp" else "sums"
                 rows = self._db.execute(
@@ -216,40 +185,16 @@ class Books:
                     both = over if before is candidate else over + before.over
                     larger = max(before, candidate, key=lambda worst: (worst.value, worst.unit))
                     most[reading, metric] = Worst(reading, metric, larger.value, larger.unit, both)
-            if delta is not None and not (of_planned and composed):
-                composed = self._composed(delta, above if composed is None else composed[0], of_planned) or composed
-        return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))], composed
+        return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))]
 
     def totals(self) -> list[int]:
         """Return the total of each unit with planned noise in its costliest metric, in parts of 1e-9, ascending."""
         totals: list[int] = []
-        for _ in self._ranges(of_planned=True, delta=None):
+        for _ in self._ranges(of_planned=True):
             totals += (
                 int(total) for (total,) in self._db.execute("SELECT max(total) FROM sums GROUP BY unit").fetchall()
             )
         return sorted(totals)
-
-    def _composed(self, delta: float, above: float, first: bool) -> tuple[float, uuid.UUID] | None:
-        """Return the largest ε at δ above a value in the range at hand, or the ``first``.
-
-        Units are composed in falling order of their bounds, and of those with equal rows only one, until no bound is
-        above the largest result.
-        """
-        best: tuple[float, uuid.UUID] | None = None
-        for offset in itertools.count(0, _AT_ONCE):
-            rows = self._db.execute(
-                "SELECT max(bound) AS most, arg_max(unit, (bound, unit)) AS unit FROM units "
-                f"GROUP BY history, history_too ORDER BY most DESC, unit LIMIT {_AT_ONCE} OFFSET {offset}"
-            ).fetchall()
-            for bound, unit in rows:
-                if bound <= above or (first and best):
-                    return best
-                epsilon = composed_epsilon([noise for part in self.make_up(unit) for noise in part.spent], delta)
-                if epsilon > above:
-                    above, best = epsilon, (epsilon, unit)
-            if len(rows) < _AT_ONCE:
-                break
-        return best
 
     def make_up(self, unit: uuid.UUID) -> list[MakeUp]:
         """Return what a unit has spent, release by release, planned noise apart."""
@@ -263,10 +208,6 @@ class Books:
         for kind in sorted({row[0] for row in rows}):
             about, planned = self.kinds[kind]
             mine = [row for row in rows if row[0] == kind]
-            spent = [
-                Spent(about.metric, about.ranged, about.length_epsilon, tokens, total, largest, times)
-                for _, tokens, total, largest, _, times in mine
-            ]
             sums = {name: sum(row[2 + at] * row[5] for row in mine) for at, name in enumerate(READINGS)}
             texts = 0
             if planned and self._notes:
@@ -274,7 +215,8 @@ class Books:
                 texts = self._db.execute(
                     f"SELECT count(DISTINCT text) FROM {_read(self._notes)} WHERE unit_{number} = '{unit}'::UUID"
                 ).fetchall()[0][0]
-            make_ups.append(MakeUp(about, planned, sum(row[5] for row in mine), sums, tuple(spent), texts))
+            noises, words = sum(row[5] for row in mine), sum(row[1] * row[5] for row in mine)
+            make_ups.append(MakeUp(about, planned, noises, words, sums, texts))
         return make_ups
 
     def lines(self) -> list[tuple[About, int, int, tuple[int, ...]]]:

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, as_float
-from corpusveil.budget.composition import check_delta
 from corpusveil.display import Card, Shown, Table, figure, several
 from corpusveil.errors import (
     BadValueError,
@@ -26,7 +25,6 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.ledger.caps import Caps, Spending, metric_names
-from corpusveil.ledger.composed import composed_epsilon
 from corpusveil.ledger.entries import READINGS, About, Entry, Store
 from corpusveil.ledger.questions import MEMORY, Books, connected
 from corpusveil.ledger.units import Unit, canonical, fingerprints, units_of
@@ -44,8 +42,7 @@ class Ledger:
     Caps limit each *unit*, which the release names (``unit="customer_id"``). ``cap`` is the most that a unit may spend,
     summed over tokens, documents and releases, within one metric; another mechanism, parameter or space has another
     metric. ``cap_token`` is the same for the costliest token of each document. ``cap_ldp`` holds over all metrics, in
-    nats of plain LDP. With ``cap_delta`` the ``cap`` is an epsilon at this delta, composed over everything, between
-    documents whose words differ by a distance of at most 1.
+    nats of plain LDP.
 
     A release that would exceed a cap for any unit is refused before anything is drawn. ``memory`` bounds that of a
     decision, and ``spill`` is a local folder for what exceeds it. Raises UserError for a cap that is not above 0.
@@ -55,7 +52,6 @@ class Ledger:
     cap: float | None = field(default=None, kw_only=True)
     cap_token: float | None = field(default=None, kw_only=True)
     cap_ldp: float | None = field(default=None, kw_only=True)
-    cap_delta: float | None = field(default=None, kw_only=True)
     memory: str = field(default=MEMORY, kw_only=True)
     spill: str | None = field(default=None, kw_only=True)
 
@@ -66,29 +62,24 @@ class Ledger:
         self._caps()
 
     def _caps(self) -> Caps:
-        return Caps(self.cap, self.cap_token, self.cap_ldp, self.cap_delta)
+        return Caps(self.cap, self.cap_token, self.cap_ldp)
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its caps and the units in the form that a release uses."""
         return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill)
 
-    def spent(self, *, delta: float | None = None) -> LedgerSummary:
+    def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.
 
-        With ``delta``, also return the most in (epsilon, delta), composed over everything. Raises UserError if there is
-        no ledger, or if an entry is damaged.
+        Raises UserError if there is no ledger, or if an entry is damaged.
         """
-        delta = None if delta is None else check_delta(delta)
         with self._books() as (store, books, entries):
-            most, composed = books.worst(dict.fromkeys(READINGS, INFINITE), delta)
+            most = books.worst(dict.fromkeys(READINGS, INFINITE))
             lines = tuple(_line(store, entries, *line) for line in books.lines())
             worst = {(unit.reading, unit.metric): as_float(unit.value) for unit in most}
-            epsilon = None if delta is None else composed[0] if composed else 0.0
-            return LedgerSummary(
-                self.url, tuple(store.units()), lines, worst, metric_names(books.kinds), delta, epsilon
-            )
+            return LedgerSummary(self.url, tuple(store.units()), lines, worst, metric_names(books.kinds))
 
-    def spent_on(self, value: Any, unit: str | None = None, *, delta: float | None = None) -> LedgerSummary:
+    def spent_on(self, value: Any, unit: str | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
         ``unit`` is its name; if the ledger has several, it can stand before the value, as in ``"visit=17"``. In several
@@ -96,7 +87,6 @@ class Ledger:
         fingerprints, so the question needs its secret and the value; anyone with both could check a guess. Raises
         UserError if no such unit is in the ledger, and as ``spent`` does.
         """
-        delta = None if delta is None else check_delta(delta)
         with self._books() as (store, books, entries):
             names = store.units()
             if unit is None and len(names) > 1 and str(value).partition("=")[0] in names:
@@ -109,35 +99,23 @@ class Ledger:
             if asked.column is None and not isinstance(value, str):
                 raise of_other_type("value", value, "the text of a document, since the unit is content")
             texts = pa.array([value if asked.column is None else canonical(value) or ""], pa.large_string())
-            lines, worst, epsilon = [], dict[tuple[str, str], float](), 0.0
+            lines, worst = [], dict[tuple[str, str], float]()
             for space in sorted({entry.about.namespace for entry in entries}):
                 tag = uuid.UUID(bytes=fingerprints(store.secret, asked, space, texts).tobytes())
                 parts = [part for part in books.make_up(tag) if part.about.namespace == space]
                 for part in parts:
-                    words = sum(noise.tokens * noise.times for noise in part.spent)
                     sums = tuple(part.sums[name] for name in READINGS)
-                    lines.append(_line(store, entries, part.about, part.noises, words, sums))
+                    lines.append(_line(store, entries, part.about, part.noises, part.words, sums))
                 for reading, metric in {
                     (name, "" if name == "ldp" else part.about.metric) for name in READINGS for part in parts
                 }:
                     mine = as_float(sum(part.sums[reading] for part in parts if metric in ("", part.about.metric)))
                     worst[reading, metric] = max(worst.get((reading, metric), 0.0), mine)
-                if delta is not None:
-                    epsilon = max(epsilon, composed_epsilon([noise for part in parts for noise in part.spent], delta))
             if not lines:
                 raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}.")
             called = {metric: name for metric, name in metric_names(books.kinds).items() if ("total", metric) in worst}
             in_order = dict(sorted(worst.items(), key=lambda place: READINGS.index(place[0][0])))
-            return LedgerSummary(
-                self.url,
-                (asked.name,),
-                tuple(lines),
-                in_order,
-                called,
-                delta,
-                None if delta is None else epsilon,
-                of_one_unit=True,
-            )
+            return LedgerSummary(self.url, (asked.name,), tuple(lines), in_order, called, of_one_unit=True)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
         """Check that entries match their names, and that they cover the private ``records`` of releases.
@@ -174,9 +152,7 @@ class LedgerSummary(Shown):
     Lines are by data set, release and text column, with the largest readings of a document, or the sums of one unit.
     ``documents`` counts a document once for each noise that was drawn for it, and ``words`` its replaced words.
     ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric; ``names``
-    are the names of these metrics. ``composed`` is the most in (epsilon, ``delta``), over all metrics, between
-    documents whose words differ by a distance of at most 1; None if no delta was given. Numbers are rounded up to three
-    digits where they are shown.
+    are the names of these metrics. Numbers are rounded up to three digits where they are shown.
     """
 
     url: str
@@ -184,8 +160,6 @@ class LedgerSummary(Shown):
     releases: tuple[dict[str, Any], ...]
     worst: dict[tuple[str, str], float]
     names: dict[str, str]
-    delta: float | None = None
-    composed: float | None = None
     of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -195,19 +169,11 @@ class LedgerSummary(Shown):
             {"reading": reading, "metric": metric or None, "called": called[metric], "spent": spent}
             for (reading, metric), spent in self.worst.items()
         ]
-        composed = {} if self.delta is None else {"delta": self.delta, "epsilon": self.composed}
-        whole = {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most}
-        return {**whole, **composed}
+        return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most}
 
     def card(self) -> Card:
         """Return a row a release, and the most that a unit has spent."""
-        most = []
-        if self.composed is not None:
-            most.append(
-                f"{figure(self.composed)} at delta = {self.delta:g} over all releases, compared with documents in "
-                "which each known word differs by a distance of at most 1"
-            )
-        most += [
+        most = [
             f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
             for (reading, metric), spent in self.worst.items()
         ]

@@ -130,7 +130,7 @@ class DiffractorExponential(Truncated):
 
     name: ClassVar[str] = "diffractor-exponential"
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"
-    summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realised away from the ends"
+    summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realized away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
     claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
     ranged: ClassVar[bool] = True
@@ -138,16 +138,15 @@ class DiffractorExponential(Truncated):
     def largest_gamma(self, n: int) -> int:
         return n - 1
 
-    def table(self, epsilon: float, n: int | None = None) -> PathTable:
-        epsilon = weights.check_epsilon(epsilon)
-        n = n or self.sizes[0]
+    def table(self, epsilon: float) -> PathTable:
+        epsilon, n = weights.check_epsilon(epsilon), len(self.space)
         return path_table(n, epsilon, self.gamma or default_gamma(n, epsilon / 2, self.beta, n - 1))
 
     def arguments(self, table: PathTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.centre), np.uint64(table.far), table.inner
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
-        table = self.table(epsilon, n)
+    def position_weights(self, position: int, epsilon: float) -> UInt64:
+        table = self.table(epsilon)
         n, gamma = table.n, table.gamma
         left, right = min(position, gamma - 1), min(n - 1 - position, gamma - 1)
         far = np.full(n - 1 - left - right, table.far, dtype=np.uint64).tolist()
@@ -171,8 +170,8 @@ class DiffractorExponential(Truncated):
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
         return np.asarray(steps[np.minimum(gaps, table.gamma)] / self._totals(table)[inputs])
 
-    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
-        return np.minimum(gaps, self.table(epsilon, n).gamma)
+    def apart(self, gaps: Float64, epsilon: float) -> Float64:
+        return np.minimum(gaps, self.table(epsilon).gamma)
 
     def _totals(self, table: PathTable) -> Float64:
         """Return the total weight of each row; float64 [n]."""
@@ -181,12 +180,12 @@ class DiffractorExponential(Truncated):
         outside = table.n - 1 - reach - reach[::-1]
         return table.centre + sides[reach] + sides[reach[::-1]] + outside * float(table.far)
 
-    def retention_on(self, epsilon: float, n: int) -> float:
-        table = self.table(epsilon, n)
+    def retention(self, epsilon: float) -> float:
+        table = self.table(epsilon)
         return float(np.mean(table.centre / self._totals(table)))
 
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
-        table = self.table(epsilon, n)
+    def extremes(self, epsilon: float) -> tuple[float, float]:
+        table = self.table(epsilon)
         totals = self._totals(table)
         return float(table.far / totals.max()), float(table.centre / totals.min())
 
@@ -202,12 +201,12 @@ class DiffractorExponential(Truncated):
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return a bounded range, as for the exponential mechanisms on vectors: half of epsilon is in the exponent."""
-        most = max(self.gammas(epsilon).values())
+        most = self.table(epsilon).gamma
         return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
     def plain_ldp(self, epsilon: float) -> float:
-        return min(epsilon * max(self.gammas(epsilon).values()), 44 * math.log(2))
+        return min(epsilon * self.table(epsilon).gamma, 44 * math.log(2))
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
-        warnings = [warning for n in self.sizes for warning in self._nearly_uniform(self.table(epsilon, n), epsilon)]
+        warnings = self._nearly_uniform(self.table(epsilon), epsilon)
         return ("Away from the ends of the list, only half of epsilon is realized.", *warnings)

@@ -102,14 +102,14 @@ class DiffractorGeometric(OnLists):
     claim: ClassVar[str] = "epsilon times the distance: true and tight"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 
-    def table(self, epsilon: float, n: int | None = None) -> StepTable:
-        return step_table(n or self.sizes[0], weights.check_epsilon(epsilon))
+    def table(self, epsilon: float) -> StepTable:
+        return step_table(len(self.space), weights.check_epsilon(epsilon))
 
     def arguments(self, table: StepTable) -> tuple[Any, ...]:
         return table.tails, np.uint64(_FLOOR_BITS)
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
-        table = self.table(epsilon, n)
+    def position_weights(self, position: int, epsilon: float) -> UInt64:
+        table = self.table(epsilon)
         n = table.n
         tails = np.zeros(n + 1, dtype=np.uint64)  # tails[k]: X >= k, for k = 1 .. n
         known = min(table.tails.size, n - 1)
@@ -144,7 +144,8 @@ class DiffractorGeometric(OnLists):
         falls with the distance of the other word. For s steps the loss takes the values ``epsilon (s - 2k)``, k = 0 ..
         s.
         """
-        steps = self.sizes[0] - 1 if distance is None else min(int(distance), self.sizes[0] - 1)
+        most = len(self.space) - 1
+        steps = most if distance is None else min(int(distance), most)
         if steps == 0:
             return Pure(0.0)
         a = math.exp(-epsilon)
@@ -153,22 +154,18 @@ class DiffractorGeometric(OnLists):
         law = np.concatenate([[1.0], (1 - a) * a ** np.arange(1, steps), [a**steps]]) / (1 + a)
         return OfLaws([(law, law[::-1].copy())], steps)
 
-    def retention_on(self, epsilon: float, n: int) -> float:
-        table = self.table(epsilon, n)
+    def retention(self, epsilon: float) -> float:
+        table = self.table(epsilon)
         inner = weights.TOTAL - table.n * weights.FLOOR - 2 * int(table.tails[0]) + weights.FLOOR
         return (inner + 2 * int(table.tails[0]) / table.n) / weights.TOTAL
 
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
-        ends = self.position_weights(0, epsilon, n).astype(np.float64) / weights.TOTAL
+    def extremes(self, epsilon: float) -> tuple[float, float]:
+        ends = self.position_weights(0, epsilon).astype(np.float64) / weights.TOTAL
         return float(ends.min()), float(ends.max())
 
     def plain_ldp(self, epsilon: float) -> float:
-        farthest = 0.0
-        for n in self.sizes:
-            law = self.position_weights(0, epsilon, n)
-            ends = math.log(int(law[0])) - math.log(int(law[n - 1]))
-            farthest = max(farthest, min(epsilon * (n - 1), ends))
-        return farthest
+        law = self.position_weights(0, epsilon)
+        return min(epsilon * (law.size - 1), math.log(int(law[0])) - math.log(int(law[-1])))
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         return ("For any two words, the bound grows with the list; ring-geometric keeps it at epsilon times gamma.",)

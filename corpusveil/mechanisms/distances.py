@@ -18,14 +18,7 @@ from corpusveil.spaces import Space
 
 @dataclass(frozen=True, slots=True)
 class OverVectors(Mechanism):
-    """A mechanism that needs the vectors of all words. Raises UserError where a word has none.
-
-    Its distance is Euclidean, on the vectors as given, unless it says otherwise.
-    """
-
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        self.space.require_vectors(self.name)
+    """A mechanism on vectors. Its distance is Euclidean, on the vectors as given, unless it says otherwise."""
 
     @property
     def distance(self) -> str:

@@ -54,19 +54,13 @@ class OnLists(Mechanism):
     def distance(self) -> str:
         return self.on_lists()
 
-    @property
-    def sizes(self) -> list[int]:
-        """The different lengths of the lists, falling; only V if every list holds the whole vocabulary."""
-        lengths = {len(self.space)} if self.space.places is None else set(self.space.lengths.tolist())
-        return sorted(lengths, reverse=True)
+    @abc.abstractmethod
+    def table(self, epsilon: float) -> Any:
+        """Return the sampling table at one epsilon; cached."""
 
     @abc.abstractmethod
-    def table(self, epsilon: float, n: int | None = None) -> Any:
-        """Return the sampling table at one epsilon for a list of n words (None: the longest); cached."""
-
-    @abc.abstractmethod
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
-        """Return the integer weight of each output position for an input position; uint64 [n], total 2^64."""
+    def position_weights(self, position: int, epsilon: float) -> UInt64:
+        """Return the integer weight of each output position for an input position; uint64 [V], total 2^64."""
 
     @abc.abstractmethod
     def reach(self, epsilon: float) -> int:
@@ -77,15 +71,11 @@ class OnLists(Mechanism):
 
     @abc.abstractmethod
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        """Return the probability of output positions for input positions on a list of all words; broadcast."""
+        """Return the probability of output positions for input positions; broadcast."""
 
     @abc.abstractmethod
-    def retention_on(self, epsilon: float, n: int) -> float:
-        """Return the mean probability that a word of a list of n words stays unchanged on it."""
-
-    @abc.abstractmethod
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
-        """Return a lower and an upper bound of the probabilities on a list of n words."""
+    def extremes(self, epsilon: float) -> tuple[float, float]:
+        """Return a lower and an upper bound of the probabilities."""
 
     @abc.abstractmethod
     def arguments(self, table: Any) -> tuple[Any, ...]:
@@ -95,17 +85,7 @@ class OnLists(Mechanism):
         """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
         out = np.empty(ids.size, dtype=np.int32)
         space = self.space
-        if space.places is None:
-            self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
-            return out
-        lengths = space.lengths[chosen] if chosen.size else np.full(ids.size, self.sizes[0])
-        for n in self.sizes:  # lists over different words: those of one length at a time
-            at = np.flatnonzero(lengths == n)
-            moved = np.empty(at.size, dtype=np.int32)
-            lists = np.ascontiguousarray(space.lists[:, :n])
-            some = chosen[at] if chosen.size else chosen
-            self.loop(ids[at], space.places, lists, some, draws[at], *self.arguments(self.table(epsilon, n)), moved)
-            out[at] = moved
+        self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
         return out
 
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
@@ -124,13 +104,13 @@ class OnLists(Mechanism):
     def distribution(self, word: int, epsilon: float) -> Float64:
         word = self.check_id(word)
         out = np.zeros(len(self.space))
-        for order, position, n in zip(self.space.lists, self.space.positions, self.space.lengths.tolist(), strict=True):
-            law = self.position_weights(int(position[word]), epsilon, n)
-            out[order[:n]] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
+        for order, position in zip(self.space.lists, self.space.positions, strict=True):
+            law = self.position_weights(int(position[word]), epsilon)
+            out[order] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
 
     def chances(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        """Return ``P[input, output]`` of words, as in ``distribution``, where each list has all words; broadcast."""
+        """Return ``P[input, output]`` of words, as in ``distribution``; broadcast."""
         total = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
         return np.asarray(total / len(self.space.lists))
 
@@ -164,61 +144,32 @@ class OnLists(Mechanism):
         gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
         return np.asarray(np.minimum(gaps, size - gaps) <= reach)
 
-    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:  # noqa: ARG002 - where it is truncated
-        """Return the distance of positions that are ``gaps`` apart on a list of n words. Here: on a path."""
+    def apart(self, gaps: Float64, epsilon: float) -> Float64:  # noqa: ARG002 - where it is truncated
+        """Return the distance of positions that are ``gaps`` apart. Here: on a path."""
         return gaps
 
     def distances(self, word: int, epsilon: float) -> Float64:
         """Return the largest over the lists of the distance of positions; float64 [V]."""
         word = self.check_id(word)
         out = np.zeros(len(self.space))
-        for position, n in zip(self.space.positions, self.space.lengths.tolist(), strict=True):
+        for position in self.space.positions:
             gaps = np.abs(position.astype(np.float64) - float(position[word]))
-            np.maximum(out, self.apart(gaps, epsilon, n), out=out)
+            np.maximum(out, self.apart(gaps, epsilon), out=out)
         return out
 
-    def retention(self, epsilon: float) -> float:
-        lengths = self.space.lengths.tolist()
-        on = {n: self.retention_on(epsilon, n) for n in set(lengths)}
-        return float(sum(on[n] * n for n in lengths) / len(self.space) / len(lengths))
-
     def unknown_bound(self, epsilon: float, public: Float64) -> float:
-        """Return the bound.
-
-        A word may be on one list only, which is chosen with probability one over the number of lists.
-        """
-        bounds = [self.extremes(epsilon, n) for n in self.sizes]
-        ratios = [
-            max((public / (low / self._lists_without_a_word())).max(), (high / public).max()) for low, high in bounds
-        ]
-        return float(np.log(max(ratios)))
-
-    def unknown_bound_at_most(self, public: Float64) -> float:
-        return Mechanism.unknown_bound_at_most(self, public) + math.log(self._lists_without_a_word())
-
-    def _lists_without_a_word(self) -> int:
-        """Return in how many draws at most a list that holds a certain word is chosen once."""
-        return 1 if self.space.places is None else len(self.space.lists)
+        low, high = self.extremes(epsilon)
+        return float(np.log(max((public / low).max(), (high / public).max())))
 
     def over_lists(self) -> str:
         """Say over how many lists the metric is the maximum; nothing for one list."""
         count = len(self.space.lists)
         return "" if count == 1 else f", the largest over {count} lists"
 
-    def on_lists(self, gammas: dict[int, int] | None = None) -> str:
+    def on_lists(self, gamma: int | None = None) -> str:
         """Describe the metric: steps on a list of this many words, truncated at gamma, over all lists."""
-
-        def steps(n: int) -> str:
-            plain = f"steps on the {self.shape} of {n:,} words"
-            return plain if gammas is None else f"min({plain}, {gammas[n]})"
-
-        if self.space.places is None:
-            return f"{steps(len(self.space))}{self.over_lists()}"
-        each = " or ".join(map(steps, self.sizes))
-        return (
-            f"{each}{self.over_lists()}; each list has its own words, and a word that is not on a list takes the "
-            "place of a near word there (two words with the same place on every list are at distance 0)"
-        )
+        steps = f"steps on the {self.shape} of {len(self.space):,} words"
+        return f"{steps if gamma is None else f'min({steps}, {gamma})'}{self.over_lists()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,21 +186,17 @@ class Truncated(OnLists):
         OnLists.__post_init__(self)
         check_fraction("beta", self.beta)
         if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, self.largest_gamma(self.sizes[-1]))
+            check_whole("gamma", self.gamma, 1, self.largest_gamma(len(self.space)))
 
     @abc.abstractmethod
     def largest_gamma(self, n: int) -> int:
         """Return the largest distance on a list of n words."""
 
-    def gammas(self, epsilon: float) -> dict[int, int]:
-        """Return gamma by the length of a list."""
-        return {n: self.table(epsilon, n).gamma for n in self.sizes}
-
     def reach(self, epsilon: float) -> int:
         return int(self.table(epsilon).gamma) - 1
 
     def distance_at(self, epsilon: float) -> str:
-        return self.on_lists(self.gammas(epsilon))
+        return self.on_lists(self.table(epsilon).gamma)
 
 
 @functools.lru_cache(maxsize=512)

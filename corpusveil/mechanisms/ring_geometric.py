@@ -132,28 +132,24 @@ class RingGeometric(Truncated):
     def largest_gamma(self, n: int) -> int:
         return n // 2
 
-    def gammas(self, epsilon: float) -> dict[int, int]:
-        return {n: self.gamma or default_gamma(n, epsilon, self.beta, n // 2) for n in self.sizes}
-
-    def table(self, epsilon: float, n: int | None = None) -> RingTable:
-        epsilon = weights.check_epsilon(epsilon)
-        n = n or self.sizes[0]
-        return ring_table(n, epsilon, self.gammas(epsilon)[n])
+    def table(self, epsilon: float) -> RingTable:
+        epsilon, n = weights.check_epsilon(epsilon), len(self.space)
+        return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta, n // 2))
 
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide, np.uint64(table.shift)
 
-    def ring_weights(self, epsilon: float, n: int | None = None) -> UInt64:
+    def ring_weights(self, epsilon: float) -> UInt64:
         """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
-        table = self.table(epsilon, n)
+        table = self.table(epsilon)
         law = np.full(table.n, table.far, dtype=np.uint64)
         law[: table.gamma] = table.near
         if table.gamma > 1:
             law[-(table.gamma - 1) :] = table.near[:0:-1]
         return law
 
-    def position_weights(self, position: int, epsilon: float, n: int | None = None) -> UInt64:
-        return np.roll(self.ring_weights(epsilon, n), position)
+    def position_weights(self, position: int, epsilon: float) -> UInt64:
+        return np.roll(self.ring_weights(epsilon), position)
 
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)
@@ -161,8 +157,8 @@ class RingGeometric(Truncated):
         law = np.append(table.near, np.uint64(table.far)).astype(np.float64) / weights.TOTAL
         return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
 
-    def apart(self, gaps: Float64, epsilon: float, n: int) -> Float64:
-        return np.minimum(np.minimum(gaps, n - gaps), self.table(epsilon, n).gamma)
+    def apart(self, gaps: Float64, epsilon: float) -> Float64:
+        return np.minimum(np.minimum(gaps, len(self.space) - gaps), self.table(epsilon).gamma)
 
     def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
         """Return the loss of all pairs within the distance, from the integer weights that are sampled.
@@ -173,29 +169,27 @@ class RingGeometric(Truncated):
         the divergence is convex. If there are too many pairs, only epsilon times the distance is used.
         """
         pairs: list[tuple[Float64, Float64]] = []
-        top = 0
-        for n, gamma in self.gammas(epsilon).items():
-            near = n // 2 if distance is None or distance >= gamma else math.floor(distance)
-            most = min(near, n // 2, 2 * gamma)
-            if most * (most + 2 * gamma) > MOST_CELLS:
-                return OnLists.privacy_loss(self, epsilon, distance)
-            top = max(top, min(gamma, near))
-            law = self.ring_weights(epsilon, n).astype(np.float64) / weights.TOTAL
-            width = most + 2 * gamma - 1
-            around = np.arange(n) if width >= n else np.arange(1 - gamma, most + gamma)
-            rest = (n - around.size) * law[n // 2]  # farther ones are as probable for both
-            for apart in range(1, most + 1):
-                first, second = law[around % n], law[(around - apart) % n]
-                pairs.append((np.append(first, rest), np.append(second, rest)) if rest else (first, second))
-        return OfLaws(pairs, top) if pairs else OnLists.privacy_loss(self, epsilon, 0.0)
+        n, gamma = len(self.space), self.table(epsilon).gamma
+        near = n // 2 if distance is None or distance >= gamma else math.floor(distance)
+        most = min(near, n // 2, 2 * gamma)
+        if most * (most + 2 * gamma) > MOST_CELLS:
+            return OnLists.privacy_loss(self, epsilon, distance)
+        law = self.ring_weights(epsilon).astype(np.float64) / weights.TOTAL
+        width = most + 2 * gamma - 1
+        around = np.arange(n) if width >= n else np.arange(1 - gamma, most + gamma)
+        rest = (n - around.size) * law[n // 2]  # farther ones are as probable for both
+        for apart in range(1, most + 1):
+            first, second = law[around % n], law[(around - apart) % n]
+            pairs.append((np.append(first, rest), np.append(second, rest)) if rest else (first, second))
+        return OfLaws(pairs, min(gamma, near)) if pairs else OnLists.privacy_loss(self, epsilon, 0.0)
 
-    def retention_on(self, epsilon: float, n: int) -> float:
-        return int(self.table(epsilon, n).near[0]) / weights.TOTAL
+    def retention(self, epsilon: float) -> float:
+        return int(self.table(epsilon).near[0]) / weights.TOTAL
 
-    def extremes(self, epsilon: float, n: int) -> tuple[float, float]:
-        table = self.table(epsilon, n)
+    def extremes(self, epsilon: float) -> tuple[float, float]:
+        table = self.table(epsilon)
         return table.far / weights.TOTAL, int(table.near[0]) / weights.TOTAL
 
     def plain_ldp(self, epsilon: float) -> float:
-        tables = [self.table(epsilon, n) for n in self.sizes]
-        return max(math.log(int(table.near[0])) - math.log(table.far) for table in tables)
+        table = self.table(epsilon)
+        return math.log(int(table.near[0])) - math.log(table.far)

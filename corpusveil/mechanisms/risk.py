@@ -117,8 +117,7 @@ def explain(
     on lists, only the words within reach of an output, and the most frequent other words, are considered. For other
     laws, all rows are computed, in portions. Raises NoClosedForm if the mechanism has no exact law here.
     """
-    on_lists = isinstance(mechanism, OnLists) and mechanism.space.places is None
-    by = _by_steps if on_lists else _by_laws
+    by = _by_steps if isinstance(mechanism, OnLists) else _by_laws
     return by(mechanism, epsilon, words, shares, outputs, min(top, words.size))
 
 
@@ -425,15 +424,17 @@ def _about(figure: Figure) -> str:
 
 
 def reader_guesses(share: float, of: str, beside: float | None = None, blind: float | None = None) -> str:
-    """Say what a reader who sees each word alone guesses: *about*, for the text is not the public text.
+    """Say what a reader who looks at each word alone guesses: *about*, for the text is not the public text.
 
     ``of`` is ``word`` or ``content``, or what earlier versions had. ``beside`` is the share of the other words: of all,
     if ``of`` counts content words, and the reverse. ``blind`` is what ``share`` is without the release.
     """
-    some, others = "known content words", "all known words"
-    if not of.startswith("content"):
-        some, others = "known words" if beside is None else others, some
-    without = "" if blind is None else f" ({blind:.1%} without looking)"
-    more = "" if beside is None else f", and {beside:.1%} of {others},"
-    seen = "from context" if of.endswith("context") else "one by one"
-    return f"an informed reader guesses about {share:.1%} of {some}{without}{more} {seen}"
+    some, others = ("content words", "all words") if of.startswith("content") else ("words", "the content words")
+    chance = "" if blind is None else f" ({_rounded(blind)} by chance)"
+    more = "" if beside is None else f", and {_rounded(beside)} of {others}"
+    reader = "reads words in context" if of.endswith("context") else "looks at each word alone"
+    return f"a reader who {reader} guesses about {_rounded(share)} of the {some}{chance}{more}"
+
+
+def _rounded(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"

@@ -89,12 +89,12 @@ def solve(blocks: VectorBlocks, epsilon: float) -> Float64 | None:
 
 
 def realised(blocks: VectorBlocks, s: float) -> float:
-    """Return the epsilon that the plain exponential of exponent s realises: exact, from its normalizers."""
+    """Return the epsilon that the plain exponential of exponent s realizes: exact, from its normalizers."""
     return s + steepest(blocks, np.log(kernel_sums(blocks, s)), SLACK)
 
 
 def calibrate(blocks: VectorBlocks, epsilon: float) -> Solution:
-    """Return the largest s found in ``[epsilon / 2, epsilon]`` that realises at most epsilon."""
+    """Return the largest s found in ``[epsilon / 2, epsilon]`` that realizes at most epsilon."""
     if realised(blocks, epsilon) <= epsilon:
         return Solution(epsilon, None, epsilon)
     low, high = epsilon / 2, epsilon
@@ -155,6 +155,6 @@ class TightExponential(OnDistances):
             "The weights were solved: the exponent uses all of epsilon, and all normalizers are 1 within 2^-22."
             if solution.factors is not None
             else "No positive weights were found at this epsilon, so the calibrated exponential is used: the exponent "
-            f"uses {solution.s / epsilon:.4f} of epsilon, and {solution.realised / epsilon:.4f} is realised."
+            f"uses {solution.s / epsilon:.4f} of epsilon, and {solution.realised / epsilon:.4f} is realized."
         )
         return (used, *OnDistances.notes(self, epsilon))

@@ -34,7 +34,7 @@ SHOWN = 10
 
 @contextlib.contextmanager
 def said_when_made(output: str, watch: Watch) -> Iterator[None]:
-    """Say at the end of the block that nothing was done, if the artefact was complete before."""
+    """Say at the end of the block that nothing was done, if the artifact was complete before."""
     made = is_artifact(files.absolute(output))
     yield
     if made:
@@ -48,7 +48,7 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
     engine = settings.engine.make()
     with said_when_made(output, watch):
-        made = count_corpus(flow.input, output, engine, options, add_to=flow.add_to, watch=watch.stage)
+        made = count_corpus(flow.input, output, engine, options, watch=watch.stage)
     least, longest = made["options"]["min_count"], made["options"]["max_n"]
     watch.say(
         f"{output}: {several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
@@ -57,11 +57,6 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
         f"{several(made['words'], 'word')}, {several(made['different_words'], 'different word')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    if made["words_left_out"]:
-        watch.say(
-            f"{made['words_left_out']:,} words are left out: they have become frequent, but the earlier counts lack "
-            "their n-grams. To include them, count everything again."
-        )
     return made
 
 

@@ -28,7 +28,7 @@ class Flow:
     help: str
     function: str
     wanted: tuple[str, ...]
-    artefact: str | None = None
+    artifact: str | None = None
     """The setting that names its output; None if the function itself recognizes finished work."""
     reads: str | None = None
     """The setting that names the files that it reads and no earlier flow makes."""
@@ -54,7 +54,7 @@ FLOWS = (
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
         "pipelines.collocations:count", wanted=("collocations.input", "collocations.counts"),
-        artefact="collocations.counts", reads="collocations.input"),
+        artifact="collocations.counts", reads="collocations.input"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
         """Score n-grams by how much more often than by chance their words stand together.
@@ -62,7 +62,7 @@ FLOWS = (
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
         "pipelines.collocations:score", wanted=("collocations.counts", "collocations.table"),
-        artefact="collocations.table"),
+        artifact="collocations.table"),
     Flow(
         "tokenize", "Split a corpus into words or collocations.",
         """Tokenize a corpus: shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
@@ -70,21 +70,21 @@ FLOWS = (
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
         "pipelines.collocations:tokenize", wanted=("collocations.input", "collocations.tokens"),
-        artefact="collocations.tokens", reads="collocations.input"),
+        artifact="collocations.tokens", reads="collocations.input"),
     Flow(
         "model", "Make a language model from n-gram counts.",
         """Make a language model from n-gram counts: Kneser-Ney trigrams, which 'denoise' reads.
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "pipelines.language:build_model", wanted=("model.path",), artefact="model.path"),
+        "pipelines.language:build_model", wanted=("model.path",), artifact="model.path"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
-        "pipelines.collocations:train", wanted=("embeddings.vectors",), artefact="embeddings.vectors"),
+        "pipelines.collocations:train", wanted=("embeddings.vectors",), artifact="embeddings.vectors"),
     Flow(
         "space", "Build a space from word vectors.",
         """Build a space: vocabulary, vectors and one-dimensional lists, hashed and frozen.
@@ -92,7 +92,7 @@ FLOWS = (
         Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
         """,
         "pipelines.space:build", wanted=("space.path", "space.vectors or embeddings.vectors"),
-        artefact="space.path", reads="space.vectors"),
+        artifact="space.path", reads="space.vectors"),
     Flow("privatize", "Privatize a corpus.", "", "pipelines.privatize:run", wanted=("output.path",)),
     Flow(
         "denoise", "Make a release readable, with a model of public text.",

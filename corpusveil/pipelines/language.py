@@ -56,7 +56,7 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
     listed = chosen.candidates is not None and chosen.chooser is None
-    done = f"{several(made.tokens, 'token')}, {made.words:,} of them replaced words"
+    done = f"{several(made.tokens, 'token')}, {made.words:,} of them drawn words"
     done += f", of which {made.words - made.unchanged:,} became likelier ones"
     done = f"candidates for {several(made.words, 'word')} were listed, and no text was written" if listed else done
     public = "the model is" if chosen.chooser is None else "the chooser's knowledge is"

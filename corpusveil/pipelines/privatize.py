@@ -51,9 +51,6 @@ def privatize(
     if caps.ldp is None and caps != Caps():
         later.warn(
             "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
-            if caps.delta is None
-            else "warning: cap holds for words that differ by a distance of at most 1, and each metric measures "
-            "distance in its own way. Set cap_ldp as well, which holds for any two words."
         )
     engine = engine or plan.engine.make()
     if plan.engine.name == "spark":

@@ -17,7 +17,7 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import scope_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
-from corpusveil.pipelines.settings import Settings, rules
+from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.pipelines.settings.fields import Setting, options_of
 from corpusveil.sampling.keys import Key
@@ -39,6 +39,8 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 _RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
+_OF_STATEMENTS = ("delta", "distance")
+"""What a command also prints of a release, and no release has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def preview(
     """
     if isinstance(texts, str) or not texts or not all(isinstance(text, str) for text in texts):
         raise BadTypeError("texts: give a list of texts.")
-    risk = 0.5 if risk is None and epsilon is None else risk
+    risk = started("budget")["budget"]["risk"] if risk is None and epsilon is None else risk
     settings = _named("cv.preview", space, mechanism, policies | {"risk": risk, "epsilon": epsilon})
     rows = [(text, str(number), "") for number, text in enumerate(texts[:TEXTS])]
     sample = pa.array(texts[:ROWS], pa.large_string())
@@ -97,8 +99,7 @@ def preview(
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
-    made: dict[str, dict[str, Any]] = {section: dict(values) for section, values in rules.DEFAULTS.items()}
-    made["budget"] = {}
+    made = started("space", "mechanism") | {"budget": {}}
     known, caller = _arguments(), NamedCall(call)
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
@@ -113,7 +114,10 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
 
 def _arguments() -> dict[str, Setting]:
     options = options_of(Settings, "privatize").items()
-    return {name: setting for name, setting in options if setting.name in _RELEASES or name in _ALSO}
+    return {
+        name: setting for name, setting in options
+        if name in _ALSO or (setting.name in _RELEASES and name not in _OF_STATEMENTS)
+    }  # fmt: skip
 
 
 def privatize_corpus(

@@ -54,7 +54,7 @@ class Plan:
 
 
 def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
-    """Return the epsilon for the risk of the settings, from public artefacts alone; ``opened`` is their model."""
+    """Return the epsilon for the risk of the settings, from public artifacts alone; ``opened`` is their model."""
     budget = needed(settings.budget, "budget")
     reader, model, texts = rules.risk_reader(settings), None, None
     if reader == "content-context":
@@ -95,7 +95,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         if make_key and (kept := keep(key, own, output.path)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
     if ledger is not None and ledger.path is not None:
-        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp, ledger.cap_delta)
+        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
         spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
     run = Run(

@@ -21,7 +21,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.records import Record, Records
 
 NOTE = "_step.json"
-"""The request of a step, in the folder of its artefact, written before it begins."""
+"""The request of a step, in the folder of its artifact, written before it begins."""
 NOTE_VERSION = 2
 
 
@@ -47,25 +47,25 @@ def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
 class FlowStep:
     """A part of a run for one document.
 
-    ``digest`` covers everything that decides its artefact, including earlier steps.
+    ``digest`` covers everything that decides its artifact, including earlier steps.
     """
 
     flow: Flow
-    artefact: str | None
+    artifact: str | None
     digest: str
 
 
 def steps(document: Document) -> Iterator[FlowStep]:
     """Yield the steps of a document, in order.
 
-    The origin of an artefact is recorded with paths as in the file, so that the whole folder can be moved.
+    The origin of an artifact is recorded with paths as in the file, so that the whole folder can be moved.
     """
     before = ""
     for flow in FLOWS:
         if flow.is_wanted(document.settings):
             origin = [before, flow.name, _asked(document.written, flow.name), _sizes(document, flow.reads)]
             before = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
-            yield FlowStep(flow, document.settings.value(flow.artefact) if flow.artefact else None, before)
+            yield FlowStep(flow, document.settings.value(flow.artifact) if flow.artifact else None, before)
 
 
 def _asked(settings: Settings, command: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _asked(settings: Settings, command: str) -> dict[str, Any]:
 def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
     """Do every step of a document, or ``only`` one, unless it is done.
 
-    Raises UserError if an artefact was made in another way.
+    Raises UserError if an artifact was made in another way.
     """
     watch = watch or Watch()
     planned = list(steps(document))
@@ -95,40 +95,40 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
 
 
 def _do(step: FlowStep, settings: Settings, watch: Watch) -> None:
-    if step.artefact is not None and not _is_to_do(step, step.artefact):
-        watch.warn(f"{step.flow.name}: {step.artefact} already exists")
+    if step.artifact is not None and not _is_to_do(step, step.artifact):
+        watch.warn(f"{step.flow.name}: {step.artifact} already exists")
         return
     watch.warn(f"{step.flow.name}:")
     step.flow.do(settings, watch)
-    if step.artefact is not None:
-        _note(step, step.artefact)
+    if step.artifact is not None:
+        _note(step, step.artifact)
 
 
-def _is_to_do(step: FlowStep, artefact: str) -> bool:
+def _is_to_do(step: FlowStep, artifact: str) -> bool:
     """Say whether a step must be done.
 
-    If no run, or only a run of an earlier version, recorded the artefact, the step itself decides: it recognizes its
-    own artefact.
+    If no run, or only a run of an earlier version, recorded the artifact, the step itself decides: it recognizes its
+    own artifact.
     """
-    noted = Records(artefact, private=False).read(NOTE, Note)
-    complete = is_artifact(artefact)
+    noted = Records(artifact, private=False).read(NOTE, Note)
+    complete = is_artifact(artifact)
     if noted is None:
         if not complete:
-            _note(step, artefact)
+            _note(step, artifact)
         return True
     if noted.version != NOTE_VERSION:
         return True
     if noted.settings != step.digest:
         raise InUseError(
-            f"{artefact}: this was made with other settings or another corpus; choose another output for the step "
+            f"{artifact}: this was made with other settings or another corpus; choose another output for the step "
             f"{step.flow.name}, or remove this."
         )
     return not complete
 
 
-def _note(step: FlowStep, artefact: str) -> None:
+def _note(step: FlowStep, artifact: str) -> None:
     records, note = (
-        Records(artefact, private=False),
+        Records(artifact, private=False),
         Note(version=NOTE_VERSION, step=step.flow.name, settings=step.digest),
     )
     if files.read_if_there(records.address(NOTE)) != note.data():

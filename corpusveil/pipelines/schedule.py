@@ -20,7 +20,8 @@ from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import BadRecordError, BadShardsError, UserError
-from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Did, Finished, LeftOut, Planned, StartSummary
+from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
+from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard
@@ -138,8 +139,8 @@ class Schedule:
     def is_released(self, plan: PlannedRun) -> bool:
         return files.exists(files.join(self.output_of(plan), "manifest.json"))
 
-    def finish(self, plan: PlannedRun) -> dict[str, Any]:
-        """Record that a run is done; return its manifest.
+    def finish(self, plan: PlannedRun) -> None:
+        """Record that a run is done.
 
         Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
         """
@@ -172,7 +173,6 @@ class Schedule:
         if len(still) < len(left_out.shards):
             self.state.write(LEFT_OUT, LeftOut(settings=left_out.settings, shards=still))
         self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
-        return manifest
 
     def leave_out(self, plan: PlannedRun, sentences: Mapping[int, str]) -> None:
         """Abandon a run, and leave unusable shards, given by number, out of later runs.
@@ -290,17 +290,17 @@ def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
 
 
-def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], tell: Callable[[str], None], did: Did) -> int:
-    """Do all due runs, one by one, counting in ``did`` what was done; return the exit status.
+def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch) -> int:
+    """Do all due runs, one by one; return the exit status.
 
     ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Only shards whose data
     cannot be used are left out and reported; all others are released, and the status is 2. Those that an earlier start
     left out are named.
     """
-    status, reported = 0, set[str]()
+    status, reported, began = 0, set[str](), False
     while (plan := (ahead := schedule.next()).plan) is not None:
-        did.run = plan.number
-        tell(f"{plan.name}: {plan.batch()}")
+        began = True
+        watch.warn(f"{plan.name}: {plan.batch()}")
         try:
             if not schedule.is_released(plan):
                 privatize(plan)
@@ -309,16 +309,17 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], tell: Call
             status = UserError.exit_status
             reported.update(error.sentences.values())
             for sentence in error.sentences.values():
-                tell(f"corpusveil: {sentence} The shard is left out until it or the settings change.")
+                watch.warn(f"corpusveil: {sentence} The shard is left out until it or the settings change.")
             continue
-        done = schedule.finish(plan)
-        did.measured.update(Counter(plan.why.values()), documents=done["documents"], tokens=done["tokens"])
+        schedule.finish(plan)
     for *_, sentence in ahead.left_out.shards.values():
         if sentence not in reported:
-            tell(f"left out: {sentence}")
+            watch.warn(f"left out: {sentence}")
     if ahead.left_out.shards:
-        tell(f"To try what is left out again as it is, remove {schedule.state.address(LEFT_OUT)}.")
+        watch.warn(f"To try what is left out again as it is, remove {schedule.state.address(LEFT_OUT)}.")
     if ahead.waiting:
         shards = several(ahead.waiting, "shard was", "shards were")
-        tell(f"{shards} written too recently, and left for a later start")
+        watch.warn(f"{shards} written too recently, and left for a later start")
+    if not began:
+        watch.say("there is nothing new")
     return status

@@ -7,18 +7,17 @@ import dataclasses
 import functools
 import hashlib
 import json
-import signal
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import corpusveil
 from corpusveil.display import several
-from corpusveil.errors import CorpusveilError, MismatchError, OverlapError
+from corpusveil.errors import CorpusveilError, MismatchError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import PlannedRun, Schedule, go_on
-from corpusveil.pipelines.schedule_state import LEFT_OUT, Did, LeftOut, metrics_of, note, prometheus
+from corpusveil.pipelines.schedule_state import LEFT_OUT, LeftOut
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
@@ -149,81 +148,21 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
 
 
 def start(document: Document, watch: Watch) -> int:
-    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so.
-
-    A start adds one line of metrics, whatever failed.
-    """
-    did = Did()
-    try:
-        status = _start(document, watch, did)
-    except (Exception, KeyboardInterrupt) as error:
-        try:
-            _tell(document, did, _status_of(error), error)
-        except CorpusveilError as another:  # the error of the start is shown after it
-            watch.warn(f"warning: {another}")
-        raise
-    if status is not None:
-        _tell(document, did, status)
-    return status or 0
-
-
-def _status_of(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt):  # whose argument is the signal
-        return 128 + int(next(iter(error.args), signal.SIGINT))
-    return getattr(error, "exit_status", 1)
-
-
-def _start(document: Document, watch: Watch, did: Did) -> int | None:
-    """Do all due runs; return the exit status, None if another start works."""
+    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so."""
     schedule = schedule_of(document)
     for private in (schedule.state, Records(files.absolute(schedule.records))):
         private.close()
     held = lease.take(schedule.state.address("lease"))
     if isinstance(held, str):
         watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
-        return None
+        return 0
     with held:
-        status = go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch.warn, did)
-    if did.run is None:
-        watch.say(f"{document.file}: there is nothing new")
-    return status
+        return go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch)
 
 
 def _privatize(document: Document, schedule: Schedule, plan: PlannedRun, watch: Watch) -> None:
     resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
     privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
-
-
-def _tell(document: Document, did: Did, status: int, error: BaseException | None = None) -> None:
-    """Note how a start ended, in its state and for Prometheus.
-
-    If either cannot be written, that error is raised; a start that had no error then ended with this one.
-    """
-    settings, state = document.settings, None
-    if settings.output is not None and not isinstance(error, OverlapError):  # which may say that the state is public
-        state = Records(files.absolute(state_of(settings)))
-    last = did.metric(state, status, error)
-    failed: CorpusveilError | None = None
-
-    def export() -> None:
-        if settings.schedule.prometheus is not None:
-            files.write_bytes(settings.schedule.prometheus, prometheus(state, last).encode())
-
-    def keep() -> None:
-        if state is not None:
-            note(state, last)
-
-    for write in (export, keep):
-        try:
-            write()
-        except CorpusveilError as another:
-            failed = failed or another
-            if last.status == 0:
-                last = did.metric(state, another.exit_status, another)
-    if failed is not None:
-        with contextlib.suppress(CorpusveilError):
-            export()
-        raise failed
 
 
 def without_left_out(document: Document, watch: Watch) -> Settings:
@@ -258,9 +197,6 @@ def status(document: Document) -> Iterator[str]:
             yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:
             yield f"run-{number:05d}: {several(len(done.shards), 'shard')}, {several(done.documents, 'document')}"
-    if (noted := metrics_of(schedule.state)) and noted[-1].status:
-        last = noted[-1]
-        yield f"the last start ended with status {last.status}, {last.time}" + (f": {last.why}" if last.why else "")
     ahead = schedule.ahead()
     for *_, sentence in ahead.left_out.shards.values():
         yield f"left out: {sentence}"

@@ -12,7 +12,7 @@ from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space, call_of
 from corpusveil.spaces.public_counts import read_counts, read_neighbors
 from corpusveil.spaces.space import is_made
-from corpusveil.spaces.vectors import read_importance, read_vectors, scaled
+from corpusveil.spaces.vectors import read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.waiting import waiting
@@ -32,9 +32,6 @@ def build(settings: Settings, watch: Watch) -> Space:
     for url in vectors_of(settings):
         with waiting(f"reading {url}"):
             read.append(read_vectors(url, chosen.language))
-    if chosen.importance is not None:
-        factors = read_importance(chosen.importance)
-        read = [scaled(vectors, factors) for vectors in read]
     counts = neighbors = None
     if chosen.counts is not None:
         how_read = read[0].hyphens, read[0].language
@@ -50,7 +47,7 @@ def build(settings: Settings, watch: Watch) -> Space:
         if missing:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
-        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order, "union": chosen.union,
+        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
         "only": only, "balance": chosen.balance, "cell": chosen.cell,
         "neighbors": neighbors, "grammar": chosen.grammar,
     }  # fmt: skip

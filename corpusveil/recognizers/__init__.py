@@ -1,1 +1,1 @@
-"""What finds spans in texts: built-in rules, capitalised runs, terms of a file, and recipes for other recognizers."""
+"""What finds spans in texts: built-in rules, capitalized runs, terms of a file, and recipes for other recognizers."""

@@ -1,13 +1,13 @@
 """Names of persons by their places, by public lists, and by capitals, of kind ``name``.
 
-A *run* is of words that can be parts of a name: capitalised ones, listed ones in capitals, initials, and particles
+A *run* is of words that can be parts of a name: capitalized ones, listed ones in capitals, initials, and particles
 (*van*, *de*) between them, joined by blanks or a hyphen. A line break ends a run. A run is a name
 
 * after a cue, whatever its words mean otherwise: a greeting (*Hi*), a closing (*Regards,*), an introduction (*this
   is*), the label of a header (*From:*) or a title (*Dr.*);
 * if a word of it is on a list of given or family names, and is not otherwise a word; if it is one (*Mark*, *Grace*), by
   a capital within a sentence, or next to another name;
-* if two capitalised words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*.
+* if two capitalized words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*.
 
 After *the* or *in*, and before *Inc.* or *Street*, only a cue makes a run a name.
 
@@ -45,7 +45,7 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 # What a word can be, a bit each. By the lists:
 GIVEN, FAMILY, PLAIN, OTHER, COMMON, SEEN = (1 << bit for bit in range(6))
 """A given or family name; also a word in small letters (*mark*); mostly a name of no person (*London*); a common family
-name; capitalised in public text."""
+name; capitalized in public text."""
 # By the space:
 KNOWN, RARELY = 64, 128
 # By the tables below:
@@ -122,7 +122,7 @@ def _tables() -> tuple[tuple[WordTable, npt.NDArray[np.uint32]], ...]:
 
 @called
 def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
-    """Return 0 for a word that is not capitalised, 1 for an initial or a word in capitals, 2 for another.
+    """Return 0 for a word that is not capitalized, 1 for an initial or a word in capitals, 2 for another.
 
     A word with a capital after four and more characters (*YouTube*, not *McCoy*) is no such word.
     """
@@ -205,7 +205,7 @@ def _look_up(
             start, word = np.int64(starts[t]), np.int64(ids[t])
             byte = data[start]
             if 0x41 <= byte <= 0x5A and word >= 0 and start + 1 < ends[t] and 0x61 <= data[start + 1] <= 0x7A:
-                case = 2  # as nearly every capitalised word
+                case = 2  # as nearly every capitalized word
             elif byte < 0x61 or byte > 0x7A:
                 case = _case(data, start, np.int64(ends[t]), kinds)
             if word >= 0:

@@ -15,18 +15,16 @@ from corpusveil.arrays import Float32, Int32, Int64
 from corpusveil.errors import (
     BadTypeError,
     BadValueError,
-    ConflictError,
     DataError,
     MismatchError,
     ShapeError,
     UnsetError,
     listed,
 )
-from corpusveil.search.nearest_words import NearestSearch
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
-from corpusveil.spaces.space import KIND, PARTIAL_VERSION, VERSION, Space, content_digest
+from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.waiting import waiting
@@ -39,7 +37,6 @@ def build_space(
     seed: int = 0,
     counts: Int64 | None = None,
     order: str | None = None,
-    union: bool = False,
     only: Collection[str] | None = None,
     balance: float | None = 0.0,
     cell: int | None = None,
@@ -48,10 +45,8 @@ def build_space(
 ) -> Space:
     """Build a space of one embedding, or of several.
 
-    With several, the vocabulary is the words that all have, and every list contains all of them. With ``union`` it is
-    every word of any embedding: a list then contains the words of its embedding, and other words take the place of a
-    near word; choosing among the lists that contain a word would void the guarantee
-    (``mechanisms.md`` §4).
+    With several, the vocabulary is the words that all have, and every list contains all of them: choosing among the
+    lists that contain a word would void the guarantee (``mechanisms.md`` §4).
 
     Args:
         vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
@@ -59,7 +54,6 @@ def build_space(
         seed: the seed of the start words (PCG64). Public, like everything in a space.
         counts: int64 [V of the first embedding], public counts; by default those of its file.
         order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
-        union: keep words that only some of the embeddings have.
         only: keep only these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
@@ -78,22 +72,15 @@ def build_space(
         raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
     _check(embeddings, seed, order, cell)
     public = _public_counts(embeddings[0], counts)
-    chosen = _balance(embeddings, lists, public, order, union, balance)
+    chosen = _balance(lists, public, order, balance)
     call = call_of(
-        embeddings, lists=lists, seed=seed, counts=counts, order=order, union=union, only=only, balance=balance,
+        embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, balance=balance,
         cell=cell, neighbors=neighbors, grammar=grammar,
     )  # fmt: skip
-    of_use, use_note = _grammar(embeddings, lists, union, neighbors, grammar)
+    of_use, use_note = _grammar(lists, neighbors, grammar)
     counted = embeddings[0].words
     if only is not None:
         embeddings, public = _restricted(embeddings, public, only)
-    if union and any(set(e.words) != set(embeddings[0].words) for e in embeddings[1:]):
-        if chosen.weight:
-            raise ConflictError(
-                "balance: public counts have only the words that all embeddings share; leave union or balance out."
-            )
-        note = _note(balance, chosen) | use_note | _cells(embeddings, lists, cell)
-        return _united(embeddings, public, lists, seed, chosen.order, cell, note, call)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -124,23 +111,24 @@ def build_space(
     made = _made(embeddings, names, chosen.order, seed)
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
-    made |= _note(balance, chosen) | use_note | _cells(embeddings, lists, cell, len(words))
-    return _space(vocabulary, restricted[0], orders, None, made, call)
+    made |= _note(balance, chosen) | use_note | _cells(lists, cell, len(words))
+    return _space(vocabulary, restricted[0], orders, made, call)
 
 
 def call_of(
-    embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None, union: bool,
+    embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None,
     only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None,
     neighbors: Neighbors | None = None, grammar: float | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
-    chosen = _balance(embeddings, lists, _public_counts(embeddings[0], counts), order, union, balance)
+    chosen = _balance(lists, _public_counts(embeddings[0], counts), order, balance)
     words = None if only is None else sorted(only)
-    decided: list[Any] = [VERSION, lists, seed, chosen.order, union, words, *chosen.decides]
+    # False is where earlier versions, whose digests stay, had a union of words
+    decided: list[Any] = [VERSION, lists, seed, chosen.order, False, words, *chosen.decides]
     if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
         decided.append({"cell": cell})
-    if (of_use := _grammar(embeddings, lists, union, neighbors, grammar)[0]) and neighbors is not None:
+    if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
         decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):
         decided.append(spoken)
@@ -152,18 +140,13 @@ def call_of(
     return sha.hexdigest()
 
 
-def _balance(
-    embeddings: Sequence[Vectors], lists: int, public: Int64 | None, order: str | None, union: bool,
-    balance: float | None,
-) -> Balance:  # fmt: skip
-    """Resolve a balance and an order for the space of these embeddings."""
+def _balance(lists: int, public: Int64 | None, order: str | None, balance: float | None) -> Balance:
+    """Resolve a balance and an order for a space."""
     obstacle = None
     if public is None:
         obstacle = "there are no public counts"
     elif not lists:
         obstacle = "there are no lists"
-    elif union and len(embeddings) > 1:
-        obstacle = "counts do not cover the words of all embeddings"
     return settled(balance, order, obstacle)
 
 
@@ -175,9 +158,7 @@ def _balanced(
     return [longer.vectors for longer, _ in made], [scale for _, scale in made]
 
 
-def _grammar(
-    embeddings: Sequence[Vectors], lists: int, union: bool, neighbors: Neighbors | None, grammar: float | None
-) -> tuple[float, dict[str, Any]]:
+def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> tuple[float, dict[str, Any]]:
     """Return the weight of grammar in the order of the lists, and a description's fields for it.
 
     Raises UserError for a weight that is out of range, or that this space cannot have.
@@ -187,8 +168,6 @@ def _grammar(
         obstacle = "there are no public counts of pairs of words"
     elif not lists:
         obstacle = "there are no lists"
-    elif union and len(embeddings) > 1:
-        obstacle = "counts do not cover the words of all embeddings"
     else:
         obstacle = neighbors.obstacle
     if grammar is None:
@@ -209,10 +188,9 @@ def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
     return {} if balance == 0 else {"balance_note": chosen.sentence()}
 
 
-def _cells(embeddings: Sequence[Vectors], lists: int, cell: int | None, words: int | None = None) -> dict[str, Any]:
+def _cells(lists: int, cell: int | None, words: int) -> dict[str, Any]:
     """Return a description's fields for cells, and their cost; none without cells."""
-    longest = max(len(e) for e in embeddings) if words is None else words
-    if cell is None or not lists or longest <= cell:
+    if cell is None or not lists or words <= cell:
         return {}
     why = (
         f"Lists of more than {cell:,} words are ordered in cells of at most this size, which misses nearer words in "
@@ -235,13 +213,11 @@ def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order:
     }
 
 
-def _space(
-    vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None, made: dict[str, Any], call: str,
-) -> Space:  # fmt: skip
-    digest = content_digest(vocabulary, vectors, lists, places)
+def _space(vocabulary: Vocabulary, vectors: Float32, lists: Int32, made: dict[str, Any], call: str) -> Space:
+    digest = content_digest(vocabulary, vectors, lists)
     info = {
         "kind": KIND,
-        "version": VERSION if places is None else PARTIAL_VERSION,
+        "version": VERSION,
         "digest": digest,
         "words": len(vectors),
         "dimensions": int(vectors.shape[1]),
@@ -250,7 +226,7 @@ def _space(
         "call": call,
         "made": made,
     }
-    return Space(vocabulary, vectors, lists, digest, None, info, places)
+    return Space(vocabulary, vectors, lists, digest, None, info)
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
@@ -291,95 +267,6 @@ def _restricted(
         if number == 0 and public is not None:
             counts = public[rows]
     return made, counts
-
-
-def _united(
-    embeddings: Sequence[Vectors], public: Int64 | None, lists: int, seed: int, order: str,
-    cell: int | None, note: dict[str, Any], call: str,
-) -> Space:  # fmt: skip
-    """Build a space of every word of any embedding.
-
-    A list over the words of one embedding contains only a part of the vocabulary. A missing word takes the place of a
-    near word: the nearest, by Euclidean distance in the first embedding that has the word, among the words that this
-    embedding and the list share; ties go to the lower id. The maps are computed from public vectors, so the list can be
-    chosen independently of the word, and the mixture is private for the largest of the lists' distances between the
-    mapped places (``mechanisms.md`` §4). Choosing among the lists that hold the word is not private.
-    """
-    smallest = min(len(e) for e in embeddings)
-    if not 1 <= lists <= smallest:
-        raise BadValueError(
-            f"lists={lists}: give 1 to {smallest}, since each list starts from another word of its embedding."
-        )
-    words = list(dict.fromkeys(word for embedding in embeddings for word in embedding.words))
-    rows = [_rows_of(words, embedding) for embedding in embeddings]
-    bits = np.random.PCG64(seed)
-    starts = [_starts(bits, lists, len(e)) for e in embeddings]
-    orders: list[Int32] = []
-    standing: list[Int64] = []
-    for number, (embedding, chosen) in enumerate(zip(embeddings, starts, strict=True)):
-        ids = np.empty(len(embedding), np.int32)  # row -> id
-        own = np.flatnonzero(rows[number] >= 0)
-        ids[rows[number][own]] = own
-        orders += [ids[row] for row in ORDERS[order](embedding.vectors, chosen, cell)]
-        standing += [_stand_ins(embeddings, rows, number)] * lists
-    table = np.full((len(orders), len(words)), -1, np.int32)  # shorter lists end in -1
-    for row, listed_ids in zip(table, orders, strict=True):
-        row[: len(listed_ids)] = listed_ids
-    places = _places(table, standing)
-    vectors = np.zeros((len(words), embeddings[0].vectors.shape[1]), np.float32)
-    vectors[: len(embeddings[0])] = embeddings[0].vectors
-    counts = None
-    if public is not None:
-        counts = np.zeros(len(words), np.int64)
-        counts[: len(public)] = public
-    vocabulary = Vocabulary.from_words(words, counts)
-    names = [[e.words[start] for start in chosen] for e, chosen in zip(embeddings, starts, strict=True)]
-    made = _made(embeddings, names, order, seed) | note
-    return _space(vocabulary, vectors, table, places, made, call)
-
-
-def _rows_of(words: Sequence[str], embedding: Vectors) -> Int64:
-    """Return the row of each word in an embedding, -1 where it has none: int64 [V]."""
-    index = {word: row for row, word in enumerate(embedding.words)}
-    return np.array([index.get(word, -1) for word in words], dtype=np.int64)
-
-
-def _stand_ins(embeddings: Sequence[Vectors], rows: Sequence[Int64], number: int) -> Int64:
-    """Return, for embedding ``number``, the id of the word whose place each word takes: itself if the embedding has it.
-
-    ``rows`` int64 [V] for each embedding. int64 [V]. Raises UserError if an embedding shares no word with another
-    embedding that has to define near words.
-    """
-    own = rows[number]
-    chosen = np.where(own >= 0, np.arange(len(own)), -1)
-    for other, embedding in enumerate(embeddings):
-        missing = np.flatnonzero((chosen < 0) & (rows[other] >= 0))
-        if other == number or not missing.size:
-            continue
-        shared = np.flatnonzero((own >= 0) & (rows[other] >= 0))
-        if not shared.size:
-            raise MismatchError(
-                f"{embedding.source} and {embeddings[number].source} share no word, so their words cannot be "
-                "compared; use embeddings that share words, or build a space of each."
-            )
-        search = NearestSearch.of(np.ascontiguousarray(embedding.vectors[rows[other][shared]]))
-        points = embedding.vectors[rows[other][missing]].astype(np.float64)
-        chosen[missing] = shared[search.nearest(points)]
-    return chosen
-
-
-def _places(lists: Int32, standing: Sequence[Int64]) -> Int32:
-    """Return the place of each word on each list: int32 [L, V].
-
-    ``standing`` int64 [V] is the word whose place it takes.
-    """
-    table = np.empty(lists.shape, np.int32)
-    for row, words, for_ in zip(table, lists, standing, strict=True):
-        inverse = np.full(lists.shape[1], -1, np.int32)
-        whole = words[words >= 0]
-        inverse[whole] = np.arange(len(whole), dtype=np.int32)
-        row[:] = inverse[for_]
-    return table
 
 
 def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: int | None) -> None:

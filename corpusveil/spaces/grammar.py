@@ -101,7 +101,7 @@ def with_grammar(vectors: Float32, neighbors: Neighbors, weight: float) -> Float
 
 
 def usage(meaning: Float64, neighbors: Neighbors) -> Float64:
-    """Return sigma(w), float64 [V, 50], each of length 1: PMI of neighbors, reduced, shrunk towards the predicted.
+    """Return sigma(w), float64 [V, 50], each of length 1: PMI of neighbors, reduced, shrunk toward the predicted.
 
     ``meaning`` float64 [V, d] of length 1. The last bits depend on the machine's BLAS.
     """

@@ -40,7 +40,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
         language: the language as which it was read, likewise.
 
     Raises:
-        UserError: a row is unusable, the artefact has another kind or tokenizer, or no word of the vocabulary has a
+        UserError: a row is unusable, the artifact has another kind or tokenizer, or no word of the vocabulary has a
             count.
     """
     spaced = [" ".join(parts(word)) for word in vocabulary.words]
@@ -117,7 +117,7 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
 
 
 def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, language: str | None) -> None:
-    """Raise UserError unless an artefact has counts by this tokenizer, since other tokenizers have other words."""
+    """Raise UserError unless an artifact has counts by this tokenizer, since other tokenizers have other words."""
     if artifact.kind != "counts":
         raise MismatchError(
             f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."

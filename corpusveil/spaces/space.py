@@ -43,12 +43,9 @@ from corpusveil.text import languages
 
 KIND = "space"
 VERSION = 1
-PARTIAL_VERSION = 2
-"""The version of a space whose lists are over different words, which earlier releases would misread."""
+GONE_VERSIONS = {2: "a space whose lists have different words", 3: "a space with arcs"}
+"""The versions of spaces of 0.3 that are refused, by what they contain."""
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
-PLACES = "places.npy"
-SPACED_VERSION = 3
-"""The version of a space of 0.3 whose words had arcs; it is refused."""
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
 _lock = threading.Lock()
@@ -64,14 +61,11 @@ class Space:
     Attributes:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
-        lists: int32 [L, V], position -> id, each row a permutation; where lists are over different words, each
-            row holds its own words and then -1. Memory-mapped when loaded.
+        lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
         digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding),
             hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
-        places: int32 [L, V], the place of each word on each list, where lists are over different words
-            (``build.py``); None otherwise. Words that the first embedding lacks then have vectors of zeros.
     """
 
     vocabulary: Vocabulary
@@ -80,7 +74,6 @@ class Space:
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
-    places: Int32 | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,42 +84,11 @@ class Space:
             raise ShapeError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) is needed.")
         if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
             raise ShapeError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) is needed.")
-        if self.places is None:
-            for number, row in enumerate(self.lists):
-                if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
-                    raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
-        else:
-            self._check_places(self.places)
-            object.__setattr__(self, "places", read_only(self.places))
+        for number, row in enumerate(self.lists):
+            if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
+                raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
-
-    def _check_places(self, places: Int32) -> None:
-        size = len(self.vocabulary)
-        if places.dtype != np.int32 or places.shape != self.lists.shape:
-            raise ShapeError(f"places are {places.dtype} {places.shape}; int32 {self.lists.shape} is needed.")
-        for number, (row, place, length) in enumerate(zip(self.lists, places, self.lengths, strict=True)):
-            own = row[:length]
-            sound = length >= 2 and own.min() >= 0 and own.max() < size and (row[length:] == -1).all()
-            if not sound or np.bincount(own, minlength=size).max() != 1:
-                raise ArtefactError(f"List {number} contains a word more than once; build the space again.")
-            if place.min() < 0 or place.max() >= length or (place[own] != np.arange(length)).any():
-                raise ArtefactError(f"The places on list {number} do not match its words; build the space again.")
-        if len(self.lists) == 0 or np.bincount(self.lists[self.lists >= 0], minlength=size).min() < 1:
-            raise ArtefactError("A word is on no list; build the space again.")
-
-    @property
-    def lengths(self) -> Int64:
-        """The number of words on each list; int64 [L]."""
-        return np.asarray((self.lists >= 0).sum(axis=1), dtype=np.int64)
-
-    def require_vectors(self, name: str) -> None:
-        """Raise UserError unless every word has a vector, which the mechanism ``name`` needs."""
-        if self.places is not None:
-            raise DataError(
-                f"{name} measures distance on vectors, and in this space some words have no vector; build a space of "
-                "a single embedding, or of the words that all embeddings have."
-            )
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -180,8 +142,6 @@ class Space:
     @property
     def positions(self) -> Int32:
         """int32 [L, V], id -> position on each list; computed at the first use."""
-        if self.places is not None:
-            return self.places
         positions = self._positions
         if positions is None:
             positions = np.empty(self.lists.shape, np.int32)
@@ -198,14 +158,11 @@ class Space:
         space.
 
         Raises:
-            UserError: another artefact is there; a saved space is never overwritten.
+            UserError: another artifact is there; a saved space is never overwritten.
         """
         url = absolute(url)
         if not is_artifact(url):
-            arrays = ((VECTORS, self.vectors), (LISTS, self.lists), (PLACES, self.places))
-            for name, array in arrays:
-                if array is None:
-                    continue
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
@@ -219,8 +176,7 @@ class Space:
         """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        arrays = self.vocabulary, self.vectors, self.lists
-        return Space, (*arrays, self.digest, None, self.info, self.places)
+        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -229,7 +185,7 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, places: Int32 | None = None) -> str:
+def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -240,7 +196,6 @@ def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, place
         ("counts", counts, "<i8"),
         ("vectors", vectors, "<f4"),
         ("lists", lists, "<i4"),
-        *([] if places is None else [("places", places, "<i4")]),
     )
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
@@ -266,7 +221,7 @@ def absolute(url: str | os.PathLike[str]) -> str:
 
 
 def _there(url: str, name: str) -> str | None:
-    """Return the value of a field in the artefact's description; None if it is missing or invalid."""
+    """Return the value of a field in the artifact's description; None if it is missing or invalid."""
     try:
         return getattr(described(url), name, None)
     except BadRecordError:
@@ -275,7 +230,7 @@ def _there(url: str, name: str) -> str | None:
 
 def _other(url: str) -> UserError:
     where = files.join(url, ARTIFACT)
-    return InUseError(f"{where}: another artefact is saved here, and it is never overwritten; choose another folder.")
+    return InUseError(f"{where}: another artifact is saved here, and it is never overwritten; choose another folder.")
 
 
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
@@ -291,24 +246,20 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(located(files.as_text(url), "space"))
     info = _read_info(url)
-    more = [PLACES] if info["version"] == PARTIAL_VERSION else []
-    names = [VECTORS, LISTS, VOCABULARY, *more]
-    folder = home.local_folder(url, names, info["digest"])
+    folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
-        places = _mapped(folder / PLACES) if more else None
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, places)
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info)
     except UserError as error:
         raise _damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
         raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
-    arrays = space.vectors, space.lists, space.places
     if not verify:
         return space
-    if content_digest(vocabulary, *arrays) != info["digest"]:
+    if content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
         raise _damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():
@@ -342,11 +293,11 @@ def _read_info(url: str) -> dict[str, Any]:
         raise MismatchError(
             f"{url}: this is not a space but {description.kind[:40]}; make a space with 'corpusveil space'."
         )
-    if info["version"] == SPACED_VERSION:
-        raise VersionError(f"{url}: {gone_name('a space with arcs')}")
-    if info["version"] not in (VERSION, PARTIAL_VERSION):
+    if info["version"] in GONE_VERSIONS:
+        raise VersionError(f"{url}: {gone_name(GONE_VERSIONS[info['version']])}")
+    if info["version"] != VERSION:
         raise VersionError(
-            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads 1 and 2; "
+            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads {VERSION}; "
             "build the space again, or use the release that built it."
         )
     if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):

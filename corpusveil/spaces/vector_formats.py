@@ -291,21 +291,21 @@ def read_binary(url: str) -> VectorTable:
 
 
 def read_artifact(url: str) -> VectorTable:
-    """Read a vectors artefact: a folder with ``vectors.npy`` [V, d] and ``vocabulary.parquet``."""
+    """Read a vectors artifact: a folder with ``vectors.npy`` [V, d] and ``vocabulary.parquet``."""
     matrix = files.join(url, "vectors.npy")
     with files.open_read(matrix) as file:
         try:
             vectors = np.load(file, allow_pickle=False)
         except BROKEN_ARRAY:
             raise ArtefactError(
-                f"{matrix}: this is not a valid NumPy array of numbers; write the artefact again."
+                f"{matrix}: this is not a valid NumPy array of numbers; write the artifact again."
             ) from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
     return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, *_reading(url))
 
 
 def _reading(url: str) -> tuple[Hyphens | None, str | None]:
-    """Return how text was read, hyphens and language, by the description of the artefact; None if it does not say."""
+    """Return how text was read, hyphens and language, by the description of the artifact; None if it does not say."""
     description = described(url)
     fields = {} if description is None else description.as_dict()
     hyphens, language = fields.get("hyphens"), fields.get("language")

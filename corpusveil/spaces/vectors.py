@@ -1,14 +1,7 @@
-"""Word vectors as trained or downloaded: read from any known format, checked, never changed.
-
-Only public importance changes them, if asked: words' vectors are scaled by public factors, instead of budgets by word.
-Budgets that depend on the words disclose them (``mechanisms.md`` §12); distances between public vectors disclose
-nothing, and every guarantee holds in the scaled space as in any other.
-"""
+"""Word vectors as trained or downloaded: read from any known format, checked, never changed."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
@@ -19,7 +12,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import BadFileError, BadRowError, DataError, FormatError, ShapeError
+from corpusveil.errors import BadRowError, DataError, FormatError, ShapeError
 from corpusveil.gone import gone_name
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
@@ -32,8 +25,7 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".bin": vector_formats.read_binary,
     ".parquet": vector_formats.read_parquet,
 }
-"""Reader by suffix (``.gz`` aside); a folder is a vectors artefact, everything else is text."""
-LARGEST_FACTOR = 1024.0
+"""Reader by suffix (``.gz`` aside); a folder is a vectors artifact, everything else is text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,11 +70,11 @@ class Vectors:
 
 
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:
-    """Read word vectors from a file or artefact at any fsspec URL.
+    """Read word vectors from a file or artifact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
-    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artefact.
-    ``language`` is that of the words, by code or English name, which only an artefact may have recorded; ``detect``:
+    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artifact.
+    ``language`` is that of the words, by code or English name, which only an artifact may have recorded; ``detect``:
     detected by the first words.
 
     Raises:
@@ -143,45 +135,3 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
     except UnicodeEncodeError:
         row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
         raise BadRowError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None
-
-
-def read_importance(url: str) -> dict[str, float]:
-    """Read words and factors, ``word<TAB>factor`` on each line.
-
-    Raises UserError that names the file and the line.
-    """
-    needed = "a word, a tab and a number"
-    try:
-        lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise BadFileError(f"{url}: this file is not valid UTF-8; write {needed} on each line.") from None
-    factors: dict[str, float] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        word, tab, text = line.partition("\t")
-        try:
-            factor = float(text)
-        except ValueError:
-            factor = math.nan
-        if not tab or not word.strip() or not 1 / LARGEST_FACTOR <= factor <= LARGEST_FACTOR:
-            raise BadRowError(f"{url}, line {number}: write {needed} from 1/{LARGEST_FACTOR:g} to {LARGEST_FACTOR:g}.")
-        if word.strip() in factors:
-            raise BadRowError(f"{url}, line {number}: this word already has a factor; delete either line.")
-        factors[word.strip()] = factor
-    if not factors:
-        raise FormatError(f"{url}: this file has no words; write {needed} on each line.")
-    return factors
-
-
-def scaled(vectors: Vectors, importance: Mapping[str, float]) -> Vectors:
-    """Return the embedding with each word's vector times its factor, 1 for words without a factor.
-
-    Raises UserError if none of the words is in it.
-    """
-    factors = np.array([importance.get(word, 1.0) for word in vectors.words])
-    if not any(word in importance for word in vectors.words):
-        raise DataError(
-            f"{vectors.source}: none of the words with a factor is among these words; check their spelling."
-        )
-    return dataclasses.replace(vectors, vectors=(vectors.vectors * factors[:, None]).astype(np.float32))

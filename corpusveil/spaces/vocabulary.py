@@ -159,7 +159,7 @@ def write_vocabulary(vocabulary: Vocabulary, url: str) -> None:
 
 def read_vocabulary(url: str) -> Vocabulary:
     """Read what ``write_vocabulary`` wrote; the ``UserError`` of a broken file names it."""
-    unsound = f"{url}: this is not a valid vocabulary; build the artefact again."
+    unsound = f"{url}: this is not a valid vocabulary; build the artifact again."
     table = read_whole(url, unsound, lambda _: ["id", "token", "count"])
     if not (pa.types.is_string(table["token"].type) or pa.types.is_large_string(table["token"].type)):
         raise ArtefactError(unsound)
@@ -167,13 +167,13 @@ def read_vocabulary(url: str) -> Vocabulary:
         ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
         counts = table["count"].cast(pa.int64())
     if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
-        raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artefact again.")
+        raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artifact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
-        raise ArtefactError(f"{url}: a word occurs twice; build the artefact again.")
+        raise ArtefactError(f"{url}: a word occurs twice; build the artifact again.")
     offsets, text = buffers(tokens)
     counted = counts.to_numpy()
     if counted.min(initial=0) < 0:
-        raise ArtefactError(f"{url}: a count is negative; build the artefact again.")
+        raise ArtefactError(f"{url}: a count is negative; build the artifact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 

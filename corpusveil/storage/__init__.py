@@ -1,1 +1,1 @@
-"""Artefacts, shards, shard tasks, records and manifests at any fsspec URL."""
+"""Artifacts, shards, shard tasks, records and manifests at any fsspec URL."""

@@ -1,4 +1,4 @@
-"""Artefacts: folders that are complete when they have an ``_artifact.json``, which describes them."""
+"""Artifacts: folders that are complete when they have an ``_artifact.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARTIFACT = "_artifact.json"
 
 
 class Description(Record):
-    """The description that every artefact has; how it was made, and its content, differ by kind."""
+    """The description that every artifact has; how it was made, and its content, differ by kind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -24,22 +24,22 @@ class Description(Record):
     tokenizer: Line | None = None
     """The version of the tokenizer that its words were read with."""
     call: str | None = None
-    """A digest of everything that decides the artefact."""
+    """A digest of everything that decides the artifact."""
     digest: str | None = None
 
 
 def is_artifact(url: str) -> bool:
-    """Say whether an artefact is complete at an address."""
+    """Say whether an artifact is complete at an address."""
     return files.exists(files.join(url, ARTIFACT))
 
 
 def described(url: str) -> Description | None:
-    """Return the description of the artefact at an address, or None. Raises BadRecordError."""
+    """Return the description of the artifact at an address, or None. Raises BadRecordError."""
     return Records(url, private=False).read(ARTIFACT, Description)
 
 
 def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
-    """Describe an artefact with complete files, unless a description exists; say whether this call did.
+    """Describe an artifact with complete files, unless a description exists; say whether this call did.
 
     ``style`` are further arguments of ``json.dumps``.
     """

@@ -32,7 +32,8 @@ class InputShard:
     """One input file: its address, its path relative to the common root of all inputs, and its size in bytes.
 
     ``stamp`` is the store's description of the file that changes when the file is written again, and ``modified`` the
-    time of the last write, in seconds since the epoch, by the clock of the store.
+    time of the last write, in seconds since the epoch, by the clock of the store. ``is_link`` says whether it is
+    somewhere else on the disk.
     """
 
     url: str
@@ -40,6 +41,7 @@ class InputShard:
     size: int
     stamp: str = ""
     modified: float | None = field(default=None, compare=False)
+    is_link: bool = field(default=False, compare=False)
 
 
 NO_MATCH = "this matches no file"
@@ -83,16 +85,18 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
             f"The input mixes formats ({named} is {first}, {other} is {second}); run each format separately, for "
             "instance with a glob."
         )
+    paths = [_path(url) for url in entries]
     if root is None:
-        base = posixpath.commonpath([posixpath.dirname(_path(url)) for url in entries])
+        base = posixpath.commonpath({posixpath.dirname(path) for path in paths})
     else:
         base = _root(root, list(entries))
     shards = [
         InputShard(
-            url, posixpath.relpath(_path(url), base or "."), int(entry["size"] or 0), _stamp(entry), _modified(entry)
+            url, posixpath.relpath(path, base or "."), int(entry["size"] or 0), _stamp(entry), _modified(entry),
+            bool(entry.get("islink")),
         )
-        for url, entry in entries.items()
-    ]
+        for path, (url, entry) in zip(paths, entries.items(), strict=True)
+    ]  # fmt: skip
     return sorted(shards, key=lambda shard: shard.relative)
 
 
@@ -278,9 +282,10 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     """Raise UserError if output or records are inside the input, or inside each other."""
     refuse_nested(records, "the private records", output)
     targets = {"output": _folder(output), "records": _folder(records)}
+    folders = {shard.url if shard.is_link else posixpath.dirname(shard.url): shard for shard in reversed(shards)}
     for name, target in targets.items():
-        for shard in shards:
-            if _within(_folder(shard.url), target):
+        for folder, shard in folders.items():
+            if _within(_folder(folder), target):
                 raise OverlapError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):

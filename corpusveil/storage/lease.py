@@ -31,7 +31,7 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record
 
 FOLDER = "lease"
-"""The place of an artefact's lease in its folder."""
+"""The place of an artifact's lease in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
 ATTEMPTS = 40

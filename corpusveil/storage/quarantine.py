@@ -63,8 +63,3 @@ class Quarantine(contextlib.ExitStack):
                         file.write(warning)
                     while data := part.read(1 << 20):
                         file.write(data)
-
-    @staticmethod
-    def drop(records: Records, piece: str) -> None:
-        """Remove the rows that a piece set aside, after they are joined."""
-        files.remove(_address(records, piece))

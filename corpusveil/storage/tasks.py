@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import IO, Any
 
 from corpusveil.choices import Separator
@@ -18,16 +19,21 @@ from corpusveil.storage.rows import BLOCK_ROWS
 RAW_BYTES = 4 << 20
 SPLIT_FROM_BYTES = 64 << 20
 MOST_PIECES = 64
-_LOOKED_AT = 16
-_UNEVEN = 1.25
-_PIECES_A_SLOT = 1.5
+_LOOKED_AT = 4
+"""The number of MiB by which the number of rows in a shard is estimated."""
+_SHARDS_LOOKED_AT = 16
+"""The number of split shards that are looked at; for others it is estimated from these."""
+_UNEVEN = 2
 _ABOUT_EQUAL = 24
 """Bits of a size in bytes that are ignored: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardTask:
-    """One input shard, or the rows ``start`` to ``stop`` of it, and the output file or piece of one that it makes."""
+    """One input shard, or the rows ``start`` to ``stop`` of it, and the output file or piece of one that it makes.
+
+    With ``pieces``, the output file is joined from theirs.
+    """
 
     shard: int
     shards: int
@@ -38,6 +44,7 @@ class ShardTask:
     start: int = 0
     stop: int | None = None
     piece: int | None = None
+    pieces: tuple[ShardTask, ...] = ()
 
     @property
     def shard_name(self) -> str:
@@ -51,7 +58,9 @@ class ShardTask:
     @property
     def whole(self) -> ShardTask:
         """The task of its whole shard."""
-        return replace(self, start=0, stop=None, piece=None)
+        return (
+            self if self.piece is None and not self.pieces else replace(self, start=0, stop=None, piece=None, pieces=())
+        )
 
 
 def plan(
@@ -63,22 +72,23 @@ def plan(
 ) -> list[ShardTask]:
     """Return one task for each shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
 
-    Without ``rows_per_task``, a shard is split if it is large and would keep one of ``slots`` workers busy for longer
-    than its share of the work. Splitting never changes the output. ``suffix`` is that of the output files, None for
-    that of the input, ``separator`` that of CSV. Raises UserError for a wrong number of rows, and BadShardsError for
-    shards whose rows cannot be counted.
+    Without ``rows_per_task``, a large shard is split if it is at least ``_UNEVEN`` equal shares of ``slots`` workers:
+    one that is far larger than others, or any where shards are few. Splitting never changes the output. ``suffix`` is
+    that of the output files, None for that of the input, ``separator`` that of CSV. Raises UserError for a wrong number
+    of rows, and BadShardsError for shards whose rows cannot be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
     bad: dict[int, str] = {}
+    rows_per_byte: list[float] = []
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
         whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
         try:
             if rows_per_task is None:
-                tasks += _parts(whole, form, shares.get(number, 1))
+                tasks += _parts(whole, form, shares.get(number, 1), rows_per_byte)
             else:
                 tasks += _ranges(whole, form, rows_per_task, separator)
         except OF_DATA as error:
@@ -91,6 +101,15 @@ def plan(
 def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     """Return one task per shard, whether it was done in pieces or not."""
     return [task.whole for task in tasks if not task.piece]
+
+
+def joins(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+    """Return one task per shard that is done in pieces, which joins them."""
+    by_shard: dict[ShardTask, list[ShardTask]] = {}
+    for task in tasks:
+        if task.piece is not None:
+            by_shard.setdefault(task.whole, []).append(task)
+    return [replace(whole, pieces=tuple(pieces)) for whole, pieces in by_shard.items()]
 
 
 def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:
@@ -115,15 +134,23 @@ def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int,
         return {}
     even = max(SPLIT_FROM_BYTES / 2, sum(shard.size for shard in shards) / workers)
     return {
-        number: min(MOST_PIECES, math.ceil(_PIECES_A_SLOT * shards[number].size / even))
+        number: min(MOST_PIECES, int(shards[number].size / even))
         for number in large
-        if shards[number].size > _UNEVEN * even
+        if shards[number].size >= _UNEVEN * even
     }
 
 
-def _parts(whole: ShardTask, form: str, pieces: int) -> Iterator[ShardTask]:
-    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows."""
-    rows = math.ceil(_about_rows(whole.url, form) / pieces / BLOCK_ROWS) * BLOCK_ROWS if pieces > 1 else 0
+def _parts(whole: ShardTask, form: str, pieces: int, rows_per_byte: list[float]) -> Iterator[ShardTask]:
+    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows.
+
+    ``rows_per_byte`` are those of the shards looked at.
+    """
+    if pieces > 1 and len(rows_per_byte) < _SHARDS_LOOKED_AT:
+        about: float = _about_rows(whole.url, form)
+        rows_per_byte.append(about / whole.size)
+    else:
+        about = whole.size * fmean(rows_per_byte) if pieces > 1 else 0
+    rows = math.ceil(about / pieces / BLOCK_ROWS) * BLOCK_ROWS
     if not rows:
         yield whole
         return

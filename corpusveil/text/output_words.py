@@ -40,7 +40,7 @@ class Wording:
 
     @classmethod
     def build(cls, words: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], *, capitals: bool) -> Wording:
-        """Prepare a vocabulary; with ``capitals`` also every word capitalised and in capitals."""
+        """Prepare a vocabulary; with ``capitals`` also every word capitalized and in capitals."""
         count = offsets.size - 1
         if capitals:
             raw = words.tobytes()

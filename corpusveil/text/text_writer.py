@@ -169,7 +169,7 @@ def write_text(
 
     ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words``,
     ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
-    in lower case only, or three times (as it is, capitalised, all capitals) when ``lower_case`` is off. Of a token that
+    in lower case only, or three times (as it is, capitalized, all capitals) when ``lower_case`` is off. Of a token that
     gets a text of its own, a surrogate or that of a span, ``drawn`` is the number of this in ``number_bytes``, from
     ``numbers`` int64 [N + 1] on. Two words that would touch, because the text between them is dropped or became a word,
     get a blank between them. The sign in *+1 415 555 0199* goes with its number unless numbers keep their shape.

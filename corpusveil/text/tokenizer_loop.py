@@ -1,4 +1,4 @@
-r"""The tokeniser's loop: UTF-8 in, flat arrays of spans, classes and ids out.
+r"""The tokenizer's loop: UTF-8 in, flat arrays of spans, classes and ids out.
 
 The rules, in the order in which they are tried at each character (kinds as in ``characters``):
 
@@ -249,7 +249,7 @@ def scan(
     hyphens: bool,
     apostrophes: bool,
 ) -> Any:
-    """Tokenise the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
+    """Tokenize the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
 
     The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
     ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and

@@ -107,7 +107,7 @@ class Tokenizer:
     def tokens(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], scratch: Scratch | None = None
     ) -> Tokens:
-        """Tokenise the documents ``data[documents[d]:documents[d + 1]]``, read before; at most ``MAX_BYTES`` bytes.
+        """Tokenize the documents ``data[documents[d]:documents[d + 1]]``, read before; at most ``MAX_BYTES`` bytes.
 
         With ``scratch`` the tokens hold until it is used for the next ones.
         """
@@ -134,6 +134,6 @@ class Tokenizer:
         return Tokens(data, documents, starts[:count], ends, classes[:count], ids[:count], offsets, self.language)
 
     def tokenize(self, texts: Sequence[str] | pa.Array) -> Tokens:
-        """Tokenise strings or an Arrow string array, a document each, as the language is read."""
+        """Tokenize strings or an Arrow string array, a document each, as the language is read."""
         column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), type=pa.large_string())
         return self.tokens(*string_buffers(languages.read(column, self.language)))

@@ -1,4 +1,4 @@
-"""The words of sets of texts as numbers, by corpusveil's own tokeniser: word class, lower case.
+"""The words of sets of texts as numbers, by corpusveil's own tokenizer: word class, lower case.
 
 A mask in a release (``[word]``, ``[number]`` ...) is not a word: it is read as one symbol.
 """
@@ -25,7 +25,7 @@ from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.word_table import WordTable
 
 BATCH = 1 << 14
-"""Texts that are tokenised at once."""
+"""Texts that are tokenized at once."""
 _MASK = re.compile("|".join(re.escape(mask) for mask in MASKS))
 _SYMBOL = " □ "
 
@@ -84,7 +84,7 @@ def check_pairs(originals: Sequence[str], privates: Sequence[str]) -> None:
 
 
 def batches(texts: Sequence[str], tokenizer: Tokenizer) -> Iterator[Tokens]:
-    """Tokenise texts, some thousands at a time, masks as symbols."""
+    """Tokenize texts, some thousands at a time, masks as symbols."""
     for start in range(0, len(texts), BATCH):
         yield tokenizer.tokenize([_MASK.sub(_SYMBOL, text) for text in texts[start : start + BATCH]])
 

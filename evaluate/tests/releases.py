@@ -1,4 +1,4 @@
-"""Labelled documents of two topics and two kinds of author, and their release: what tests of the report share."""
+"""Labeled documents of two topics and two kinds of author, and their release: what tests of the report share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCUMENTS = 240
 
 
 def texts(documents: int, seed: int = 0, words: int = 12) -> list[dict[str, str]]:
-    """Return labelled documents: which half of the vocabulary a text draws from is its topic and its author's trait."""
+    """Return labeled documents: which half of the vocabulary a text draws from is its topic and its author's trait."""
     rng = random.Random(seed)
     rows = []
     for number in range(documents):

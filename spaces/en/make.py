@@ -330,7 +330,7 @@ def archive(work: Path, path: Path, folders: dict[str, str], more: dict[str, byt
     """Write folders under their names with fixed times, so that equal files make an equal archive; and its hash."""
     with zipfile.ZipFile(path, "w") as out:
         for name, folder in folders.items():
-            for file in sorted(one for one in (work / folder).rglob("*") if one.is_file() and "state" not in one.parts):
+            for file in sorted(one for one in (work / folder).rglob("*") if one.is_file()):
                 entry = zipfile.ZipInfo(f"{name}/{file.relative_to(work / folder)}", BEFORE_ZIP)
                 out.writestr(entry, file.read_bytes(), zipfile.ZIP_LZMA)
         for name, content in more.items():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 import corpusveil as cv
+from corpusveil.pipelines.settings import Settings, started
+from corpusveil.pipelines.settings.fields import options_of
 from tests.calls import QUIET, refused, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, read_shard, write_shard
 
@@ -37,6 +40,31 @@ def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
         assert shown in " ".join(str(made).split())
 
 
+def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str) -> None:
+    """Defaults are the tree's, and each other value is in what is printed; what is not printed cannot be noticed."""
+    sections = Settings.model_validate({})
+    shown = " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0)).split())
+    assert f"mechanism {started('mechanism')['mechanism']['name']}" in shown
+    assert f"equal texts {_default('duplicates')}" in shown
+    assert f"a {_default('per')}" in shown
+    for name, value in sections.text.model_dump(exclude={"collocations", "language"}).items():
+        assert f"{name} {value}" in shown
+    assert inspect.signature(cv.release).parameters["mechanism"].default is None
+    for given, said in (
+        ({"per": "document", "allocation": "word-share"}, "a document, shared by word-share"),
+        ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"), ({"hyphens": "join"}, "hyphens join"),
+        ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
+        ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
+        ({"pad": 8, "punctuation": "drop", "contacts": "drop"}, "(8, 16, 24"),
+        ({"duplicates": "same-noise"}, "equal texts same-noise"),
+    ):  # fmt: skip
+        assert said in " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0, **given)).split())  # type: ignore[arg-type]
+
+
+def _default(name: str) -> str:
+    return str(options_of(Settings, "privatize")[name].default)
+
+
 def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
     for given, code, named in (
         ({"risk": 2.0}, "wrong-value", "risk = 2.0"),
@@ -45,6 +73,7 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
         ({}, "missing-setting", "risk"),
         ({"risk": 0.5}, "missing-setting", "risk_of content"),
         ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
+        ({"epsilon": 1.0, "delta": 1e-6}, "unknown-name", "delta"),
     ):
         with refused(code, named, "cv.release"):
             cv.release(key=KEY, space=space, **given)  # type: ignore[arg-type]

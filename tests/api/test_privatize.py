@@ -65,20 +65,6 @@ class TestLedger:
     def ledger(self, tmp_path: Path) -> cv.Ledger:
         return cv.Ledger(str(tmp_path / "ledger"), cap=6)
 
-    def test_a_cell_that_runs_again_spends_once(
-        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
-    ) -> None:
-        frame = pd.DataFrame(columns)
-        private = cv.privatize(frame, release, ids="id", ledger=ledger, unit="id", corpus="reviews")
-        assert private.equals(cv.privatize(frame, release, ids="id"))
-        spent = ledger.spent()
-        assert spent.worst["total", spent.releases[0]["metric"]] == 6.0
-        assert [(line["namespace"], line["documents"], line["words"]) for line in spent.releases] == [
-            ("reviews", 7, 42)
-        ]
-        cv.privatize(frame[::-1], release, ids="id", ledger=ledger, unit="id", corpus="reviews")
-        assert ledger.spent().worst == spent.worst
-
     def test_what_a_cap_refuses_is_not_drawn(
         self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:

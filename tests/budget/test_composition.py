@@ -37,7 +37,7 @@ def least_epsilon(first: Floats, second: Floats, delta: float) -> float:
 
 
 def response(epsilon: float, tokens: int, delta: float) -> float:
-    """Return the ε at δ of ``tokens`` randomised responses, from the binomial law."""
+    """Return the ε at δ of ``tokens`` randomized responses, from the binomial law."""
     heads = np.arange(tokens + 1)
     first = stats.binom.pmf(heads, tokens, 1 / (1 + math.exp(-epsilon)))
     keep = first > 0

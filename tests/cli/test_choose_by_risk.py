@@ -1,4 +1,4 @@
-"""``--risk`` in place of ``--epsilon``: from public artefacts alone, said, and written into the manifest."""
+"""``--risk`` in place of ``--epsilon``: from public artifacts alone, said, and written into the manifest."""
 
 from __future__ import annotations
 

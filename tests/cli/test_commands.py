@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import random
 import re
 import stat
 import sys
@@ -23,7 +20,6 @@ from tests.engines.corpora import (
     Ground,
     manifest,
     rows,
-    text_of,
     write_corpus,
     write_shard,
 )
@@ -104,17 +100,6 @@ class TestMechanisms:
 
 
 class TestKey:
-    def test_is_32_bytes_for_its_owner_alone_and_never_overwritten(self, tmp_path: Path) -> None:
-        path = tmp_path / "deep" / "a.key"
-        made = succeeds("key", "new", path)
-        secret = path.read_bytes()
-        assert len(secret) == 32
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert secret.hex() not in made.out + made.err
-        assert corpusveil.Key.load(path).fingerprint() in made.out
-        fails(["key", "new", path], "output-in-use", path)
-        assert path.read_bytes() == secret
-
     def test_is_not_made_for_what_is_refused(self, call: list[str], home: Path) -> None:
         """What promises nothing is one rule for Python and here, and it is asked before a key is made."""
         words = changed(call, "--mechanism", "custext-per-word")
@@ -182,16 +167,6 @@ def test_a_wrong_call_with_debug_shows_where(ground: Ground, tmp_path: Path) -> 
     assert ended.err.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: ")
 
 
-def test_work_that_failed_has_status_1_and_a_sentence(call: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr("os.fsync", full)
-    ended = command(*call)
-    assert (ended.status, ended.err.count("\n")) == (1, 1)
-    assert os.strerror(28) in ended.err
-
-
 class TestWhatIsPrinted:
     def test_is_the_share_that_stays(self, call: list[str]) -> None:
         out = succeeds(*changed(call, "--epsilon", "0.5")).out
@@ -244,19 +219,3 @@ class TestWhatIsPrinted:
     def test_is_progress_in_lines_where_no_terminal_is(self, call: list[str]) -> None:
         said = succeeds(*changed(call, "--progress", "lines")).err
         assert re.fullmatch(r"2 of 2 shards, [\d,]+ tokens.*\n", said)
-
-
-def test_as_many_words_come_back_as_the_mathematics_says(ground: Ground, tmp_path: Path) -> None:
-    """The share is tanh(ε/2), and at another epsilon another one: the power of the test."""
-    rng = random.Random(4)
-    write_shard(tmp_path / "in" / "a.json.gz", [{"text": text_of(rng, 100)} for _ in range(3000)])
-    epsilons = (1.0, 0.95)
-    for epsilon in epsilons:
-        output = tmp_path / str(epsilon)
-        succeeds(*changed(ground.arguments(tmp_path / "in", output), "--epsilon", str(epsilon)))
-        totals = json.loads((tmp_path / f"{epsilon}.records" / "totals.json").read_text())
-        assert totals["privatized"] > 200_000
-        for supposed in epsilons:
-            share, count = math.tanh(supposed / 2), totals["privatized"]
-            deviation = abs(totals["unchanged"] - share * count) / math.sqrt(count * share * (1 - share))
-            assert deviation < 5 if supposed == epsilon else deviation > 10

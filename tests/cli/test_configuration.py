@@ -57,7 +57,7 @@ def ground(tmp_path: Path) -> Path:
         "key": {"path": "release.key"},
         "ledger": {"path": "ledger"},
         "output": {"path": "out", "records": "records"},
-        "schedule": {"state": "state", "prometheus": "metrics.prom"},
+        "schedule": {"state": "state"},
     }
     save(folder / "s.toml", values)
     return tmp_path
@@ -71,7 +71,7 @@ class TestPaths:
         of_release = {"out", "records", "ledger"}
         for command, expected in (
             (["plan"], set()), (["run", *QUIET], of_release),
-            (["schedule", *QUIET], {*of_release, "state", "metrics.prom"}),
+            (["schedule", *QUIET], {*of_release, "state"}),
         ):  # fmt: skip
             succeeds(*command, "../releases/may/s.toml")
             assert not list((ground / "elsewhere").iterdir())

@@ -44,7 +44,7 @@ def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytes
         (line,) = show(*words)["releases"]
         assert (line["documents"], line["total"]) == (documents, 3 * documents)
     monkeypatch.setattr("sys.stdin", io.StringIO("customer=ann\n"))
-    assert show("--unit", "-", "--delta", "1e-6")["epsilon"] > 0
+    assert show("--unit", "-")["releases"]
     for value in ("customer=eve", "ann", "nobody=ann"):
         fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import corpusveil as cv
 from corpusveil.errors import WorkError
@@ -52,7 +51,7 @@ def settings(folder: Path) -> dict[str, dict[str, Any]]:
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "unit": ["key"]},
         "output": {"path": f"{folder}/out", "records": f"{folder}/records"},
-        "schedule": {"prometheus": f"{folder}/metrics.prom"},
+        "schedule": {},
     }
 
 
@@ -100,16 +99,6 @@ def counted(folder: Path, *runs: int) -> int:
     return sum(line["documents"] for line in ledger.spent().releases)
 
 
-def metrics(folder: Path) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in (folder / "out.schedule" / "metrics.jsonl").read_bytes().splitlines()]
-
-
-def samples(folder: Path) -> dict[str, float]:
-    """Return the metrics for Prometheus, read by its own parser, by their names without the prefix."""
-    families = text_string_to_metric_families((folder / "metrics.prom").read_text())
-    return {one.name.removeprefix("corpusveil_schedule_"): one.value for family in families for one in family.samples}
-
-
 def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
     """It needs a key and an output, and hides secrets."""
     (ground / "link").symlink_to(ground / "out")
@@ -142,9 +131,6 @@ class TestWhatIsNew:
         start(ground)
         start(ground)
         assert [len(released(ground, k)) for k in (1, 2, 3)] == [1, 2, 0]
-        assert [(line["run"], line.get("new"), line["status"]) for line in metrics(ground)] == [
-            (1, 1, 0), (None, None, 0), (2, 2, 0), (None, None, 0),
-        ]  # fmt: skip
         succeeds(
             "privatize", f"{ground}/in/day-2", "--root", f"{ground}/in", "--space", f"{ground}/space", "--id", "key",
             "--mechanism", "ring-geometric", "--epsilon", "1", "--key", f"{ground}/release.key", "--output",
@@ -156,11 +142,10 @@ class TestWhatIsNew:
         """What did not change in it gets the noise it had and spends nothing new; what did is counted."""
         start(ground)
         lines(ground, "day-1/a.jsonl", 1, 2, 7)
-        start(ground)
+        assert "1 changed shard" in start(ground).err
         (first,), (again,) = (released(ground, number).values() for number in (1, 2))
         assert again.startswith(first)
         assert again.count("\n") == 3
-        assert metrics(ground)[-1]["changed"] == 1
         assert counted(ground, 1, 2) == 3
 
     def test_a_touched_shard_is_none(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,25 +154,20 @@ class TestWhatIsNew:
         touch(ground, "day-1/a.jsonl")
         start(ground)
         monkeypatch.setattr(schedule, "keyed_digest", lambda *_: pytest.fail("read again"))
-        start(ground)
-        assert [line["run"] for line in metrics(ground)] == [1, None, None]
+        assert "there is nothing new" in start(ground).out
+        assert released(ground, 2) == {}
 
     def test_an_input_that_vanished_is_an_error(self, ground: Path) -> None:
-        """A folder that is not mounted, and then is: no start before succeeded, and no unfinished run is given up."""
+        """A folder that is not mounted, and then is: no unfinished run is given up."""
         lines(ground, "day-2/b.jsonl", 3)
         (ground / "out").mkdir()
         with unwritable(ground / "out"):
             assert "[no-permission]" in start(ground, 2).err
-        assert (samples(ground)["last_status"], samples(ground)["left_out_shards"]) == (2, 0), "no fault of a shard"
         for runs in ("run-00001: begun, not finished", "run-00001: 2 shards, 3 documents"):
-            success = samples(ground).get("last_success_timestamp_seconds")
             (ground / "in").rename(ground / "away")
             assert "[missing-file]" in start(ground, 2).err
             told = command("schedule", ground / "s.toml", "--status")
             assert (told.status, told.out.splitlines()[0]) == (2, runs)
-            assert "the last start ended with status 2" in told.out
-            assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (2, 2)
-            assert samples(ground).get("last_success_timestamp_seconds") == success
             (ground / "away").rename(ground / "in")
             start(ground)
         assert len(released(ground, 1)) == 2
@@ -236,7 +216,6 @@ class TestKilled:
         assert len(done) == 1
         assert {path.name for path in (ground / "out").iterdir()} == {done[0].name, f"{done[0].name}.report.html"}
         assert counted(ground, int(done[0].name[-5:])) == 4
-        assert metrics(ground)[-1] | {"run": None} == metrics(ground)[-1]
 
     def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its other shards are released by the next one, as the status says before, and nothing half-done stays."""
@@ -279,7 +258,6 @@ class TestRefused:
             assert f"{ground}/s.toml: {said}" in err
             assert err.count(" was ") == 1
             assert (release_files(ground / "ledger"), released(ground, 2)) == (before, {}), said
-        assert metrics(ground)[-1]["status"] == 2
         (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
         assert "is not that of the earlier runs" in start(ground, 2).err
         save(ground / "s.toml", settings(ground))
@@ -287,17 +265,14 @@ class TestRefused:
         assert len(released(ground, 2)) == 1
 
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
-        """The run stays due; the sentence says what was spent, here and in the state alone."""
+        """The run stays due; the sentence says what was spent."""
         values = settings(ground)
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
         sentence = "cap 6: one value of key would have spent 7"
         assert sentence in start(ground, 2).err
         assert not (ground / "out").exists()
-        status = status_of(ground)
-        assert "run-00001: begun, not finished" in status
-        assert status.count(sentence) == 1
-        assert sentence not in (ground / "metrics.prom").read_text()
+        assert "run-00001: begun, not finished" in status_of(ground)
         values["ledger"]["cap"] = 8.0
         save(ground / "s.toml", values)
         start(ground)
@@ -305,7 +280,6 @@ class TestRefused:
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
 
     def test_a_start_that_a_signal_ends_has_its_status(self, ground: Path) -> None:
-        """The process, the metrics and the state say the same."""
         lines(ground, "day-1/a.jsonl", *range(20_000))
         process = start_command(["schedule", ground / "s.toml", *QUIET], ground, ground / "start.log")
         try:
@@ -314,10 +288,8 @@ class TestRefused:
             assert process.wait(30) == 143
         finally:
             end_session(process)
-        assert (samples(ground)["last_status"], metrics(ground)[-1]["status"]) == (143, 143)
         lines(ground, "day-1/a.jsonl", 1, 2)
         start(ground)
-        assert samples(ground)["last_status"] == 0
 
 
 class TestABadShard:
@@ -370,7 +342,6 @@ class TestABadShard:
         save(ground / "s.toml", values)
         start(ground)
         assert len(released(ground, 5)) == 1
-        assert samples(ground)["left_out_shards"] == 0
         assert "left out" not in start(ground).err
 
 
@@ -410,10 +381,3 @@ class TestWhatItTells:
         second = start(ground).out
         assert ["Guarantee: " in told for told in (first, second)] == [True, False]
         assert all("content sha256 " in told for told in (first, second))
-        figures = samples(ground)
-        assert [figures[f"{name}_total"] for name in ("documents", "runs", "shards")] == [3, 2, 2]
-        (ground / "in/day-2/c.jsonl").write_text("no json\n")
-        start(ground, 2)
-        later = samples(ground)
-        assert (figures["last_status"], later["last_status"]) == (0, 2)
-        assert later["last_success_timestamp_seconds"] == figures["last_success_timestamp_seconds"]

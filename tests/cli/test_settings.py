@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import re
 import tomllib
@@ -16,8 +17,9 @@ import pytest
 from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.run import STEPS
+from corpusveil.pipelines.flows import FLOWS
 from corpusveil.pipelines.settings import Settings, reference, toml
-from corpusveil.pipelines.settings.fields import declared, plain
+from corpusveil.pipelines.settings.fields import BEHIND, declared, plain
 from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
@@ -60,7 +62,7 @@ class TestTheTemplate:
     def test_has_every_setting_once(self, tmp_path: Path) -> None:
         """Without its marks it is a file of every key, each of which the tree takes by itself."""
         file = tmp_path / "new.toml"
-        succeeds("run", "--init", file)
+        succeeds("run", "--init", "full", file)
         assert json.loads((tmp_path / toml.SCHEMA).read_text()) == reference.schema()
         lines = file.read_text().splitlines()
         assert lines[0] == f"#:schema ./{toml.SCHEMA}"
@@ -74,23 +76,60 @@ class TestTheTemplate:
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
         fails(["run", "--init", file], "output-in-use", file)
         fails(["run"], "missing-setting", "run --init FILE.toml")
+        fails(["run", "--init", "full"], "missing-setting", "run --init FILE.toml")
+        fails(["run", "--init", "new", tmp_path / "b.toml"], "wrong-value", "write 'full' here")
+
+    def test_that_is_first_has_what_a_person_decides_and_runs_as_it_is(self, tmp_path: Path) -> None:
+        """About fifteen lines, each with a sentence: a release, and a readable one, once input and key are there."""
+        file = tmp_path / "new.toml"
+        succeeds("run", "--init", file)
+        entries = [line for line in file.read_text().splitlines() if not line.startswith(("#", "["))]
+        assert len(entries) <= 15
+        assert all(re.fullmatch(r"\w+ = .{3,} # \S.*\.", line) and len(line) <= 125 for line in entries)
+        assert {"corpus.input", "output.path", "key.path", "space.path", "budget.risk", "corpus.id", "spans.find",
+                "denoise.path"} <= {one.place for one in ALL if one.start is not None}  # fmt: skip
+        settings = toml.read(str(file)).written
+        assert len(entries) == sum(settings.value(one.place) == one.start is not None for one in ALL)
+        assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize", "denoise"]
+        texts = [
+            json.dumps({"id": number, "text": "The river was cold and my sister works here."}) for number in range(3)
+        ]
+        (tmp_path / "reviews.jsonl.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
+        succeeds("key", "new", tmp_path / "release.key")
+        succeeds("run", file)
+        assert len(list((tmp_path / "readable" / "data").iterdir())) == 1
 
 
 class TestTheCommands:
     def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
-        """Ten options of more than fifty, and none of them is an expert's; one that is on can be turned off."""
+        """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
         text = succeeds("privatize", "--help").out
-        first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat:")], re.MULTILINE)
-        assert {"--space", "--mechanism", "--epsilon", "--output", "--key", "--text", "--id", "--plan"} <= set(first)
+        first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
+        needed = {"--space", "--mechanism", "--epsilon", "--risk", "--output", "--key", "--text", "--id", "--plan"}
+        assert needed <= set(first)
         assert len(first) <= 10
         assert "--page / --no-page" in text
+
+    @pytest.mark.parametrize("command", STEPS[:-1])
+    def test_help_is_short_and_all_of_it_is_on_demand(self, command: str) -> None:
+        """A sentence of each option but the rare ones; --help-all, which needs no arguments, has every word."""
+        brief, whole = (succeeds(command, option).out for option in ("--help", "--help-all"))
+        assert len(brief.splitlines()) < 120
+        assert len(brief) <= len(whole)
+        shown, every = ({*re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE)} for text in (brief, whole))
+        settings = {f"--{name.replace('_', '-')}": one for name, one in options_of(command).items()
+                    if not one.is_argument and name != BEHIND}  # fmt: skip
+        assert {name for name in settings if settings[name].group == "Rarely used"} <= every - shown
+        assert {name for name in settings if settings[name].group != "Rarely used"} <= shown
+        words = " ".join(whole.split())
+        assert ("Choose as for the text" in words) == (command == "privatize")
 
     def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
-            of_call = own - set(options_of(command)) - {"parameter", "engine_option", "help"}
-            assert of_call <= {"progress", "plan", "plan_duplicates", "explain"}, command
+            of_call = own - set(options_of(command)) - {"parameter", "help"}
+            assert of_call <= {"progress", "plan", "plan_duplicates", "explain", "help_all"}, command
 
 
 def test_no_sentence_below_the_command_line_names_an_option() -> None:
@@ -121,7 +160,6 @@ def _strings(file: Path) -> Iterator[str]:
 
 def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
     """Counting alone, or training on tokens that are given, are whole files."""
-    from corpusveil.pipelines.run import FLOWS
 
     def asked(values: dict[str, dict[str, Any]]) -> list[str]:
         settings = toml.read(save(tmp_path / "run.toml", values)).settings
@@ -129,7 +167,7 @@ def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
 
     public = {"input": ["in"], "counts": "counts"}
     assert asked({"collocations": public}) == ["count"]
-    assert asked({"collocations": {**public, "add_to": "earlier", "table": "table"}}) == ["count", "score"]
+    assert asked({"collocations": {**public, "table": "table"}}) == ["count", "score"]
     assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
     assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
     given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}

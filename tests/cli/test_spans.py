@@ -72,16 +72,3 @@ def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path) ->
     fails([*call, *options, "--unit", "more", *keep, "--format", "jsonl"], "output-in-use", "other columns")
     at = call.index("--output")
     assert ann in succeeds("preview", *call[1:at], *call[at + 2 :], *options, "--unit", "of").out
-
-
-def test_what_is_wrong_is_one_sentence(call: list[Any], tmp_path: Path) -> None:
-    key = str(tmp_path / "key")
-    for more, code, *names in (
-        (["--treat", "name"], "conflicting-settings", "--treat", "KIND=HOW"),
-        (["--treat", "name=hide"], "wrong-value", "name", "pseudonym"),
-        (["--treat", "name=pseudonym"], "missing-setting", "key new", "spans.key"),
-        (["--treat", "name=pseudonym", "--pseudonym-key", key], "conflicting-settings", "--pseudonym-key", "another"),
-        (["--spans", "tests.none:such"], "unknown-name", "tests.none:such"),
-    ):
-        assert "quux" not in fails([*call, *more], str(code), *names).lower()
-        assert not (tmp_path / "out").exists()

@@ -34,7 +34,7 @@ class Made:
 
 
 def make(documents: int, seed: int, max_n: int = 3, vocabulary: Sequence[str] = WORDS, sentences: int = 8) -> Made:
-    """Make documents of sentences of runs of words; nothing but a run's neighbours form n-grams, also over hyphens."""
+    """Make documents of sentences of runs of words; nothing but a run's neighbors form n-grams, also over hyphens."""
     rng, hyphens = random.Random(seed), random.Random(seed)
     made = Made()
     weights = [1 / (rank + 3) for rank in range(len(vocabulary))]

@@ -1,4 +1,4 @@
-"""What is wrong with the input of a step of the collocation flow: one sentence that names it, status 2, no artefact."""
+"""What is wrong with the input of a step of the collocation flow: one sentence that names it, status 2, no artifact."""
 
 from __future__ import annotations
 
@@ -90,7 +90,6 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("a row that is no JSON", COUNT, lambda folder: (folder / "corpus" / "c4.00001.json.gz").write_bytes(
         gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
     ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "at most 5")),
-    ("counts of everything again", [*COUNT, "--add-to", "{in}/counts"], None, ("already in the counts", "leave it")),
     ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("threshold", "least count")),
     ("counts of another tokenizer", SCORE, say("counts", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
     ("counts with a damaged part", SCORE, cut("counts/ngrams/*"), ("part-", "damaged", "count again")),

@@ -30,14 +30,14 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 from tests.calls import refused
-from tests.collocations.corpora import WORDS, Made, kept, make, write
+from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
 
 pytestmark = pytest.mark.xdist_group("spark-rooms")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:
-    """Return the counts of an artefact, sorted."""
+    """Return the counts of an artifact, sorted."""
     read = pa.dataset.dataset(str(output / "ngrams")).to_table()
     assert read.schema.equals(pa.schema([("ngram", pa.string()), ("n", pa.int8()), ("count", pa.int64())]))
     return sorted(zip(*(read[name].to_pylist() for name in ("ngram", "n", "count")), strict=True))
@@ -118,7 +118,7 @@ count.count_corpus([sys.argv[1]], sys.argv[2], Local())
 class TestInterrupted:
     @pytest.mark.parametrize("stage", ["CountWords", "AddNgrams"])
     def test_goes_on_where_it_stopped(self, corpus: Path, reference: Path, tmp_path: Path, stage: str) -> None:
-        """Killed in the middle of any stage and run again, the artefact is the same to the byte."""
+        """Killed in the middle of any stage and run again, the artifact is the same to the byte."""
         command = [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "out"), stage]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
         assert done.returncode == -signal.SIGKILL
@@ -158,24 +158,6 @@ class Halting(Local):
         raise WorkError("halted")
 
 
-class TestAdding:
-    def test_adds_up_to_a_count_of_everything(self, tmp_path: Path) -> None:
-        """Shards that come later, with words of their own, give what counting all at once gives."""
-        first, second = make(800, 3, vocabulary=WORDS[:900]), make(500, 4, vocabulary=WORDS[100:])
-        old, new = write(tmp_path / "a", first, 2), write(tmp_path / "b", second, 3)
-        count_corpus([str(old)], str(tmp_path / "old"), Local())
-        before = release_files(tmp_path / "old")
-        told = count_corpus([str(new)], str(tmp_path / "sum"), Local(), add_to=str(tmp_path / "old"))
-        assert table(tmp_path / "sum") == sorted(kept((first + second).counts, 5))
-        assert told["words_left_out"] == 0
-        assert (told["documents"], told["words"]) == (1300, first.words + second.words)
-        assert release_files(tmp_path / "old") == before
-        third = make(300, 5)
-        last = write(tmp_path / "c", third, 1)
-        count_corpus([str(last)], str(tmp_path / "all"), Local(), add_to=str(tmp_path / "sum"))
-        assert table(tmp_path / "all") == sorted(kept((first + second + third).counts, 5))
-
-
 class TestWrong:
     def test_more_words_than_keys_hold(self, tmp_path: Path) -> None:
         """An overflow is an error that says what to do, never a wrong count."""
@@ -188,9 +170,8 @@ class TestWrong:
 
     def test_what_another_count_left_behind_goes(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
         """Parts of an interrupted count in another number of parts do not stay beside those of this one."""
-        for folder in ("ngrams", "state/words", "state/ngrams"):
-            (tmp_path / "out" / folder).mkdir(parents=True)
-            (tmp_path / "out" / folder / "part-00007-of-00008.parquet").write_bytes(b"old")
+        (tmp_path / "out" / "ngrams").mkdir(parents=True)
+        (tmp_path / "out" / "ngrams" / "part-00007-of-00008.parquet").write_bytes(b"old")
         count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert release_files(tmp_path / "out") == release_files(reference)
 

@@ -58,7 +58,7 @@ class Seen(Local):
 
 class TestPieces:
     def test_give_the_same_bytes(self, shard: Path, reference: Path, tmp_path: Path) -> None:
-        """The large shard in three tasks, the small one in one, in both stages that read; the artefact is the same."""
+        """The large shard in three tasks, the small one in one, in both stages that read; the artifact is the same."""
         engine = Seen()
         count_corpus([str(shard)], str(tmp_path / "out"), engine, rows_per_task=BLOCK_ROWS)
         assert [(name, len(done)) for name, done in engine.jobs] == [("words", 4), ("ngrams", 4)]  # type: ignore[attr-defined]
@@ -71,17 +71,6 @@ class TestPieces:
             count_corpus([str(shard)], str(tmp_path / "out"), Halting(), rows_per_task=BLOCK_ROWS)
         count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=2 * BLOCK_ROWS)
         assert release_files(tmp_path / "out") == release_files(reference)
-
-    def test_can_be_added_to(self, shard: Path, tmp_path: Path) -> None:
-        """A shard that was split stands once among the inputs, and is refused when it is added again."""
-        small, large = shard / "small", next(shard.glob("*.gz"))
-        count_corpus([str(small)], str(tmp_path / "small"), Local())
-        made = str(tmp_path / "sum")
-        told = count_corpus([str(large)], made, Local(), add_to=str(tmp_path / "small"), rows_per_task=BLOCK_ROWS)
-        assert len({one["digest"] for one in told["inputs"]}) == len(told["inputs"]) == 2
-        assert told["documents"] == ROWS + 50
-        with refused("conflicting-settings"):
-            count_corpus([str(large)], str(tmp_path / "twice"), Local(), add_to=made, rows_per_task=BLOCK_ROWS)
 
     def test_of_a_shard_that_changes_are_refused(self, shard: Path, tmp_path: Path) -> None:
         """Pieces read from two versions of a shard are no count of either."""

@@ -51,13 +51,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def lines_of(output: Path) -> list[list[str]]:
-    """Return the tokens of each line of an artefact."""
+    """Return the tokens of each line of an artifact."""
     paths = sorted((output / "lines").iterdir())
     return [line.split(" ") for path in paths for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
 
 
 def rows_of(output: Path) -> list[list[str]]:
-    """Return the tokens of each document of an artefact."""
+    """Return the tokens of each document of an artifact."""
     return [row for path in sorted((output / "tokens").iterdir()) for row in pq.read_table(path)["tokens"].to_pylist()]
 
 
@@ -125,7 +125,7 @@ class TestTrain:
         assert {n for token, n in zip(lengths["token"], lengths["words"], strict=True) if "_" in token} == {2, 3}
 
     def test_is_deterministic(self, tokens: Path, tmp_path: Path) -> None:
-        """With one worker: the same vectors again, from however many shards, and nothing but the artefact is left."""
+        """With one worker: the same vectors again, from however many shards, and nothing but the artifact is left."""
         first = train_vectors(str(tokens), str(tmp_path / "a"), Local(), SMALL)
         whole = tmp_path / "whole.txt"
         shards = find_tokens(str(tokens)).shards

@@ -250,7 +250,7 @@ class MechanismContract:
         assert mechanism.privatize(ids[:0], self.control, draws_of(0)).shape == (0,)
 
     def test_positions_and_documents_are_independent(self, case: Case) -> None:
-        """A repeated word gets fresh noise: neighbours in a document are independent, and so is one place in two."""
+        """A repeated word gets fresh noise: neighbors in a document are independent, and so is one place in two."""
         mechanism = case.mechanism
         size = len(mechanism.space)
         ids = np.zeros(100_000, dtype=np.int32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import gzip
 import hashlib
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 import corpusveil as cv
 from corpusveil.spaces import Space
@@ -85,18 +83,6 @@ def text_of(rng: random.Random, words: int) -> str:
         )
         chosen[rng.randrange(words)] = rng.choice(rare)
     return rng.choice((" ", " ", "  ", "\n", "\u00a0", "\t")).join(chosen)
-
-
-def of_units(space: Space) -> tuple[cv.Release, pa.Table, pa.Table]:
-    """Return a release with pseudonyms that are equal within a unit, documents with units, and what these become."""
-    spans = cv.SpanPolicy(treat={"iban": "pseudonym"}, pseudonyms="unit")
-    release = dataclasses.replace(make_release(space), spans=spans, pseudonyms=cv.Key(TEST_KEY[::-1]))
-    texts = [None if number % 7 == 6 else f"DE89370400440532013000 {WORDS[number]}" for number in range(20)]
-    of = [None if number % 7 == 6 else number % 3 for number in range(20)]
-    table = pa.table({"id": range(20), "text": texts, "of": of})
-    made = cv.privatize(table, release, "id", unit="of")
-    assert len({text[:17] for text in made["text"].to_pylist() if text is not None}) == 3
-    return release, table, made
 
 
 def rows(count: int, seed: int, words: int = 5) -> list[dict[str, Any]]:

@@ -14,11 +14,8 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import (
     BLOCK,
-    TEST_KEY,
     Ground,
     make_release,
-    make_space,
-    manifest,
     rows,
     texts_by_id,
     write_corpus,
@@ -59,30 +56,3 @@ class TestWithAnIdColumn:
         without = texts_by_id(tmp_path / "without")
         long = [row["id"] for row in documents if len(row["text"]) > 40]
         assert sum(without[name] == texts[name] for name in long) < len(long) / 10
-
-
-def test_what_changes_the_bytes_and_what_does_not(ground: Ground, release: cv.Release, tmp_path: Path) -> None:
-    """The key, the policy, the list, and corpus or shard of another name do; the folder of a named one does not."""
-    source = write_corpus(tmp_path / "in", [rows(300, 5)])
-
-    def made(
-        release: cv.Release, source: Path = source, corpus: str | None = "corpus"
-    ) -> tuple[str | None, dict[str, Any]]:
-        output = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
-        outcome = privatize_corpus(release, [str(source)], str(output), Local(), corpus=corpus)
-        return outcome.content_sha256, manifest(output)
-
-    first = made(release)
-    elsewhere = write_corpus(tmp_path / "deeper" / "in", [rows(300, 5)])
-    assert made(release, elsewhere) == first
-    unnamed = made(release, elsewhere, None)
-    assert unnamed == made(release, source, str(elsewhere))
-    other_key = made(make_release(ground.space, key=TEST_KEY[::-1]))
-    assert other_key[1]["release"] == first[1]["release"]
-    assert other_key[1]["key_fingerprint"] != first[1]["key_fingerprint"]
-    other_policy = made(make_release(ground.space, numbers="mask"))
-    other_list = made(make_release(make_space(tmp_path / "space", seed=1)))
-    assert other_policy[1]["release"] != first[1]["release"] != other_list[1]["release"]
-    next(elsewhere.iterdir()).rename(elsewhere / "renamed.json.gz")
-    digests = {each[0] for each in (first, unnamed, other_key, other_policy, other_list, made(release, elsewhere))}
-    assert len(digests) == 6

@@ -178,7 +178,7 @@ class Bench:
 
 @dataclass
 class StepBench(Bench):
-    """The same for a step that makes an artefact."""
+    """The same for a step that makes an artifact."""
 
     step: str = ""
 

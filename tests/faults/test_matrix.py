@@ -37,7 +37,7 @@ from tests.objects.proxy import proxied
 from tests.objects.store import Store, use
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark]
-IN_WORKERS = ("looking", "piece", "writing", "recording")
+IN_WORKERS = ("looking", "piece", "writing", "recording", "joining")
 
 
 @pytest.fixture(scope="session")
@@ -170,7 +170,7 @@ def test_the_run_is_started_twice(bench: Bench, tmp_path: Path, engine: str, mom
 @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
 @pytest.mark.parametrize("step", ["count", "tokenize"])
 def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step: str) -> None:
-    """The same of what counts and tokenises."""
+    """The same of what counts and tokenizes."""
     steps = StepBench(bench.ground, bench.plan, bench.cluster, step=step)
     (tmp_path / "undisturbed").mkdir()
     steps.seconds[engine] = steps.complete(tmp_path / "undisturbed", engine)

@@ -85,7 +85,7 @@ def told(value: Any, base: str = "") -> Any:
         return [told(part, base) for part in value]
     if not isinstance(value, str):
         return value
-    value = value.replace(f"corpusveil {cv.__version__}", "corpusveil 0.1.0")  # who made an artefact
+    value = value.replace(f"corpusveil {cv.__version__}", "corpusveil 0.1.0")  # who made an artifact
     return value.replace(base, "BASE") if base else value
 
 

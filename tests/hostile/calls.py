@@ -163,7 +163,6 @@ def ledgers() -> Iterator[Call]:
     for cap in ("--cap", "--cap-token", "--cap-ldp"):
         yield counted("--unit", cap, "1")
         yield counted(cap, cap, "0", "--unit", "id")
-    yield counted("--cap", "--cap-delta", "1e-6", "--unit", "id")
     for unit in ("", "=", "=id", "id=", "content=id"):
         yield counted("unit", "--unit", unit)
     yield counted("unit", "--unit", "id", "--unit", "id=secret")

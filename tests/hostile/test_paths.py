@@ -58,7 +58,7 @@ def test_a_record_of_a_stage(tmp_path: Path) -> None:
         with pytest.raises(MismatchError) as caught:
             _Stage(str(work), "m").read(PartTask(0, 1))
         one_line(caught, work)
-    record.write_text(json.dumps({"mark": "m", "input": "", "made": [f"{work}/s/made/x.parquet", f"{out}/state/x"]}))
+    record.write_text(json.dumps({"mark": "m", "input": "", "made": [f"{work}/s/made/x.parquet", f"{out}/tokens/x"]}))
     assert _Stage(str(work), "m").read(PartTask(0, 1)) is not None
 
 

@@ -6,14 +6,11 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from corpusveil.cli.derived import settings_of
 from corpusveil.jobs import registry
 from corpusveil.jobs.spark import Spark
-from corpusveil.pipelines.settings import reference, toml
 from tests.calls import refused, succeeds
 from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
 
@@ -31,8 +28,6 @@ from corpusveil.storage.engine import total
 @dataclass(frozen=True)
 class Threads:
     workers: int = 3
-    prefix: str = ""
-    patient: bool = True
 
     def slots(self) -> int:
         return self.workers
@@ -78,43 +73,10 @@ def test_another_packages_engine_writes_the_same_bytes(
         digests[engine] = release_files(release), ngrams
     assert digests["threads"] == digests["local"]
     assert all(digests["local"])
-    assert "threads" in run("count", "--help", home=tmp_path).stdout
+    assert "threads" in run("count", "--help-all", home=tmp_path).stdout
 
 
-@pytest.mark.usefixtures("installed")
-def test_the_fields_of_another_packages_engine_are_keys_and_options(tmp_path: Path) -> None:
-    file = tmp_path / "run.toml"
-    start = '[collocations]\ninput = ["in"]\ncounts = "counts"\n[engine]\nname = "threads"\n'
-    file.write_text(f'{start}prefix = "x"\npatient = false\n')
-    document = toml.read(str(file))
-    made = document.settings.engine.make()
-    assert (made.prefix, made.patient, made.workers) == ("x", False, 3)  # type: ignore[attr-defined]
-    assert 'prefix = "x"' in toml.written(document)
-    assert "prefix" in reference.schema()["$defs"]["EngineSettings"]["properties"]
-    given = {"input": ["in"], "output": "counts", "engine": "threads"}
-    fields = ["prefix=x", "patient=false"]
-    assert settings_of("count", given | {"engine_option": fields}, []).engine.make() == made
-    for key, code, named in (("prefx", "unknown-name", "prefix?"), ("prefix", "wrong-type", "engine.prefix")):
-        file.write_text(f"{start}{key} = {{}}\n")
-        with refused(code, f"engine.{key}", named):
-            toml.read(str(file))
-    with refused("unknown-name", "--engine-option prefix"):
-        settings_of("count", given | {"engine": "local", "engine_option": fields}, [])
-
-
-def test_a_wrong_setting_is_refused_by_a_sentence() -> None:
-    wrong: tuple[tuple[str, dict[str, Any], str, list[str]], ...] = (
-        ("locl", {}, "unknown-name", ["locl", "local?"]),
-        ("local", {"master": "spark://x:7077"}, "unknown-name", ["master", "local"]),
-        ("spark", {"runner": "FlinkRunner"}, "unknown-name", ["runner", "beam"]),
-        ("local", {"colour": "red"}, "unknown-name", ["colour", "workers"]),
-        ("local", {"workers": "2"}, "wrong-value", ["workers = '2'"]),
-        ("local", {"workers": 0}, "wrong-value", ["workers = 0"]),
-        ("beam", {"options": "--a=b"}, "wrong-value", ["options = '--a=b'"]),
-    )
-    for name, settings, code, named in wrong:
-        with refused(code, *named):
-            registry.make_engine(name, **settings)
+def test_what_spark_connect_cannot_do_is_refused() -> None:
     with refused("conflicting-settings", "an engine on Spark Connect", "privatize_frame"):
         Spark("sc://host").slots()
 

@@ -238,7 +238,7 @@ def test_a_pickled_kernel_holds_neither_key_nor_text() -> None:
 
 
 def test_a_worker_with_other_character_tables_stops() -> None:
-    """Another Unicode version would tokenise otherwise: the kernel refuses, rather than write other bytes."""
+    """Another Unicode version would tokenize otherwise: the kernel refuses, rather than write other bytes."""
     kernel = dataclasses.replace(release().kernel(), tokenizer_version="1/unicode-1.1")
     with refused("other-version", "unicode-1.1"):
         run(kernel, ["a"])

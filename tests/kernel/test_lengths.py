@@ -17,14 +17,11 @@ import pytest
 from scipy import stats
 
 import corpusveil as cv
-from corpusveil.budget.accounting import SCALE, as_float, fixed
-from corpusveil.budget.composition import epsilon_at
+from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.budget.length import geometric_weights
-from corpusveil.budget.privacy_loss import Pure
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
 from corpusveil.kernel.lengths import filler_weights
-from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.document_figures import document_figure
@@ -219,13 +216,6 @@ class TestTheKernel:
         weights = filler_weights(space, cv.TextPolicy(stop_words="drop"))
         assert (weights[:2] < TOTAL >> 40).all()
         assert (weights[2:] > TOTAL // 3).all()
-
-
-def test_over_releases_a_length_is_one_more_part() -> None:
-    """A ledger adds it to the sum, and composes it; a document of unknown words alone spends it, too."""
-    spent = Spent("m", False, 0.4, 40, int(fixed(40 * 0.1 + 0.4)), int(fixed(0.1)), 2)
-    assert composed_epsilon([spent], 1e-6) == epsilon_at([(Pure(0.1), 80), (Pure(0.4), 2)], 1e-6)
-    assert composed_epsilon([Spent("m", False, 0.4, 0, int(fixed(0.4)), 0, 1)], 1e-6) > 0.39
 
 
 class TestWhatElseWouldShowIt:

@@ -160,7 +160,7 @@ def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
 
 @pytest.mark.parametrize("name", ["diffractor-geometric", "tem", "cmp"])
 def test_more_words_come_back_than_the_release_has(model: LanguageModel, tmp_path: Path, name: str) -> None:
-    """With several lists the choice of a list is part of the law; noise on vectors is learnt from public samples."""
+    """With several lists the choice of a list is part of the law; noise on vectors is learned from public samples."""
     rng = np.random.default_rng(0)
     vectors = Vectors(VOCABULARY, rng.normal(size=(40, 4)).astype(np.float32))
     space = cv.build_space(vectors, lists=3, counts=rng.integers(1, 1000, 40))

@@ -1,26 +1,19 @@
-"""SQL over entries says what a count by hand says: one row for equal noise, exact sums, and the worst in (ε, δ)."""
+"""SQL over entries says what a count by hand says: one row for equal noise, and exact sums."""
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
-from corpusveil.budget.composition import epsilon_at
-from corpusveil.budget.privacy_loss import BoundedRange, Pure
 from corpusveil.ledger import questions
-from corpusveil.ledger.composed import Spent, composed_epsilon
 from corpusveil.ledger.entries import READINGS
 from corpusveil.ledger.questions import Books, connected
-from corpusveil.mechanisms import registry
 from tests.calls import refused
-from tests.contracts.spaces import small_space
 from tests.ledger.books import Row, entry_of
 
 DELTA = 1e-6
@@ -72,7 +65,7 @@ def test_sums_are_those_of_a_count_by_hand(range_rows: int, tmp_path: Path, monk
         with connected(str(tmp_path)) as connection:
             books = Books(connection, entries, [entry_of(tmp_path / "p", rows, **given) for rows, given in more])
             caps = {name: int(np.median([v for key, v in sums.items() if key[0] == name])) for name in READINGS}
-            most, _ = books.worst(caps, of_planned=of_planned)
+            most = books.worst(caps, of_planned=of_planned)
             assert {(worst.reading, worst.metric) for worst in most} == {key[:2] for key in sums}
             for worst in most:
                 mine = {unit: v for (*place, unit), v in sums.items() if place == [worst.reading, worst.metric]}
@@ -83,72 +76,9 @@ def test_sums_are_those_of_a_count_by_hand(range_rows: int, tmp_path: Path, monk
 def test_sums_beyond_64_bits_are_exact_and_what_nothing_bounds_stays_unbounded(tmp_path: Path) -> None:
     rows = [Row(1, n, total=INFINITE - 1, largest=1) for n in range(5)] + [Row(2, 9, total=INFINITE)]
     with connected(str(tmp_path)) as connection:
-        most, _ = Books(connection, [entry_of(tmp_path / "in", rows)]).worst({"total": 5 * (INFINITE - 1)})
+        most = Books(connection, [entry_of(tmp_path / "in", rows)]).worst({"total": 5 * (INFINITE - 1)})
     assert (most[0].value, most[0].unit, most[0].over) == (5 * (INFINITE - 1), uuid.UUID(int=1), 0)
     assert as_float(most[0].value) == np.inf
-
-
-def test_the_worst_in_epsilon_and_delta_is_found_without_composing_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Against composing each unit: the same one, after few of them; over ranges, too."""
-    random = np.random.default_rng(2)
-    content: list[tuple[list[Row], dict[str, Any]]] = []
-    for n, (metric, ranged) in enumerate((("m", False), ("m", False), ("n", True))):
-        rows = []
-        for unit in range(150):
-            tokens, each = int(random.integers(0, 60)), int(random.choice([1, 4, 10])) * SCALE // 10
-            rows.append(Row(unit << 119, 1000 * n + unit, tokens, tokens * each, each))
-        content.append((rows, {"release": "abc"[n], "metric": metric, "ranged": ranged}))
-    slow = {
-        unit: composed_epsilon(
-            [Spent(given["metric"], given["ranged"], 0.0, *rows[unit][2:5], times=1) for rows, given in content], DELTA
-        )
-        for unit in range(150)
-    }
-    composed: list[int] = []
-
-    def counted(spent: Any, delta: float) -> float:
-        composed.append(1)
-        return composed_epsilon(spent, delta)
-
-    entries = [entry_of(tmp_path / "in", rows, **given) for rows, given in content]
-    monkeypatch.setattr(questions, "composed_epsilon", counted)
-    for range_rows in (1 << 21, 100):
-        monkeypatch.setattr(questions, "RANGE_ROWS", range_rows)
-        with connected(str(tmp_path)) as connection:
-            _, most = Books(connection, entries).worst({}, DELTA)
-        assert most is not None
-        assert most[0] == max(slow.values()) == slow[most[1].int >> 119]
-    assert len(composed) < 100
-
-
-def test_documents_releases_and_metrics_compose() -> None:
-    """Tokens of one metric together; of two metrics, ε and δ add up; never more than the sum."""
-    one = Spent("m", ranged=False, length_epsilon=0.0, tokens=200, total=20 * SCALE, largest=SCALE // 10, times=3)
-    assert composed_epsilon([one], DELTA) == epsilon_at([(Pure(0.1), 600)], DELTA)
-    other = Spent("n", ranged=True, length_epsilon=0.0, tokens=300, total=60 * SCALE, largest=SCALE // 5, times=1)
-    apart = epsilon_at([(Pure(0.1), 600)], DELTA / 2) + epsilon_at([(BoundedRange(0.2), 300)], DELTA / 2)
-    assert composed_epsilon([one, other], DELTA) == pytest.approx(apart, rel=1e-12)
-    assert composed_epsilon([one, other], 1e-10) == pytest.approx(120.0)  # a share of delta that is too small
-    assert composed_epsilon([one._replace(total=INFINITE, largest=INFINITE)], DELTA) == np.inf
-    shares = [0.5] * 10 + [0.1] * 90
-    uneven = Spent("m", False, 0.0, 100, round(sum(shares) * SCALE), SCALE // 2, 1)
-    assert (
-        epsilon_at([(Pure(0.5), 10), (Pure(0.1), 90)], DELTA) <= composed_epsilon([uneven], DELTA) <= math.fsum(shares)
-    )
-
-
-@pytest.mark.parametrize("name", [name for name in registry.names() if registry.find(name).private])
-def test_what_a_ledger_takes_for_a_token_bounds_what_its_mechanism_says(name: str) -> None:
-    """An entry says epsilons and whether ranges are bounded: its loss is never below the mechanism's own."""
-    mechanism = registry.make(name, small_space(120), **({"K": 5} if name == "custext" else {}))
-    for epsilon in (0.8, 14.0):  # at the larger one words of two groups of custext are within distance 1
-        taken = BoundedRange(epsilon) if mechanism.ranged else Pure(epsilon)
-        own = mechanism.privacy_loss(epsilon, 1.0)
-        assert own is not None
-        for count in (1, 30):
-            assert epsilon_at([(own, count)], 1e-4) <= epsilon_at([(taken, count)], 1e-4) + 2.0**-18 * count
 
 
 def test_memory_is_a_size(tmp_path: Path) -> None:

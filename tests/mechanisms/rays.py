@@ -58,7 +58,7 @@ def sphere(count: int, dimensions: int, seed: int = 17) -> Floats:
 def lower_bound(
     mechanism: Mechanism, w: int, other: int, epsilon: float, distance: float, count: int = 100_000
 ) -> float:
-    """Return what the realised epsilon is at least, refuted at 1e-9: Clopper-Pearson on fresh samples (§15)."""
+    """Return what the realized epsilon is at least, refuted at 1e-9: Clopper-Pearson on fresh samples (§15)."""
     space = mechanism.space
 
     def counts(name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

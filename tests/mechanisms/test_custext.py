@@ -100,17 +100,6 @@ def test_the_partition_follows_its_rule() -> None:
     assert np.bincount(partition(line, 6)).tolist() == [6, 6, 8]
 
 
-def test_a_partition_is_not_refuted() -> None:
-    """With groups epsilon-LDP holds, and not much less than the stated epsilon would do."""
-    space = space_of(normal(200, 10))
-    groups = partition(space, 10)
-    sound = matrix(CusText(space), 1.0)
-    for group in range(groups.max() + 1):
-        words = np.flatnonzero(groups == group)
-        assert excess(sound[words], np.ones((words.size, words.size)), 0.62) <= 0
-        assert excess(sound[words], np.ones((words.size, words.size)), 0.3) > 0
-
-
 def test_the_promise_holds_on_random_spaces() -> None:
     """Epsilon within groups, the stated bound between; control: half of epsilon within groups fails."""
     refuted = 0

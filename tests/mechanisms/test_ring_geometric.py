@@ -44,7 +44,7 @@ class TestRingGeometric(MechanismContract):
         return [int(weight) for weight in mechanism.ring_weights(epsilon)]
 
     def test_realised_epsilon_of_the_integers(self, case: Case, epsilon: float) -> None:
-        """Exactly, in integers: neighbouring displacements differ by at most a factor exp(epsilon + 2^-19)."""
+        """Exactly, in integers: neighboring displacements differ by at most a factor exp(epsilon + 2^-19)."""
         weights = self.integers(case.mechanism, 0, epsilon)
         bound = Fraction(np.exp(min(epsilon, 100.0) + EXTRA_LOG_RATIO)) * (1 + Fraction(1, 1 << 50))
         for one, other in zip(weights, weights[1:] + weights[:1], strict=True):

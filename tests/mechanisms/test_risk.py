@@ -103,7 +103,7 @@ def test_what_is_no_mechanism_is_said() -> None:
 class TestTheLargestEpsilon:
     @pytest.mark.parametrize("edge", [0.0039, 0.05, 1.0, 1.05, 512.0, 1000.0])
     def test_is_the_last_one_of_the_grid_below_the_risk(self, edge: float) -> None:
-        """Both neighbours are asked, and no more than a handful of others."""
+        """Both neighbors are asked, and no more than a handful of others."""
         asked: list[float] = []
 
         def risk_at(epsilon: float) -> float:

@@ -25,7 +25,7 @@ class TestSynTf(RowsContract):
     name = "syntf"
     control = 6.0
     excessive = 4.0
-    test_a_weaker_guarantee_would_be_noticed = None  # half of epsilon is realised
+    test_a_weaker_guarantee_would_be_noticed = None  # half of epsilon is realized
 
     @classmethod
     def case(cls, name: str, space: Space) -> Case:

@@ -47,7 +47,7 @@ class TestTightExponential(RowsContract):
 
 
 def test_weights_solve_their_equations() -> None:
-    """K c = 1 and c > 0, as a direct solver finds; the guarantee says so; nearly all of epsilon is realised."""
+    """K c = 1 and c > 0, as a direct solver finds; the guarantee says so; nearly all of epsilon is realized."""
     space = space_of(2 * normal(40, 6))
     apart = distances(space)
     found = solution_of(space, 1.0)
@@ -72,7 +72,7 @@ def test_on_a_path_it_is_the_clamped_geometric() -> None:
 
 
 def test_where_weights_are_negative_it_is_calibrated() -> None:
-    """The fallback says so, is sharper than SanText, and the realised epsilon of §1 is that of the whole matrix."""
+    """The fallback says so, is sharper than SanText, and the realized epsilon of §1 is that of the whole matrix."""
     space = space_of(normal(33, 5) / 4)
     apart = distances(space)
     assert np.linalg.solve(np.exp(-apart), np.ones(33)).min() < 0

@@ -32,7 +32,7 @@ def same(place: Place, reference: Reference, engine: Any, **options: Any) -> Non
 
 @pytest.mark.usefixtures("s3")
 class TestAgain:
-    """A finished release is recognised, and what changed is noticed although another process wrote it."""
+    """A finished release is recognized, and what changed is noticed although another process wrote it."""
 
     def test_a_finished_release_is_left_as_it_is(self, place: Place, reference: Reference, proxy: Proxy) -> None:
         same(place, reference, Local())
@@ -53,7 +53,7 @@ class TestAgain:
 @everywhere
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy: Proxy, workers: int) -> None:
-    """A finished release is recognised, and left as it is; its records say that they are private."""
+    """A finished release is recognized, and left as it is; its records say that they are private."""
     more = ("--records", f"{place.root}/records", "--workers", workers)
     counted = ("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6")
     ended = succeeds(*place.arguments(*more, *counted))

@@ -85,13 +85,10 @@ def test_what_cannot_be_balanced_is_refused(arguments: dict[str, object], refusa
         build_space(embedding(), **arguments)
 
 
-def test_equal_vectors_and_unions_are_refused() -> None:
+def test_equal_vectors_are_refused() -> None:
     same = Vectors(embedding().words, np.ones((SIZE, 3), np.float32))
     with pytest.raises(DataError):
         build_space(same, counts=COUNTS, balance=1)
-    more = Vectors([*embedding().words, "more"], np.random.default_rng(2).normal(size=(SIZE + 1, 3)).astype(np.float32))
-    with refused("conflicting-settings"):
-        build_space([embedding(), more], counts=COUNTS, balance=1, union=True)
 
 
 def test_words_left_out_do_not_weigh() -> None:

@@ -60,7 +60,7 @@ def test_a_space_says_that_its_lists_are_in_cells() -> None:
     assert celled.info["made"]["cell"] == 40
     assert "misses nearer words in other cells" in celled.info["made"]["cell_note"]
     assert "cell" not in plain.info["made"]
-    how = {"lists": 1, "seed": 0, "counts": None, "order": None, "union": False, "only": None}
+    how = {"lists": 1, "seed": 0, "counts": None, "order": None, "only": None}
     assert plain.info["call"] == call_of([vectors], **how)
     assert celled.info["call"] == call_of([vectors], **how, cell=40)
     assert plain.info["call"] != celled.info["call"]

@@ -76,7 +76,7 @@ def test_the_command_uses_pairs_where_counts_have_them(counts: Path, tmp_path: P
     call = "space", "--vectors", tmp_path / "v.npz", "--counts", counts, "--output", tmp_path / "space"
     assert "Grammar 1 in the order of the lists" in succeeds(*call).out
     assert json.loads((tmp_path / "space/_artifact.json").read_bytes())["made"]["grammar"] == 1.0
-    fails((*call, "--grammar", 0.5), "output-in-use", "another artefact is saved here")
+    fails((*call, "--grammar", 0.5), "output-in-use", "another artifact is saved here")
     fails((*call, "--grammar", 2000), "wrong-value", "grammar")
 
 

@@ -56,18 +56,6 @@ def cases() -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("name", cases())
-def test_tour_is_the_brute_force_tour(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the usual number of nominees, and with so few that the walk must scan and nominate again."""
-    vectors = cases()[name].astype(np.float32)
-    for start in (0, len(vectors) - 1):
-        expected = brute_force(vectors, start)
-        for nominees in (list_orders.NOMINEES, 3, 1):
-            monkeypatch.setattr(list_orders, "NOMINEES", nominees)
-            np.testing.assert_array_equal(greedy_orders(vectors, [start])[0], expected)
-        monkeypatch.undo()
-
-
 @settings(max_examples=80, deadline=None)
 @given(
     hnp.arrays(

@@ -37,7 +37,7 @@ def test_ngram_counts_are_read_from_a_file_and_from_an_artefact(tmp_path: Path) 
 
 
 def test_the_folder_that_count_wrote_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``space --counts`` gets the unigram counts out of the artefact, and those of collocations."""
+    """``space --counts`` gets the unigram counts out of the artifact, and those of collocations."""
     (tmp_path / "in.txt").write_text("the river the bank\nthe river of new york\n")
     assert run(["count", str(tmp_path / "in.txt"), "--min-count", "1", "--output", str(tmp_path / "counts")]) == 0
     (tmp_path / "v.txt").write_text("river 1 0\nbank 0 1\nnew_york 1 1\nsea 2 1\n")

@@ -35,6 +35,13 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     fsspec.filesystem("memory").store.clear()
 
 
+@pytest.mark.parametrize(
+    "path", ["/a/b", "a/b", "./a", "~/a", "", ".", "/", "/a/", "a/../b", "//a//b", "a:b", "file:/a"]
+)
+def test_a_path_is_what_fsspec_takes_it_for(path: str) -> None:
+    assert files.resolve(path) == fsspec.core.url_to_fs(path)
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -69,15 +76,6 @@ def test_a_file_is_nowhere_seen_before_it_is_whole(folder: str, size: int) -> No
     assert files.listing(folder) == ["a"]
     assert files.size(f"{folder}/a") == size
     assert files.read_bytes(f"{folder}/a") == b"x" * size
-
-
-def test_what_may_be_read_by_whom(tmp_path: Path) -> None:
-    files.write_bytes(str(tmp_path / "public"), b"")
-    files.write_bytes(str(tmp_path / "new" / "private"), b"", private=True)
-    files.create_bytes(str(tmp_path / "also"), b"", private=True)
-    assert mode(tmp_path / "new" / "private") == mode(tmp_path / "also") == 0o600
-    assert mode(tmp_path / "new") == 0o700
-    assert mode(tmp_path / "public") & 0o444
 
 
 def test_a_file_is_created_once_only(folder: str) -> None:

@@ -277,20 +277,6 @@ class TestKeepAll:
 class TestSplitting:
     """Splitting a shard into tasks changes neither rows nor bytes, in any form and between forms."""
 
-    @pytest.mark.parametrize(
-        ("source", "target"),
-        [(".jsonl.zst", "parquet"), (".parquet", "jsonl.gz"), (".csv.gz", "csv"), (".txt.zst", "same")],
-    )
-    def test_changes_no_byte(self, ground: Ground, tmp_path: Path, source: str, target: str) -> None:
-        documents = [document(3 + number % 50) | {"text": f"bababa {number}"} for number in range(2 * BLOCK_ROWS + 77)]
-        path = write(tmp_path / f"x{source}", documents)
-        more = ["--format", target, *([] if source.startswith(".txt") else ["--keep", "note"])]
-        succeeds(*ground.arguments(path, tmp_path / "whole", *more))
-        succeeds(*ground.arguments(path, tmp_path / "split", *more, "--rows-per-task", BLOCK_ROWS))
-        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
-        assert not list((tmp_path / "split.records" / "pieces").iterdir())
-        assert len(read(only(tmp_path / "split"))) == len(documents)
-
     def test_row_groups_of_the_input_do_not_show(self, ground: Ground, tmp_path: Path) -> None:
         """The same rows in row groups of another size become the same bytes; ours hold a block each."""
         long = "bababa " * (BATCH_BYTES // 7 // 3)

@@ -93,18 +93,6 @@ class TestKeptColumns:
 class TestBlocks:
     """Where rows are read from, and how they come in over the file, changes neither rows nor bytes."""
 
-    def test_a_row_range_is_a_slice_and_no_batch_crosses_a_block(self) -> None:
-        documents = rows(2 * BLOCK_ROWS + 3, 0)
-        data = encode(documents)
-        for start, stop in ((0, BLOCK_ROWS), (BLOCK_ROWS, 2 * BLOCK_ROWS), (2 * BLOCK_ROWS, None), (0, None)):
-            batches = list(JSON_LINES.batches(io.BytesIO(data), "x", Columns(), start, stop))
-            texts = [text for batch in batches for text in batch.texts.to_pylist()]
-            assert texts == [row["text"] for row in documents[start:stop]]
-            numbers = [number for batch in batches for number in batch.numbers]
-            assert numbers == list(range(len(documents)))[start:stop]
-            for batch in batches:
-                assert batch.numbers[0] // BLOCK_ROWS == batch.numbers[-1] // BLOCK_ROWS
-
     def test_rows_of_half_a_file_are_not_counted(self) -> None:
         with pytest.raises(BadFileError):
             JSON_LINES_GZIP.rows(io.BytesIO(gzip.compress(GOOD)[:-4]), "x")

@@ -19,6 +19,7 @@ from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
 from corpusveil.storage.rows import Columns
+from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import Halting, refused
 from tests.engines.corpora import (
@@ -160,10 +161,14 @@ class TestRunningAgain:
         privatize_corpus(make_release(ground.space), [str(source)], str(tmp_path / "other"), Local())
         assert release_files(unfinished) == release_files(tmp_path / "other")
 
+    @pytest.mark.parametrize("is_small", [True, False])
     @pytest.mark.parametrize("change", ["input", "output", "removed"])
     def test_when_finished_refuses_what_changed_since(
-        self, ground: Ground, source: Path, finished: Path, change: str
+        self, ground: Ground, source: Path, finished: Path, change: str, is_small: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """The driver looks itself where there is little, and otherwise its engine."""
+        monkeypatch.setattr(corpus, "_CHECKED_HERE", 1 << 30 if is_small else 0)
+        engine = Noting()
         if change == "input":
             write_shard(shards_of(source)[1], rows(25, 99))
         elif change == "output":
@@ -172,8 +177,9 @@ class TestRunningAgain:
             data_files(finished)[1].unlink()
         before = release_files(finished)
         with refused("input-changed", "00001-of-00004.json.gz"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(finished), Local())
+            privatize_corpus(make_release(ground.space), [str(source)], str(finished), engine)
         assert release_files(finished) == before
+        assert engine.done == ([] if is_small else [1])
 
 
 @pytest.mark.parametrize("state", ["unfinished", "finished"])

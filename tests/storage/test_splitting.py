@@ -31,13 +31,16 @@ def sizes_of(*sizes: int, slots: int) -> list[int]:
 
 
 def test_what_is_split() -> None:
-    """Large shards that are more than their share, in no more pieces than so many."""
-    assert sizes_of(LARGE, slots=2) == [3]
+    """Large shards of two shares or more, in no more pieces than so many; equal shards if they are half the slots."""
+    assert sizes_of(LARGE, slots=2) == [2]
     assert sizes_of(LARGE, slots=1) == [1]
     first, *others = sizes_of(LARGE, *[1000] * 50, slots=8)
-    assert first > 4
+    assert first == 7
     assert others == [1] * 50
-    assert sizes_of(*[LARGE] * 8, slots=8) == [1] * 8
+    for slots in (2, 8, 10, 15):
+        assert sizes_of(*[LARGE] * 8, slots=slots) == [1] * 8
+    for slots in (16, 23):
+        assert sizes_of(*[LARGE] * 8, slots=slots) == [2] * 8
     assert sizes_of(SPLIT_FROM_BYTES - 1, slots=64) == [1]
     assert sizes_of(1000 * LARGE, slots=1000) == [MOST_PIECES]
 
@@ -78,7 +81,16 @@ class _Two(Local):
 
 
 def test_rows_are_guessed_from_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = as_lines(tmp_path / "a.json", 200_000)
-    assert tasks._about_rows(str(source), ".json") == 200_000
+    source = as_lines(tmp_path / "a.json", 100_000)
+    assert tasks._about_rows(str(source), ".json") == 100_000
     monkeypatch.setattr(tasks, "_LOOKED_AT", 2)
-    assert 180_000 < tasks._about_rows(str(source), ".json") < 220_000
+    assert 90_000 < tasks._about_rows(str(source), ".json") < 110_000
+
+
+def test_only_the_first_split_shards_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the others are estimated from theirs."""
+    looked: list[str] = []
+    monkeypatch.setattr(tasks, "_about_rows", lambda url, _: looked.append(url) or 8 * BLOCK_ROWS)
+    planned = plan(shards(*[LARGE] * 100), None, None, lambda: 200)
+    assert looked == [f"{number}.json" for number in range(tasks._SHARDS_LOOKED_AT)]
+    assert {task.start for task in planned} == {0, 4 * BLOCK_ROWS}

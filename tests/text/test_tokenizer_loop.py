@@ -1,4 +1,4 @@
-"""The tokeniser: nothing is lost on any input, classes follow the documented rules, hostile input takes linear time."""
+"""The tokenizer: nothing is lost on any input, classes follow the documented rules, hostile input takes linear time."""
 
 from __future__ import annotations
 

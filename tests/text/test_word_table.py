@@ -51,7 +51,7 @@ def test_of_words_that_differ_in_case_the_lower_case_form_wins_else_the_first(vo
 
 
 def test_case_forms_are_those_of_python() -> None:
-    """Plain, capitalised, all capitals: each word three times, and room for the longest."""
+    """Plain, capitalized, all capitals: each word three times, and room for the longest."""
     words, offsets = concatenate([word.encode() for word in ["river", "straße", "ŉ", "état"]])
     wording = Wording.build(words, offsets, capitals=True)
     raw = wording.words.tobytes()

@@ -11,9 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.language.context_risk import context_risk
-from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.model_text import ids_in, sampled_text
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
@@ -132,37 +130,6 @@ def words(model: LanguageModel) -> Space:
 
 
 class TestFromContext:
-    @pytest.mark.parametrize("policy", [pytest.param(cv.TextPolicy(), marks=pytest.mark.nightly), KEPT], ids=str)
-    def test_it_is_no_less_than_a_naive_attack_on_fresh_text(
-        self, words: Space, model: LanguageModel, policy: cv.TextPolicy
-    ) -> None:
-        """Sums over all words by bigrams, plain NumPy, other text and other draws: within its error."""
-        mechanism, rng, length, size = cv.RingGeometric(words), np.random.default_rng(5), 20, len(words)
-        weights, stops = content_weights(words), stop_words_of(words) & (policy is KEPT)
-        ids = np.arange(size, dtype=np.int32)
-        assert np.array_equal(ids_in(words, model)[:size], ids)
-        truth = sampled_text(model, rng.random(300 * length), length).reshape(-1, length)
-        law = mechanism.distributions(ids, 0.5)
-        law[stops] = np.eye(size)[stops]
-        after = np.exp([model.score(np.full(size, -1, np.int32), np.full(size, v, np.int32), ids) / ONE for v in ids])
-        start = np.exp(model.arrays.start[:size] / ONE)
-        right = counted = 0.0
-        for run in truth[(truth < size).all(axis=1)]:
-            seen = [rng.choice(size, p=law[word] / law[word].sum()) for word in run]
-            ahead, behind = [start * law[:, seen[0]]], [np.ones(size)]
-            for t in range(1, length):
-                ahead.append((ahead[-1] @ after) * law[:, seen[t]])
-                behind.append(after @ (behind[-1] * law[:, seen[length - t]]))
-            guess = (np.array(ahead) * np.array(behind[::-1]) * weights).argmax(axis=1)
-            right += weights[run][guess == run].sum()
-            counted += weights[run].sum()
-        said = sampled_text(model, rng.random(1000 * length), length).reshape(-1, length)
-        texts = [" ".join(words.word(int(word)) for word in run) for run in said[(said < size).all(axis=1)]]
-        found = context_risk(mechanism, 0.5, model, texts=texts, policy=policy).content
-        share = right / counted
-        assert found.share >= share - 4 * (found.error + (share * (1 - share) / counted) ** 0.5)
-        assert found.share > word_risk(mechanism, 0.5, policy=policy).content.share + 5 * found.error
-
     def test_kept_stop_words_are_known_and_tell_about_the_others(self, words: Space, model: LanguageModel) -> None:
         mechanism = cv.RingGeometric(words)
         texts = [text.replace("aa", "the").replace("ab", "of") for text in corpus(3000, 2, 40)]

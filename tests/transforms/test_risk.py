@@ -210,9 +210,9 @@ class TestTheRelease:
             "blind": found.blind,
         }  # fmt: skip
         old = after | {"risk": {"risk": 0.5, "risk_of": "word", "measured": 0.4, "exact": True}}
-        assert "about 40.0% of known words one by one" in str(risk_of(old)), "a manifest of 0.2"
+        assert "who looks at each word alone guesses about 40% of the words" in str(risk_of(old)), "a manifest of 0.2"
         assert before == after
-        assert f"guesses about {found.measured:.1%}" in " ".join(str(chosen).split())
+        assert f"guesses about {found.measured:.0%} of the content words" in " ".join(str(chosen).split())
 
     def test_has_the_epsilon_that_was_chosen(self, space: Space) -> None:
         mechanism = cv.RingGeometric(space)

@@ -90,6 +90,15 @@ class Settings(BaseModel):
         return self.changed(**changes)
 
 
+def started(*sections: str) -> dict[str, dict[str, Any]]:
+    """Return the values of sections in a new file, which *preview* and the first calls of Python need not name."""
+    made: dict[str, dict[str, Any]] = {section: {} for section in sections}
+    for setting in declared(Settings):
+        if setting.name in made and setting.start is not None:
+            made[setting.name][setting.key] = setting.start
+    return made
+
+
 def needed(section: T | None, name: str) -> T:
     """Return a section that a flow requires. Raises UserError if it is missing."""
     if section is None:

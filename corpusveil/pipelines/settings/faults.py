@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
 from corpusveil.gone import gone_setting
-from corpusveil.jobs import registry
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
@@ -107,19 +106,12 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
         known = set(of.model_fields)
         if section == "mechanism" and unknown:
             known |= parameters(values.get("name"))
-        who = "there is"
-        if section == "engine" and unknown:
-            engine = values.get("name", of.model_fields["name"].default)
-            if engine not in registry.names():
-                continue  # which validation says
-            known |= set(registry.settings_of(engine))
-            who = f"engine {engine} has"
         for name in unknown:
             if name not in known:
                 if refusal := gone_setting(f"{section}.{name}"):
                     raise raised(f"{section}.{name}", refusal, caller, UnknownError)
                 near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
-                raise caller.fault(f"{section}.{name}", f"{who} no such key{near}", kind=UnknownError)
+                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=UnknownError)
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:

@@ -16,10 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from corpusveil.choices import Group
 from corpusveil.errors import BadValueError, UserError
-
-Group = Literal["What", "How private", "Text", "Where", "Engine", "Records"]
-"""The headings of settings in help and reference."""
 
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 BEHIND = "--"
@@ -43,6 +41,8 @@ class Setting:
     """The allowed names, or a function that returns them, as ``module:attribute``; imported on demand."""
     often: bool = False
     """Whether help lists it first, among the options that most calls need."""
+    start: Any = None
+    """Its value in a new file, if a person has to decide it."""
     named: bool = False
     """Whether it may be the name of an installed space."""
     name: str = ""
@@ -133,7 +133,7 @@ class Section(BaseModel):
         extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True, allow_inf_nan=False,
         str_min_length=1, protected_namespaces=(),
     )  # fmt: skip
-    GROUP: ClassVar[Group] = "What"
+    GROUP: ClassVar[Group] = "Settings"
     COMMANDS: ClassVar[tuple[str, ...]] = ("privatize",)
 
     @model_validator(mode="after")

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from corpusveil.jobs import registry as engines
 from corpusveil.mechanisms import registry
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import parameters
@@ -78,10 +77,6 @@ def schema() -> dict[str, Any]:
     mechanism["properties"]["name"]["enum"] = registry.names()
     mechanism["properties"] |= {name: {"type": "number", "title": name} for name in sorted(parameters())}
     mechanism["additionalProperties"] = False
-    engine = made["$defs"]["EngineSettings"]
-    own = {name: {"title": name} for kind in engines.names() for name in engines.settings_of(kind)}
-    engine["properties"] = own | engine["properties"]
-    engine["additionalProperties"] = False
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "corpusveil run FILE.toml", **made}
 
 

@@ -7,7 +7,7 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
@@ -30,7 +30,6 @@ NEEDS = {
     "budget.risk_text": "budget.risk",
     "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
-    "ledger.cap_delta": "ledger.cap",
     "spans.treat": "spans.find",
     "spans.pseudonyms": "spans.find",
     "spans.key": "spans.treat",
@@ -95,10 +94,6 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         )
 
 
-DEFAULTS: Mapping[str, Mapping[str, str]] = {"mechanism": {"name": "ring-geometric"}, "space": {"path": "en"}}
-"""What the first calls need not name: those of *preview* on a command line, and of Python by names."""
-
-
 def risk_model(settings: Settings) -> str | None:
     """Return the address of the language model for a risk; by default that of [model], or of the space's package."""
     address: str | None = settings.value("budget.model") or settings.value("model.path")
@@ -122,11 +117,6 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "embeddings", "vectors are trained on tokens; add {collocations.tokens} and the keys that make them"
     if embeddings is not None and space is not None and space.vectors:
         yield "space.vectors", "{embeddings} trains the vectors of the space; leave out this key or {embeddings}"
-    if flow is not None and flow.add_to is not None:
-        for name in ("max_n", "min_count", "text", "hyphens"):
-            if getattr(flow, name) != type(flow).model_fields[name].default:
-                place = f"collocations.{name}"
-                yield place, "{collocations.add_to} takes this from the earlier counts; leave it out"
     if flow is not None and flow.input and flow.tokens is not None:
         yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
     if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):

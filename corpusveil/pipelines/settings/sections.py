@@ -15,6 +15,7 @@ from corpusveil.choices import (
     DOCUMENTS,
     Allocation,
     Duplicates,
+    Group,
     Hyphens,
     Markup,
     Measure,
@@ -26,7 +27,7 @@ from corpusveil.choices import (
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Group, Section, fault, key, listed
+from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -55,36 +56,33 @@ class CollocationsSettings(Section):
         commands={"count": "", "tokenize": ""}, needed=True)
     text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN")
     counts: str | None = key(
-        "N-gram counts: the folder or URL that 'count' writes and 'score' reads.", None, path=True,
-        commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Where")
-    add_to: str | None = key(
-        "Earlier counts that the corpus is added to; they stay.", None, path=True, commands=("count",), metavar="URL")
+        "N-gram counts: the folder or URL that 'count' writes.", None, path=True,
+        commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Files")
     table: str | None = key(
-        "Collocation table: the folder or URL that 'score' writes and 'tokenize' reads.", None, path=True,
-        commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Where")
+        "The collocation table: the folder or URL that 'score' writes.", None, path=True,
+        commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Files")
     tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes and 'train' reads, or text files with a sentence on each "
-        "line.", None, path=True, commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL",
-        group="Where")
-    max_n: int = key("The longest n-grams, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
+        "Tokens: the folder or URL that 'tokenize' writes, or text files with one sentence per line.", None, path=True,
+        commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Files")
+    max_n: int = key("The longest n-grams to count, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
     min_count: int = key("Leave out n-grams that occur less often.", 5, commands=("count",), ge=1)
     hyphens: Hyphens | None = key(
         "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
         "the collocations.", None, commands=("count", "tokenize"), group="Text")
     language: str | None = key(
-        "The language of the corpus, as a code or English name such as de or German, or detect, by its first texts.",
-        None, commands=("count", "tokenize"), metavar="LANGUAGE", group="Text")
+        "The language of the corpus, as a code or English name such as de or German. detect: by its first texts.", None,
+        commands=("count", "tokenize"), metavar="LANGUAGE", group="Text")
     measure: Measure = key("The association measure.", "pmi", commands=("score",))
-    threshold: float = key("The lowest score of a collocation.", 2.0, commands=("score",))
+    threshold: float = key("The lowest score of a collocation, on the scale of the measure.", 2.0, commands=("score",))
     score_min_count: int = key("Leave out n-grams that occur less often.", 1, commands={"score": "min_count"}, ge=1)
     connectors: str | None = key(
-        "Connector words, one a line. Default: gensim's for English.", None, path=True, commands=("score",),
+        "Connector words, one per line. Default: gensim's for English.", None, path=True, commands=("score",),
         metavar="FILE")
     connectors_rule: Literal["strict", "edges"] = key(
-        "Whether a collocation has no connector word at all (strict), or none at its ends (edges).", "strict",
+        "Where connector words are refused: anywhere in a collocation (strict), or at its ends (edges).", "strict",
         commands=("score",))
     tokenizer: TokenizerName = key(
-        "Single words, or the method that joins words to collocations.", "gst", commands=("tokenize",), group="Text")
+        "Single words, or the method that joins words into collocations.", "gst", commands=("tokenize",), group="Text")
 
 
 class EmbeddingsSettings(Section):
@@ -94,18 +92,19 @@ class EmbeddingsSettings(Section):
 
     vectors: str = key(
         "Word vectors: a new folder or URL.", path=True, commands={"train": "output"}, needed=True, metavar="URL",
-        group="Where")
+        group="Files")
     dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
     window: int = key("Context words on each side.", 5, ge=1)
     negative: int = key("Negative samples.", 5, ge=1)
     epochs: int = key("Passes over the tokens.", 5, ge=1)
     min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
-    sg: int = key("1: skip-gram, 0: CBOW.", 0, ge=0, le=1)
+    sg: int = key("1: skip-gram; 0: CBOW.", 0, ge=0, le=1)
     sample: float = key("Down-sampling of frequent tokens.", 1e-3)
     alpha: float = key("The first learning rate.", 0.025)
     seed: int = key("Seed of the initial vectors and of sampling.", 1, ge=0)
     threads: int = key(
-        "Training threads. More than 1 is faster, and results differ from run to run.", 1, ge=1, group="Engine")
+        "Training threads. With more than 1, training is faster and results differ from run to run.", 1, ge=1,
+        group="Engine")
     trainer: Literal["gensim", "spark"] = key(
         "The trainer: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
 
@@ -116,39 +115,33 @@ class SpaceSettings(Section):
     COMMANDS = ("space",)
 
     path: str = key(
-        "The space: a folder or URL that 'space' writes and 'privatize' reads, or the name of an installed space, such "
-        "as 'en'.", path=True, named=True,
-        commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
-        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Where")
+        "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
+        named=True, commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
+        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Files", start="en")
     vectors: list[str] = key(
-        "Word vectors (repeatable): word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote.", [],
-        path=True, needed=True, metavar="FILE")
+        "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
+        needed=True, metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
         "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
     cell: int | None = key(
-        "Largest number of words in a cell. A longer list is ordered in cells, which is faster and misses near words "
-        "of other cells; 250000 suits millions of words. Default: one exact order.", None, ge=16)
-    union: bool = key("Keep words that only some embeddings have.", default=False)
-    vocabulary: str | None = key("Keep only the words of this file, one a line.", None, path=True, metavar="FILE")
-    importance: str | None = key(
-        "Public factors for the vectors of words, word<TAB>number a line. Above 1, a word is further from others and "
-        "is changed less.", None, path=True, metavar="FILE")
+        "The largest number of words in a cell, for millions of words: 250000, for example. A longer list is ordered "
+        "in cells, which is faster and misses near words of other cells. Default: one exact order.", None, ge=16)
+    vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
     counts: str | None = key(
-        "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count a line.", None,
+        "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
         path=True, metavar="URL")
     balance: float | None = key(
-        "Weight of public frequency beside meaning, so that a replacement discloses less; needs {space.counts}. 0: no "
-        "weight. Default: 1 for the order of the lists if there are counts and no {space.union}; vectors are "
-        "unchanged.", None, ge=0)
+        "The weight of public frequency next to meaning, so that a replacement discloses less. Needs {space.counts}. "
+        "0: no weight. Default: 1 for the order of the lists if there are counts; vectors are unchanged.", None, ge=0)
     grammar: float | None = key(
-        "Weight of grammar beside meaning in the order of lists, so that a noun is replaced by a noun; needs "
-        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts and no {space.union}.",
+        "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
+        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.",
         None, ge=0)
     language: str | None = key(
-        "The language of the vectors, as a code or English name such as de or German, or detect, by their first words. "
+        "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
         "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
-    seed: int = key("Public seed of the words that lists start with.", 0, ge=0)
+    seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
 
 
 class ModelSettings(Section):
@@ -157,8 +150,8 @@ class ModelSettings(Section):
     COMMANDS = ("model",)
 
     path: str = key(
-        "The model: the folder or URL that 'model' writes and 'denoise' and 'preview' read.", path=True, named=True,
-        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Where")
+        "The language model: the folder or URL that 'model' writes.", path=True, named=True,
+        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Files")
     counts: str | None = key(
         "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
         path=True, needed=True, metavar="URL")
@@ -167,37 +160,37 @@ class ModelSettings(Section):
     min_trigram: int = key(
         "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
     sample: str | None = key(
-        "Public texts that no count has read, for {budget.risk}: JSON lines of text, register and counted, in a file "
-        ".jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")
+        "Public texts that were not counted, on which {budget.risk} is measured. JSON lines of text, register and "
+        "counted, in a file .jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")
 
 
 class DenoiseSettings(Section):
-    """A readable release, made from a release and public artefacts alone."""
+    """A readable release, made from a release and public artifacts alone."""
 
     COMMANDS = ("denoise",)
 
     release: str | None = key(
         "The folder or URL of a release. Default in a file: the release of [output].", None, path=True,
-        commands={"denoise": ""}, needed=True, metavar="RELEASE", group="Where")
+        commands={"denoise": ""}, needed=True, metavar="RELEASE", group="Files")
     path: str = key(
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
-        metavar="URL", group="Where")
+        metavar="URL", group="Files", start="readable")
     model: str | None = key(
-        "A language model of public text, made by 'model'; without {denoise.candidates} and {denoise.chooser}, one is "
-        "needed. Default in a file: the model of [model].", None, path=True, metavar="URL", named=True)
+        "A language model of public text, made by 'model'. Needed without {denoise.candidates} and {denoise.chooser}. "
+        "Default in a file: the model of [model].", None, path=True, metavar="URL", named=True, start="en")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text", named=True)
     candidates: int | None = key(
-        "Instead of a text, write this many of the likeliest originals of each word, with their likelihoods, for "
-        "another model; with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
+        "Instead of a text, write this many likely originals of each word, with their likelihoods. For another model; "
+        "with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
     chooser: str | None = key(
         "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
-    breadth: int = key("Originals that the search tries for each word.", 32, ge=1)
-    width: int = key("Originals that the search also scores in triples of words.", 16, ge=1)
+    breadth: int = key("How many originals the search tries for each word.", 32, ge=1)
+    width: int = key("How many of these the search also scores in triples of words.", 16, ge=1)
     margin: float = key(
-        "By how many nats another word must be likelier to replace a released word that is rare in public text; for "
-        "more frequent words less, in proportion. 0: the likeliest word.", 0.4, ge=0)
+        "How many nats likelier a word must be to replace a rare released word. For more frequent words less, in "
+        "proportion. 0: the likeliest word.", 0.4, ge=0)
 
     @property
     def searches(self) -> bool:
@@ -208,25 +201,28 @@ class DenoiseSettings(Section):
 class CorpusSettings(Section):
     """The private corpus."""
 
+    GROUP: ClassVar[Group] = "What to release"
+
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
-        commands={"privatize": "", "preview": ""}, needed=True, min_length=1)
+        commands={"privatize": "", "preview": ""}, needed=True, min_length=1, start=["reviews.jsonl.gz"])
     text: str = key(
-        "The column with the text, or the path to texts within lists and objects, as in messages[].content; each is a "
-        "document.", "text", commands=SHOWING, often=True, metavar="COLUMN")
+        "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
+        "path is a document.", "text", commands=SHOWING, often=True, metavar="COLUMN", start="text")
     id: str | None = key(
-        "A column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN")
+        "The column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", start="id")
     keep: list[str] = key(
-        'A column to copy to the output in the clear (repeatable). all or *: every column but the text; a column '
+        'A column to copy to the output in the clear (repeatable); all or *: every column but the text. A column '
         'called all is written in double quotes, "all".', [], metavar="COLUMN")
-    separator: Separator = key("The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING)
+    separator: Separator = key(
+        "The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING, group="Rarely used")
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
-        path=True, metavar="URL")
+        path=True, metavar="URL", group="Rarely used")
     name: str | None = key(
-        "Name of the corpus: in document identities without an id (default: the name of its folder), and in a ledger "
-        "a name space, for values of {ledger.unit} that are unique in this corpus only.", None,
-        commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", group="Records")
+        "The name of the corpus, in document identities without an id, and in a ledger. Default: the name of its "
+        "folder. In a ledger it is a name space, for values of {ledger.unit} that are unique in this corpus only.",
+        None, commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", group="Rarely used")
 
 
 class MechanismSettings(Section):
@@ -236,8 +232,8 @@ class MechanismSettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     name: str = key(
-        "The mechanism; 'corpusveil mechanisms' lists all names.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        needed=("privatize",), metavar="NAME")
+        "The mechanism; 'corpusveil mechanisms' compares all.", commands=dict.fromkeys(SHOWING, "mechanism"),
+        needed=("privatize",), metavar="NAME", start="ring-geometric")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -265,36 +261,36 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key(
-        "The budget, above 0. Alternative: {budget.risk}, which chooses it.", None, gt=0, often=True)
+    epsilon: float | None = key("The budget, above 0, if {budget.risk} is not to choose it.", None, gt=0, often=True)
     risk: float | None = key(
-        "Instead of {budget.epsilon}: the largest share of the content words of public text that a reader may recover "
-        "from context, above 0 and below 1. 0.3: most private; 0.5: balanced; 0.7: most readable. For a budget per "
-        "token.", None, gt=0, lt=1, commands=SHOWING)
+        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
+        "{budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, for a budget per "
+        "token. 0.5 is balanced.", None, gt=0, lt=1, commands=SHOWING, often=True, start=0.5)
     risk_of: RiskOf | None = key(
-        "The reader that {budget.risk} is about: of content words from context, or a weaker one, who sees each word "
-        "alone, of content words or of all. Default: content-context.", None, commands=SHOWING)
+        "Which reader {budget.risk} is about: one who recovers content words from context, or a weaker one. content "
+        "and word: one who sees each word alone, of content words or of all. Default: content-context.", None,
+        commands=SHOWING, group="Rarely used")
     model: str | None = key(
-        "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: the model of [model] "
-        "in a file, or that of the space's package.", None, path=True, metavar="URL", named=True)
+        "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: that of the space's "
+        "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
+        group="Rarely used")
     risk_text: str | None = key(
-        "For {budget.risk}: public text of your kind, in the form and column of the input, on which the risk is "
-        "measured. Default: the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING)
+        "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
+        "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
     function_words: str | None = key(
-        "For {budget.risk}: a public list of function words, one a line, instead of the built-in list. A number after "
-        "a tab says how much a word counts.", None, path=True, metavar="URL")
-    per: Literal["token", "document"] = key(
-        "Whether epsilon is the budget of each token or of the whole document.", "token")
+        "For {budget.risk}: a public list of function words, one per line, instead of the built-in list. A number "
+        "after a tab says how much a word counts.", None, path=True, metavar="URL", group="Rarely used")
+    per: Literal["token", "document"] = key("Whether epsilon is for each token or the whole document.", "token")
     delta: float | None = key(
-        "State (epsilon, delta) of documents at this delta, beside the pure figures. From 1e-10; for example 0.000001.",
-        None, ge=1e-10, lt=1)
+        "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
+        lt=1, group="Rarely used")
     distance: float = key(
-        "For {budget.delta}: the distance by which each word of a document may differ, in the metric of the "
-        "mechanism. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
-    allocation: Allocation = key("How a document's budget is shared among its words.", "uniform")
+        "For {budget.delta}: how far each word of a document may differ, in the metric of the mechanism. inf: any two "
+        "words.", 1.0, gt=0, allow_inf_nan=True, group="Rarely used")
+    allocation: Allocation = key("How a document's budget is divided among its words.", "uniform", group="Rarely used")
     strategy: str | None = key(
-        "A strategy of the collocation study, which sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
-        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES")
+        "A strategy of the collocation study. It sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
+        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
 
 
 class TextSettings(Section):
@@ -303,29 +299,32 @@ class TextSettings(Section):
     GROUP: ClassVar[Group] = "Text"
     COMMANDS = SHOWING
 
-    tokenizer: TokenizerName = key("Single words, or the method that joins words to collocations.", "word")
+    tokenizer: TokenizerName = key("Single words, or how words are joined into collocations.", "word")
     collocations: str | None = key(
-        "The collocation table: what 'score' wrote, or the name of an installed one, such as 'en'; required for any "
+        "The collocation table: what 'score' wrote, or the name of an installed one, such as 'en'. Required for any "
         "tokenizer but word.", None, path=True, metavar="URL", named=True)
-    unknown_words: Policy = key("Words outside the vocabulary.", "resample")
-    stop_words: Policy = key("Function words.", "privatize")
+    unknown_words: Policy = key(
+        "Unknown words: privatize, resample, mask, drop or keep. They are not in the vocabulary.", "resample",
+        metavar="HOW")
+    stop_words: Policy = key("Same for function words.", "privatize", metavar="HOW")
     numbers: NumberPolicy = key(
-        "Numbers. surrogate writes random digits in the shape of the number, and so discloses the shape.", "resample")
-    contacts: Policy = key("URLs, e-mail addresses, handles.", "mask")
-    punctuation: Policy = key("Punctuation.", "keep")
-    other: Policy = key("Symbols, emoji, control characters.", "drop")
+        "Same for numbers, or surrogate: random digits in the shape of the number, which is disclosed.", "resample",
+        metavar="HOW")
+    contacts: Policy = key("Same for URLs, e-mail, handles.", "mask", metavar="HOW")
+    punctuation: Policy = key("Same for punctuation.", "keep", metavar="HOW")
+    other: Policy = key("Same for symbols and emoji. Also for control characters.", "drop", metavar="HOW")
     layout: Literal["normalize", "keep"] = key("White space.", "normalize")
     case: Literal["lower", "restore"] = key(
-        "Whether replacements take the capitals of the input; restore discloses where capitals were.", "lower")
+        "Lower case, or restore the capitals of the input (which discloses them).", "lower", start="restore")
     hyphens: Hyphens = key(
-        "Whether a hyphen between letters splits words or joins them; choose as for the text that the space was made "
-        "from.", "split")
+        "Whether a hyphen between letters splits words or joins them. Choose as for the text that the space was made "
+        "from.", "split", group="Rarely used")
     markup: Markup = key(
-        "HTML. words reads tags like any text. strip reads and writes only the text.", "words")
+        "HTML: read tags as words, or strip them. words reads tags like any text, strip reads and "
+        "writes only the text.", "words", start="strip")
     language: str | None = key(
-        "The language of the texts, as a code or English name such as de or German. detect: that of the space, "
-        "detected by its words if none is recorded. Default: that of the space, if recorded.", None,
-        metavar="LANGUAGE")
+        "The language, as a code or English name: de, German. detect: that of the space, detected by its words if "
+        "none is recorded. Default: that of the space, if recorded.", None, metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""
@@ -337,21 +336,21 @@ class TextSettings(Section):
 class SpansSettings(Section):
     """Names, numbers and other places in texts that are treated by their kind, instead of word by word."""
 
-    GROUP: ClassVar[Group] = "Text"
+    GROUP: ClassVar[Group] = "Names and other spans"
     COMMANDS = SHOWING
 
     find: list[str] = key(
-        "What finds spans: rules (phones, cards, ids and the like, by their checksums), names (capitalized rare "
-        "words), presidio, MODULE:FUNCTION, or the file of terms, one per line. Repeatable.", [],
-        metavar="NAME", commands=dict.fromkeys(SHOWING, "spans"))
+        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, a file of terms. rules use "
+        "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
+        commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
     treat: list[str] = key(
-        "What is written for spans of a kind: mask, resample, surrogate, pseudonym, or pseudonym:FILE of a public "
+        "How spans of a kind are written: mask, resample, surrogate, pseudonym, or pseudonym:FILE. FILE is a public "
         "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
     pseudonyms: Pseudonyms = key(
-        "Where spans of equal text have the same pseudonym: in the corpus, and all releases with the same key of "
-        "pseudonyms; there, but only within one {ledger.unit}; or within one document.", "corpus")
+        "Where equal spans have equal pseudonyms: corpus, unit or document. corpus: in all releases with the same key "
+        "of pseudonyms; unit: there, but only within one {ledger.unit}.", "corpus", metavar="WHERE")
     key: str | None = key(
-        "The key file of pseudonyms; not the key of the release, so that it can be destroyed.", None, path=True,
+        "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
     def policy(self) -> SpanPolicy | None:
@@ -371,18 +370,19 @@ class LengthSettings(Section):
     COMMANDS = (*SHOWING, "audit")
 
     pad: int | None = key(
-        "Pad every document with words drawn from public counts, to a multiple of this number of words. The token "
+        "Pad every document to a multiple of this number of words. The words are drawn from public counts. The token "
         "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
     pad_growth: float = key(
         "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
-        1.0, ge=1, le=100)
+        1.0, ge=1, le=100, group="Rarely used")
     epsilon: float | None = key(
-        "Instead of {length.pad}: add two-sided geometric noise to every document's number of words, with this "
-        "epsilon per word, 0.001 to 20. Documents are padded or cut at their end.", None,
+        "Instead of {length.pad}: add noise to each document's number of words, with this epsilon per word. Two-sided "
+        "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
     extra: int = key(
-        "For {length.epsilon}: words to add to every document, so that fewer documents are cut.", 0,
-        commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000)
+        "For {length.epsilon}: words to add to every document, so that fewer are cut.", 0,
+        commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000,
+        group="Rarely used")
 
     def chosen(self) -> Length | None:
         """Return the requested policy."""
@@ -400,54 +400,48 @@ class KeySettings(Section):
 
     path: str | None = key(
         "The key file. Default: a key is made for this output.", None, path=True,
-        commands=dict.fromkeys(SHOWING, "key"), metavar="PATH", often=True)
+        commands=dict.fromkeys(SHOWING, "key"), metavar="PATH", often=True, start="release.key")
     environment: str | None = key(
         "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
-    test: bool = key("Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"})
+    test: bool = key(
+        "Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"}, group="Rarely used")
 
 
 class LedgerSettings(Section):
     """The spending of privacy units, and its limits."""
 
-    GROUP: ClassVar[Group] = "Records"
+    GROUP: ClassVar[Group] = "Ledger"
 
     path: str | None = key(
-        "URL of the budget ledger (confidential).", None, path=True, commands={"privatize": "ledger"}, metavar="URL",
-        often=True)
+        "The URL of the budget ledger (confidential).", None, path=True, commands={"privatize": "ledger"},
+        metavar="URL")
     unit: list[str] = key(
-        "The privacy unit, needed by every cap: a column, such as customer_id, or 'content' for the text itself, "
-        "where an edited text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps "
-        "hold for each. Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN", commands=SHOWING)
+        "The privacy unit of the caps: a column, such as customer_id, or 'content' for the text itself. An edited "
+        "text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for each. "
+        "Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN", commands=SHOWING)
     cap: float | None = key(
-        "The most that a unit may spend over documents, tokens and releases in one metric. Another mechanism, "
-        "parameter or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
-    cap_delta: float | None = key(
-        "Make {ledger.cap} the epsilon of a unit at this delta, composed over documents, tokens, releases and "
-        "metrics, between documents whose words differ by a distance of at most 1. From 1e-10; for example 0.000001.",
-        None, ge=1e-10, lt=1)
+        "The most that a unit may spend in one metric, over all documents and releases. Another mechanism, parameter "
+        "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
     cap_token: float | None = key(
-        "The most that the costliest tokens of a unit's documents may spend in one metric; set {ledger.cap_ldp} as "
-        "well.", None, gt=0)
-    cap_ldp: float | None = key(
-        "The most that a unit may spend in nats of plain LDP, over all metrics, documents and tokens.", None, gt=0)
+        "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
+        "well.", None, gt=0, group="Rarely used")
+    cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
-        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$",
-        commands={"privatize": "ledger_memory"})
+        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", commands={"privatize": "ledger_memory"}, group="Rarely used")
 
 
 class EngineSettings(Section):
-    """The engine that runs the work; the output is the same for all. An engine's own fields are keys here."""
+    """The engine that runs the work; the output is the same for all."""
 
-    model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "Engine"
     COMMANDS = (*STAGES, "privatize")
 
     name: str = key(
-        "The engine that runs the tasks; the output is the same for all engines.", "local",
+        "The engine, such as spark or beam; all write the same output.", "local",
         commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
         often=True)
-    workers: int | None = key("Number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
+    workers: int | None = key("The number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
     options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
@@ -461,39 +455,33 @@ class EngineSettings(Section):
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
-        return {name: value for name, value in given.items() if value} | (self.model_extra or {})
-
-    @model_validator(mode="after")
-    def _of_plain_values(self) -> Self:
-        for name, given in (self.model_extra or {}).items():
-            if not all(isinstance(value, (bool, int, float, str)) for value in listed(given)):
-                wanted = "give a text, a number, true or false, or a list of these"
-                raise fault(f"engine.{name}", wanted, BadTypeError)
-        return self
+        return {name: value for name, value in given.items() if value}
 
 
 class OutputSettings(Section):
     """The place of a release, and how it is written."""
 
-    GROUP: ClassVar[Group] = "Where"
+    GROUP: ClassVar[Group] = "Files"
 
     path: str = key(
-        "The release: a new folder or URL.", path=True, commands={"privatize": "output"}, needed=True, metavar="URL")
-    format: str = key("The format of the output.", "same", choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
-    records: str | None = key(
-        "Private records. Default: <output>.records.", None, path=True, metavar="URL", group="Records")
+        "The release: a new folder or URL.", path=True, commands={"privatize": "output"}, needed=True, metavar="URL",
+        start="private")
+    format: str = key(
+        "The format of the output, such as jsonl.gz, csv or parquet.", "same",
+        choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
+    records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
     page: bool = key(
-        "Write the public page, <output>.report.html, when the release is finished.", default=True, group="Records")
-    on_bad_rows: OnBadRows = key(
-        "Rows that cannot be read: stop, or set them aside in the private records.", "fail", group="What")
+        "Write the public page, <output>.report.html. It is written when the release is finished.", default=True)
+    on_bad_rows: OnBadRows = key("Unreadable rows: fail, or quarantine them in the records.", "fail", metavar="HOW")
     duplicates: Duplicates = key(
-        "Equal texts with different identities: independent noise, the same noise for all, or drop all but the first.",
-        "independent", group="How private")
-    accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="How private")
+        "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "
+        "the same for all.", "independent", group="How private", metavar="HOW")
+    accept_no_guarantee: bool = key(
+        "Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
-        "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Engine")
+        "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
     only_release: str | None = key(
-        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Records")
+        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Rarely used")
 
 
 class EvaluateSettings(Section):
@@ -503,28 +491,27 @@ class EvaluateSettings(Section):
 
     original: str | None = key(
         "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
-        commands={EVALUATE: ""}, needed=True, metavar="ORIGINAL", group="Where")
+        commands={EVALUATE: ""}, needed=True, metavar="ORIGINAL", group="Files")
     private: str | None = key(
         "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
-        path=True, commands={EVALUATE: ""}, needed=True, metavar="PRIVATE", group="Where")
+        path=True, commands={EVALUATE: ""}, needed=True, metavar="PRIVATE", group="Files")
     path: str | None = key(
         "The report: a new folder or URL.", None, path=True, commands={EVALUATE: "output"}, needed=True, metavar="URL",
-        group="Where")
+        group="Files")
     collocations: str | None = key(
         "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
-        metavar="URL", group="Where", named=True)
+        metavar="URL", group="Files", named=True)
     text: str | None = key(
         "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN")
     private_text: str | None = key(
         "The same column in the private files. Default: as in the original.", None, metavar="COLUMN")
-    id: str | None = key(
-        "A column of both that identifies documents. Default: position.", None, metavar="COLUMN")
+    id: str | None = key("The column of both that identifies documents. Default: position.", None, metavar="COLUMN")
     label: str | None = key(
         "A column of the original that a model should still be able to predict.", None, metavar="COLUMN")
     attribute: str | None = key(
         "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN")
     models: list[str] = key(
-        "Model and attacker: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
+        "The models and attackers: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
         commands={EVALUATE: "model"}, metavar="NAME")
     leaked_keys: list[str] = key(
         "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
@@ -542,13 +529,12 @@ class EvaluateSettings(Section):
         "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
         metavar="FILE")
     words: str | None = key(
-        "A list of words, one a line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
+        "A list of words, one per line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
         metavar="URL")
     separator: Separator | None = key(
         "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
         "[corpus].", None)
-    publishable: bool = key(
-        "Leave out all texts and all figures that were counted in the input.", default=False)
+    publishable: bool = key("Leave out all texts and all figures that were counted in the input.", default=False)
 
 
 class AuditSettings(Section):
@@ -562,24 +548,23 @@ class AuditSettings(Section):
     parameters: list[str] = key(
         "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
     epsilons: list[float] = key(
-        "Epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
+        "The epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
-    claim: bool = key("Check what its paper claims instead.", default=False)
+    claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
     model: str | None = key(
         "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
         "file: the model of [model].", None, path=True, metavar="URL", named=True)
     documents: list[int] = key(
-        "Check the guarantee of documents with this many words instead, and a policy of their lengths if there is one. "
-        "Repeatable.", [], commands={"audit": "document"}, metavar="WORDS")
+        "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
+        "there is one.", [], commands={"audit": "document"}, metavar="WORDS")
     per: Literal["token", "document"] = key(
         "With {audit.documents}: whether epsilon is for a token or a document.", "token")
     delta: float = key("With {audit.documents}: the delta of (epsilon, delta).", 1e-6, ge=1e-10, lt=1)
     distance: float = key(
-        "With {audit.documents}: the distance by which words may differ. inf: any two words.", 1.0, gt=0,
-        allow_inf_nan=True)
+        "With {audit.documents}: how far words may differ. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
     path: str | None = key(
-        "Write JSON to this file.", None, path=True, commands={"audit": "output"}, metavar="URL", group="Where")
+        "Write JSON to this file.", None, path=True, commands={"audit": "output"}, metavar="URL", group="Files")
 
 
 class ScheduleSettings(Section):
@@ -587,11 +572,10 @@ class ScheduleSettings(Section):
 
     COMMANDS = ()
 
-    state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True, group="Records")
+    state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True)
     settle: str = key(
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
-    prometheus: str | None = key("A file for Prometheus' textfile collector.", None, path=True, group="Records")
 
     def settle_seconds(self) -> float:
         """Return the age from which a shard is released."""

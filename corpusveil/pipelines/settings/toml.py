@@ -22,6 +22,11 @@ SCHEMA = "corpusveil.schema.json"
 """The name of the schema beside a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
+_FIRST = ("# What you have to decide. The schema next to this file has all other keys.",)
+_WHOLE = (
+    "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
+    "# the values are the defaults, or examples where a key has none. Relative paths are relative to this file.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +150,22 @@ def value_of(value: Any) -> str:
     return text.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
 
 
-def template() -> str:
-    """Return a file of every key with its help, its default and its allowed values, each after a ``#``."""
-    lines = [
-        f"#:schema ./{SCHEMA}",
-        "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
-        "# the values are the defaults, or examples where a key has none. Relative paths are relative to this file.",
-    ]
+def template(*, whole: bool) -> str:
+    """Return a file of the keys that a person has to decide; or of every key with its allowed values, after a ``#``."""
+    lines = [f"#:schema ./{SCHEMA}", *(_WHOLE if whole else _FIRST)]
     for section, info in Settings.model_fields.items():
-        doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
-        lines += ["", f"# [{section}]", f"# {doc}"]
-        for setting in declared(Settings):
-            if setting.name == section:
-                lines += [
-                    *(f"# # {line}" for line in textwrap.wrap(_help(setting), _WIDTH)),
-                    f"# {setting.key} = {_example(setting)}",
-                ]
+        settings = [setting for setting in declared(Settings) if setting.name == section]
+        if whole:
+            doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
+            lines += ["", f"# [{section}]", f"# {doc}"]
+            for setting in settings:
+                help = textwrap.wrap(_help(setting), _WIDTH)
+                lines += [*(f"# # {line}" for line in help), f"# {setting.key} = {_example(setting)}"]
+        elif starts := [setting for setting in settings if setting.start is not None]:
+            lines.append(f"[{section}]")
+            for setting in starts:
+                entry = f"{setting.key} = {value_of(setting.start)}"
+                lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
     return "\n".join(lines) + "\n"
 
 

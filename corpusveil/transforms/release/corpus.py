@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
-    ChangedError,
     ConflictError,
     InUseError,
     UnsetError,
@@ -28,14 +27,14 @@ from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
-from corpusveil.storage.engine import Engine, Measured
+from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
-from corpusveil.storage.tasks import ShardTask, plan, wholes
+from corpusveil.storage.tasks import ShardTask, joins, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
@@ -44,6 +43,7 @@ from corpusveil.transforms.release.manifest import draft, read_manifest, write_m
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
+from corpusveil.waiting import waiting
 
 if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 DROPS, SPENDING = "drops", "spending"
 _FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
+_CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
+"""The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,14 +89,16 @@ class Outcome(Shown):
 
 
 def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], drafted: Mapping[str, Any], tokens: Sequence[int] = ()
+    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any], tokens: Sequence[int] = ()
 ) -> tuple[Counts, str]:  # fmt: skip
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
-    job.assemble_all(tasks)
-    # left by a run that was split in another way, or by a worker that was killed at the end
-    for part in ("pieces", "progress"):
+    if split := joins(tasks):
+        do_all(job, split, engine, waiting("joining pieces of shards"))
+    # also left by a run that was split in another way, or by a worker that was killed at the end
+    for part, mark in (("pieces", ""), ("progress", ""), ("quarantine", ".piece-")):
         for name in files.listing(job.records.address(part)):
-            files.remove(job.records.address(part, name))
+            if mark in name:
+                files.remove(job.records.address(part, name))
     _sweep(job)
     return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
 
@@ -313,7 +317,7 @@ class _Start:
             run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
         )
         measured = do_all(job, left, self.engine, shown)
-        totals, content = finish_shards(job, tasks, drafted)
+        totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
             job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
         return dataclasses.replace(self._result(totals, content), measured=measured)
@@ -360,15 +364,13 @@ class _Start:
 
     def _already(self) -> Outcome:
         """Check a finished release against its input and output. Raises UserError if either has changed."""
-        job, counts = self.job, Counts()
-        for task in wholes(self.tasks):
-            record = job.records.read(f"shards/{task.record_name}", Shard)
-            if record is None or not job.is_done(task):
-                raise ChangedError(
-                    f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                    "input into another output, as a further release."
-                )
-            counts += Counts.of(record.counts, job.records.url)
+        job, counts, tasks = self.job, Counts(), wholes(self.tasks)
+        is_small = sum(task.size + _LIKE_A_SHARD for task in tasks) < _CHECKED_HERE
+        engine = Here() if is_small else self.engine
+        do_all(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking what is finished"))
+        for task in tasks:
+            if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
+                counts += Counts.of(record.counts, job.records.url)
         content = read_manifest(job.output)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 

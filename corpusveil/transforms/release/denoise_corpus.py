@@ -1,6 +1,6 @@
 """A release, denoised: read its manifest, map over its shards, write a manifest that names it.
 
-Only the release's folder and public artefacts are read. Records in ``OUTPUT.work`` show which tasks remain; they
+Only the release's folder and public artifacts are read. Records in ``OUTPUT.work`` show which tasks remain; they
 contain nothing private, and are removed after the manifest is written.
 """
 
@@ -66,7 +66,7 @@ class DenoiseJob(ShardJob):
 
     def check(self, task: ShardTask) -> None:
         """Raise UserError for a file that was changed. The first of its pieces checks it for all."""
-        if not task.piece:
+        if not (task.piece or task.pieces):
             check_shard(self.source_url, self.source, task.shard)
 
 
@@ -181,7 +181,7 @@ def _do(
     left = job.left(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
-    counts, content = finish_shards(job, tasks, drafted(source, denoiser, job.release), tokens)
+    counts, content = finish_shards(job, tasks, engine, drafted(source, denoiser, job.release), tokens)
     seconds = time.monotonic() - began
     return Denoised(counts.documents, counts.tokens_written, counts.privatized, counts.unchanged, content, seconds)
 
@@ -190,7 +190,7 @@ def denoiser_of(
     source: Mapping[str, Any], where: str, space: Space, model: LanguageModel | None, collocations: Collocations | None,
     search: Search | None, count: int | None = None, chooser: Chooser | None = None,
 ) -> Denoiser:  # fmt: skip
-    """Return what denoises a release by its manifest. Raises UserError if the artefacts are not those that it names."""
+    """Return what denoises a release by its manifest. Raises UserError if the artifacts are not those that it names."""
     configured = source["configuration"]
     if space.digest != configured["space"]:
         raise MismatchError(
@@ -314,5 +314,5 @@ def _claim(job: ShardJob, began: float) -> Denoised | None:
 
 def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> None:
     if not files.exists(public_page(output)):
-        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk, denoiser.model
+        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk
         files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())

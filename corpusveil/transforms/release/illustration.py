@@ -1,4 +1,4 @@
-"""The pictures of a release's pages: the effect of its exact law on a public sentence and on one of its words.
+"""The pictures of a release's pages: the effect of its exact law on a public sentence, and what a reader guesses.
 
 Sentence, space and law are public, and draws use the published test key, never the release's key, so nothing here
 depends on a corpus.
@@ -7,10 +7,9 @@ depends on a corpus.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,28 +32,22 @@ from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 
-if TYPE_CHECKING:
-    from corpusveil.language.ladder import Ladder
-    from corpusveil.language.model import LanguageModel
-
 SENTENCES = (
-    ("On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.", "river"),
-    ("Am Dienstag schrieb Dr. Okonjo an anna@example.org, dass der Fluss bei der Brücke 30 cm gestiegen war.", "fluss"),
-    ("Mardi, le docteur Okonjo a écrit à anna@example.org que la rivière était montée de 30 cm près du pont.", "pont"),
-    ("El martes el doctor Okonjo escribió a anna@example.org que el río subió 30 cm cerca del puente.", "puente"),
-    ("Martedì il dottor Okonjo ha scritto ad anna@example.org che il fiume è salito di 30 cm al ponte.", "fiume"),
-    ("Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.", "rio"),
-    ("Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.", "rivier"),
+    "On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.",
+    "Am Dienstag schrieb Dr. Okonjo an anna@example.org, dass der Fluss bei der Brücke 30 cm gestiegen war.",
+    "Mardi, le docteur Okonjo a écrit à anna@example.org que la rivière était montée de 30 cm près du pont.",
+    "El martes el doctor Okonjo escribió a anna@example.org que el río subió 30 cm cerca del puente.",
+    "Martedì il dottor Okonjo ha scritto ad anna@example.org che il fiume è salito di 30 cm al ponte.",
+    "Na terça o doutor Okonjo escreveu a anna@example.org que o rio subiu 30 cm perto da ponte.",
+    "Dinsdag schreef dokter Okonjo aan anna@example.org dat de rivier bij de brug 30 cm was gestegen.",
 )  # fmt: skip
-"""Public sentences of this package, with words, a name, a number and a contact; and the word for the bars."""
+"""Public sentences of this package, with words, a name, a number and a contact."""
 LEAST_KNOWN = 0.5
 """The least share of a sentence's words that a space must know; a space of another language has no sentence."""
 DOCUMENT_WORDS = 100
 """The number of replaced words in the example document, if the budget is per document."""
 LIKELY = 3
 """The number of other words that a chip names."""
-BARS = 5
-"""The number of words that a bar chart names."""
 DIGITS = 6
 KINDS = {
     PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",
@@ -104,20 +97,15 @@ class Guess:
 class Illustration:
     """Pictures of a release at the ``epsilon`` of a word: the sentence, one possible result, and what a reader guesses.
 
-    ``chips``, ``result``, ``word``, and ``bars``, its replacements (``rest`` is any other word), are empty if the space
-    knows no bundled sentence. ``document_words``: epsilon is that of a word in a document with this many replaced
-    words. ``guess`` and ``ladder``, what ever stronger readers guess, are None if they take long.
+    ``chips`` and ``result`` are empty if the space knows no bundled sentence. ``document_words``: epsilon is that of a
+    word in a document with this many replaced words. ``guess`` is None if it takes long.
     """
 
     epsilon: float
     chips: tuple[Chip, ...]
     result: str
-    word: str
-    bars: Likely
-    rest: float
     guess: Guess | None
     document_words: int | None
-    ladder: Ladder | None = None
 
 
 @functools.lru_cache(maxsize=4)
@@ -127,10 +115,9 @@ def illustrate(
     policy: TextPolicy,
     collocations: Collocations | None = None,
     risk: EpsilonAtRisk | None = None,
-    model: LanguageModel | None = None,
     spans: SpanPolicy | None = None,
 ) -> Illustration | None:
-    """Return the pictures of releases with these parts; with a public ``model``, of readers who have it as well.
+    """Return the pictures of releases with these parts.
 
     Of ``spans``, only those of built-in recognizers are shown: a file of terms is private.
 
@@ -139,23 +126,15 @@ def illustrate(
     of_document, epsilon = budget.per == "document", word_epsilon(budget)
     if mechanism.each_epsilon_is_costly and of_document:
         return None
-    bars: Likely = ()
     spans = None if spans is None else _built_in(spans)
     try:
-        sentence, word, tokens = _sentence(mechanism, policy, collocations, spans)
+        sentence, tokens = _sentence(mechanism, policy, collocations, spans)
         chips = _chips(mechanism, epsilon, tokens)
-        if word is not None:
-            bars = _likeliest(mechanism, mechanism.distribution(word, epsilon), BARS, word)
         guess = _guess(mechanism, epsilon, risk, policy)
         result = _drawn(sentence, mechanism, epsilon, policy, collocations, spans) if sentence else ""
-        ladder = _ladder(mechanism, epsilon, policy, risk, model)
     except (UserError, NoClosedForm):
         return None
-    rest = max(0.0, round(1.0 - sum(share for _, share in bars), DIGITS)) if bars else 0.0
-    written = "" if word is None else _written(mechanism, word)
-    return Illustration(
-        epsilon, chips, result, written, bars, rest, guess, DOCUMENT_WORDS if of_document else None, ladder
-    )
+    return Illustration(epsilon, chips, result, guess, DOCUMENT_WORDS if of_document else None)
 
 
 def word_epsilon(budget: Budget) -> float:
@@ -186,12 +165,12 @@ class _Token(NamedTuple):
 
 def _sentence(
     mechanism: Mechanism, policy: TextPolicy, collocations: Collocations | None, spans: SpanPolicy | None
-) -> tuple[str, int | None, list[_Token]]:
-    """Return the sentence of which the space knows most words, the word to show, and the tokens; empty without one."""
+) -> tuple[str, list[_Token]]:
+    """Return the sentence of which the space knows most words, and its tokens; empty without one."""
     prepared = prepare(mechanism.space, policy, collocations)
-    shown: tuple[str, int | None, list[_Token]] = ("", None, [])
+    shown: tuple[str, list[_Token]] = ("", [])
     most = LEAST_KNOWN
-    for sentence, word in SENTENCES:
+    for sentence in SENTENCES:
         data, documents = string_buffers(pa.array([sentence], pa.large_string()))
         tokens = prepared.tokenizer.tokens(data, documents)
         known = float((tokens.ids[tokens.classes == WORD] >= 0).mean())
@@ -211,9 +190,7 @@ def _sentence(
             for at, role in enumerate(roles.tolist())
             for action, mask in (next(treated) if role == SPAN else (int(prepared.actions[role]), MASKS[role]),)
         ]
-        replaced = [token for token in listed if token.action == PRIVATIZE]
-        looked_at = max(replaced, key=lambda token: (token.text.lower() == word, len(token.text)), default=None)
-        shown, most = (sentence, None if looked_at is None else looked_at.id, listed), known
+        shown, most = (sentence, listed), known
     return shown
 
 
@@ -246,7 +223,7 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, pol
         blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
         if risk.error is None:
             return Guess.alone(risk.measured, blind, of, risk.beside)
-        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} without looking)", True)
+        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} by chance)", True)
     if not isinstance(mechanism, OnLists):
         return None
     guessed = word_risk(mechanism, epsilon, policy=policy)
@@ -254,25 +231,6 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, pol
         round(value, DIGITS) for value in (guessed.content.share, guessed.content.blind, guessed.share)
     )
     return Guess.alone(share, blind, "content", beside)
-
-
-def _ladder(
-    mechanism: Mechanism, epsilon: float, policy: TextPolicy, risk: EpsilonAtRisk | None, model: LanguageModel | None
-) -> Ladder | None:
-    """Return readers, without the dial; None if they take long: without lists and a model of public text."""
-    if model is None and not isinstance(mechanism, OnLists):
-        return None
-    module = importlib.import_module("corpusveil.language.ladder")  # only here: runs of a release load no lattice
-    ladder: Ladder = module.reader_ladder(mechanism, epsilon, model, policy=policy, dial=False)
-    if model is None and risk is not None and risk.error is not None and risk.weights is None:
-        kinds = {module.LIKE: (risk.measured, risk.error), module.UNLIKE: (risk.unlike, risk.unlike_error)}
-        reads = [
-            module.Rung(f"{module.BY_MODEL}: {kind}", module.MEASURED, None, share, (0.0, error))
-            for kind, (share, error) in kinds.items()
-            if share is not None
-        ]
-        ladder = replace(ladder, rungs=(*ladder.rungs[:2], *reads, *ladder.rungs[3:]))
-    return ladder
 
 
 def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:

@@ -54,6 +54,8 @@ class ShardJob(Work[Shard]):
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
+    is_finished: bool = False
+    """Whether nothing is left to do, so that each task is only compared with its record."""
 
     def place(self) -> Records:
         return self.records
@@ -69,16 +71,21 @@ class ShardJob(Work[Shard]):
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
 
+    def is_done(self, task: ShardTask) -> bool:
+        """Say the same of a piece whose shard has been joined."""
+        is_done = super(ShardJob, self).is_done
+        return is_done(task) or (task.piece is not None and is_done(task.whole))
+
     def left(self, tasks: Sequence[ShardTask]) -> list[ShardTask]:
-        """Return the tasks without pieces of shards that have been joined already, the largest first."""
-        joined = {task.shard for task in tasks if task.piece == 0 and self.is_done(task.whole)}
-        return largest_first([task for task in tasks if task.piece is None or task.shard not in joined])
+        return largest_first(tasks)  # reading their inputs, which shows what is done, is the engine's work
 
     def note(self, record: Shard, task: ShardTask) -> None:
         super(ShardJob, self).note(record, task)
         self.records.remove(f"progress/{task.record_name}")
 
-    def ended(self, record: Shard, task: ShardTask) -> Measured:  # noqa: ARG002 - the counts say it
+    def ended(self, record: Shard, task: ShardTask) -> Measured | None:
+        if task.pieces:  # which were counted
+            return None
         counts = Counts.of(record.counts, self.records.url)
         return {"shards_done": 1, **counts.measured()}
 
@@ -94,6 +101,13 @@ class ShardJob(Work[Shard]):
         return self.records.address("pieces", f"{stem(task)}{task.suffix}")
 
     def do(self, task: ShardTask) -> Shard:
+        if self.is_finished:
+            raise ChangedError(
+                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                "input into another output, as a further release."
+            )
+        if task.pieces:
+            return self._join(task)
         began = time.monotonic()
         beat = began
         with files.open_read(task.url) as file:
@@ -169,23 +183,10 @@ class ShardJob(Work[Shard]):
             ledger=None if self.entries is None else list(self.entries),
         )
 
-    def assemble_all(self, tasks: Sequence[ShardTask]) -> None:
-        """Join the pieces of every shard that was done in pieces."""
-        by_shard: dict[int, list[ShardTask]] = {}
-        for task in tasks:
-            if task.piece is not None:
-                by_shard.setdefault(task.shard, []).append(task)
-        for pieces in by_shard.values():
-            self.assemble(pieces)
-
-    def assemble(self, pieces: Sequence[ShardTask]) -> None:
-        """Join the pieces of one shard into its output file, and record the shard."""
-        whole = pieces[0].whole
-        if self.is_done(whole):
-            self._drop(pieces)
-            return
+    def _join(self, task: ShardTask) -> Shard:
+        """Join the pieces of a shard into its output file; they stay, as another attempt may be reading them."""
         counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
-        for piece in pieces:
+        for piece in task.pieces:
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
                 raise ChangedMeanwhileError(
@@ -196,21 +197,14 @@ class ShardJob(Work[Shard]):
             seconds += record.seconds
             sources.add(record.input.digest)
         if len(sources) > 1:
-            raise ChangedError(f"{whole.url}: the input changed while it was read; run again.")
-        _refuse_nothing(whole, counts, "Check the names of the columns.")
-        with files.open_write(self.target(whole)) as sink:
+            raise ChangedError(f"{task.url}: the input changed while it was read; run again.")
+        _refuse_nothing(task, counts, "Check the names of the columns.")
+        with files.open_write(self.target(task)) as sink:
             counting = CountingFile(sink)
-            addresses = [self.target(piece) for piece in pieces]
-            formats.find(whole.suffix).join(addresses, counting, self.columns, content)
-            counting.end_shard(whole.suffix)
-        Quarantine.join(self.records, [piece.record_name for piece in pieces], whole.record_name)
-        self.note(self._record(whole, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds), whole)
-        self._drop(pieces)
-
-    def _drop(self, pieces: Sequence[ShardTask]) -> None:
-        for piece in pieces:
-            files.remove(self.target(piece))
-            Quarantine.drop(self.records, piece.record_name)
+            formats.find(task.suffix).join(list(map(self.target, task.pieces)), counting, self.columns, content)
+            counting.end_shard(task.suffix)
+        Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
+        return self._record(task, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
 
 
 def _share(task: ShardTask, row: int, source: KeyedReader) -> float:

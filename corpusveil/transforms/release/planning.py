@@ -232,7 +232,7 @@ def _decided(
             refused = str(error)
         totals = both.totals() if spending.units else []
         places = [min(len(totals) - 1, int(share * len(totals))) for share in QUANTILES if totals]
-        most, _ = (books := Books(connection, before)).worst({"total": INFINITE})
+        most = (books := Books(connection, before)).worst({"total": INFINITE})
         names = metric_names(books.kinds)
         by_metric = {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
         return refused, by_metric, tuple(as_float(totals[place]) for place in places)

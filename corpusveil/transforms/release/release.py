@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -319,17 +319,19 @@ class Release(Shown):
         given = ", ".join(f"{name} = {value}" for name, value in mechanism.parameters().items())
         of_spans = () if self.spans is None else self.spans.disclosed()
         shared = "" if budget.allocation == "uniform" else f", shared by {budget.allocation}"
+        texts = ", ".join(f"{name} {value}" for name, value in asdict(policy).items() if value is not None)
         return Card(
             f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
             [
                 ("mechanism", f"{mechanism.name}{f' ({given})' if given else ''}"),
                 ("space", repr(mechanism.space)),
                 ("budget", f"epsilon {written(budget.epsilon)} a {budget.per}{shared}"),
-                ("text", ", ".join(f"{name} {value}" for name, value in policy.as_dict().items())),
+                ("text", texts),
+                *([] if self.collocations is None else [("collocations", self.collocations.digest)]),
                 *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
                 *([] if self.length is None else [("length", self.length.disclosed)]),
                 *([] if self.spans is None else [("spans", self.spans.in_words())]),
-                *([] if self.duplicates == "independent" else [("equal texts", str(self.duplicates))]),
+                ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join((*disclosed(policy, self.length), *of_spans))),
                 ("promise", "release.guarantee() shows it" if mechanism.private else "none"),
             ],

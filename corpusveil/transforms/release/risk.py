@@ -128,7 +128,7 @@ def epsilon_for_risk(
     own kind; by default the sample that the model keeps. The weaker readers see each word alone: ``of`` *content*, who
     cares for content words, or *word*, for all words. Each content word counts by its weight in ``content``, float64
     [V], by default that of ``content_weights``. Epsilons are 2^(j/8), for mechanisms on vectors in finer steps. Only
-    public artefacts are read, so the choice costs no privacy, and it is the same on every machine. Raises UserError
+    public artifacts are read, so the choice costs no privacy, and it is the same on every machine. Raises UserError
     without a model, for a space without counts, and where no epsilon has so small a risk.
     """
     if not isinstance(mechanism, Mechanism):

@@ -106,7 +106,7 @@ def evaluate_release(
         tuple(counted),
         time.monotonic() - began,
         {} if own is None else dict(own["configuration"]),
-        picture=None if manifest is None or question.space is None else picture_of(manifest, question, language.model),
+        picture=None if manifest is None or question.space is None else picture_of(manifest, question),
     )
 
 

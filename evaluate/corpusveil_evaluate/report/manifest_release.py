@@ -12,7 +12,6 @@ from corpusveil.budget import Budget
 from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -51,16 +50,13 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
 
 
-def picture_of(
-    manifest: Mapping[str, Any], question: Question, model: LanguageModel | None = None
-) -> Illustration | None:
+def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
     """Return the effect of the release on a public sentence; None if its collocations are not given."""
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
         return None
     release = release_of(manifest, question)
-    public = None if question.asked.counts is None else model  # any other model was made from originals
     parts = (release.mechanism, release.budget, release.policy, release.collocations)
-    return illustrate(*parts, risk_of(manifest), public)
+    return illustrate(*parts, risk_of(manifest))
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float:

@@ -1,4 +1,4 @@
-"""What is asked of a release: the settings of an evaluation, and the artefacts that they name, opened."""
+"""What is asked of a release: the settings of an evaluation, and the artifacts that they name, opened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYSTEM_WORDS = "/usr/share/dict/words"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The settings ``asked``, and opened artefacts, of which ``keys`` are leaked or guessed keys.
+    """The settings ``asked``, and opened artifacts, of which ``keys`` are leaked or guessed keys.
 
     Raises UserError for what cannot be done, before anything is measured.
     """
@@ -43,7 +43,7 @@ class Question:
 
     @classmethod
     def of(cls, *, keys: Sequence[Key] = (), **given: Any) -> Self:
-        """Return a question from opened artefacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
+        """Return a question from opened artifacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
         opened = {name: given.pop(name, None) for name in ("space", "collocations", "encoder", "vectors")}
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
         settings = validated({"evaluate": asked}, _Arguments())

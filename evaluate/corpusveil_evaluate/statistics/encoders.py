@@ -28,7 +28,7 @@ AT_ONCE = 32
 """The batch size of a sentence encoder, in texts."""
 FLATTERS = "; the mechanism moved in these vectors, which flatters it"
 SAME_DIRECTION = 0.9999
-"""The least cosine at which a word's vectors in two files count as equal: importance changes lengths only."""
+"""The least cosine at which a word's vectors in two files count as equal: factors of words change lengths only."""
 COMPARED_WORDS = 1000
 NEEDS_EXTRA = "needs the extra 'encoder'; install it with: pip install 'corpusveil[encoder]'."
 
@@ -62,7 +62,6 @@ class AveragedVectors:
     _origin: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.space.require_vectors(self.label)
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centered
         object.__setattr__(self, "_origin", origin)
         table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)

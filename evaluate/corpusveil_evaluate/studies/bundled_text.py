@@ -1,4 +1,4 @@
-"""Text that the dependencies ship, as labelled tasks for runs without a data set.
+"""Text that the dependencies ship, as labeled tasks for runs without a data set.
 
 The labels are properties of the text: the article of a passage (in place of an author), whether it is news, whether one
 passage continues another. ``topics`` makes another label from vectors, which is constructed.
@@ -44,14 +44,14 @@ def passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
 
 
 def articles() -> LabelledTexts:
-    """Passages of the longest articles of the encyclopedia, labelled by article, in place of authors."""
+    """Passages of the longest articles of the encyclopedia, labeled by article, in place of authors."""
     long = sorted(encyclopedia(), key=lambda text: (-len(text), text))[:LONGEST]
     rows = [(passage, f"article {number}") for number, text in enumerate(long) for passage in passages(text)]
     return _task("bundled-articles", rows)
 
 
 def sources() -> LabelledTexts:
-    """Passages of news and as many of the encyclopedia, labelled by which they are."""
+    """Passages of news and as many of the encyclopedia, labeled by which they are."""
     of_news = [passage for text in news() for passage in passages(text)]
     other = [passage for text in encyclopedia() for passage in passages(text)]
     few = np.sort(np.random.default_rng(0).permutation(len(other))[: len(of_news)]).tolist()
@@ -59,7 +59,7 @@ def sources() -> LabelledTexts:
 
 
 def pairs() -> LabelledTexts:
-    """Two passages of one article, labelled by whether the second continues the first."""
+    """Two passages of one article, labeled by whether the second continues the first."""
     rng = np.random.default_rng(0)
     rows, second = [], []
     for text in encyclopedia():

@@ -66,7 +66,7 @@ class PreparedStudy:
 def prepare_study(
     study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: StageWatch | None = None
 ) -> PreparedStudy:
-    """Prepare a study in the folder ``output``: its shared artefacts, and the list of its cells.
+    """Prepare a study in the folder ``output``: its shared artifacts, and the list of its cells.
 
     With the user's data, the folder gets mode 0700 on a local disk, since figures of private data are private, too.
     """

@@ -85,7 +85,7 @@ class Grid(BaseModel):
         return self.model_dump(mode="json", exclude=WHICH_CELLS)
 
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = (), language: bool = False) -> Needs:
-        """Return the artefacts to prepare: the space of one list, others, the corpus's by tokenizer, and n-grams."""
+        """Return the artifacts to prepare: the space of one list, others, the corpus's by tokenizer, and n-grams."""
         one_list = WordSpace(ONE_LIST)
         return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
 
@@ -150,14 +150,14 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def needs(self, grid: Any) -> Needs:
-        """Return the artefacts to prepare before the cells."""
+        """Return the artifacts to prepare before the cells."""
 
     @abc.abstractmethod
     def cells(self, grid: Any, data: StudyData) -> list[Cell]:
         """Return the cells; nothing is prepared yet. Raises UserError for cells that are impossible with the data."""
 
     def prepare(self, grid: Any, data: StudyData) -> None:  # noqa: B027 - most studies need nothing more
-        """Make the artefacts of this study alone, once, after spaces and collocations."""
+        """Make the artifacts of this study alone, once, after spaces and collocations."""
 
     @abc.abstractmethod
     def work(self, cell: Cell, grid: Any, data: StudyData) -> Mapping[str, Any]:

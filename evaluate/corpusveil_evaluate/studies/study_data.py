@@ -82,7 +82,7 @@ class WordSpace:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The artefacts to prepare: spaces of words, and of the corpus by tokenizer (``word``, ``gst``, ``mst``).
+    """The artifacts to prepare: spaces of words, and of the corpus by tokenizer (``word``, ``gst``, ``mst``).
 
     ``dimensions``, ``epochs`` and ``min_count`` are those of trained vectors.
     """
@@ -122,7 +122,7 @@ class StudyData:
     _tasks: dict[Any, LabelledTexts] = field(default_factory=dict, repr=False, compare=False)
 
     def address(self, *parts: str) -> str:
-        """Return an address in the folder of prepared artefacts."""
+        """Return an address in the folder of prepared artifacts."""
         return files.join(self.folder, "ground", *parts)
 
     def space(self, name: str = ONE_LIST) -> Space:
@@ -250,7 +250,7 @@ class StudyData:
         return make(name, self.space(space), **parameters)
 
     def digest(self) -> str:
-        """Return the fields that distinguish these data: sources, and all prepared artefacts."""
+        """Return the fields that distinguish these data: sources, and all prepared artifacts."""
         made = {name: self.space(name).digest for name in self.prepared}
         return mark_of(dataclasses.asdict(self.sources), stamps(self.sources), made, __version__)
 

@@ -1,4 +1,4 @@
-"""The artefacts made once for a study: spaces of given vectors, or counts, collocations and vectors of public text."""
+"""The artifacts made once for a study: spaces of given vectors, or counts, collocations and vectors of public text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MADE_OF = "made-of.sha256"
 
 
 def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = None) -> None:
-    """Make missing artefacts. Raises UserError for vectors that are unreadable or too few."""
+    """Make missing artifacts. Raises UserError for vectors that are unreadable or too few."""
     needs, sources = data.needs, data.sources
     made = mark_of(dataclasses.asdict(sources), stamps(sources), needs.as_dict())
     there = files.read_if_there(data.address(MADE_OF))
@@ -59,7 +59,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
 
 
 def _begun(data: StudyData) -> bool:
-    """Say whether artefacts exist that another study could mistake for its own."""
+    """Say whether artifacts exist that another study could mistake for its own."""
     made = [*(("spaces", name) for name in data.prepared), ("counts",), ("collocations",)]
     made += [(f"tokens-{name}",) for name in ("word", "gst", "mst")]
     return any(is_artifact(data.address(*parts)) for parts in made)
@@ -108,7 +108,7 @@ def reduced(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def _learn(data: StudyData, engine: Engine, watch: StageWatch | None, variants: int) -> None:
-    """Count, score, tokenize and train on the public corpus; each artefact is made once."""
+    """Count, score, tokenize and train on the public corpus; each artifact is made once."""
     needs, sources = data.needs, data.sources
     inputs = list(sources.corpus) or _bundled_corpus(data)
     counts, table = data.address("counts"), data.address("collocations")

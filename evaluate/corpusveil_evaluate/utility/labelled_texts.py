@@ -1,4 +1,4 @@
-"""Labelled texts for models and attackers: read from Parquet, CSV or JSON lines, and split by a seed."""
+"""Labeled texts for models and attackers: read from Parquet, CSV or JSON lines, and split by a seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ training and test."""
 
 @dataclass(frozen=True, slots=True)
 class LabelledTexts:
-    """N labelled texts, or pairs of texts.
+    """N labeled texts, or pairs of texts.
 
     ``labels`` are text, whatever they were in the file; ``pairs`` are the second texts, or None; ``split`` is the part
     of each row, ``train``, ``dev`` or ``test``, or None. Raises UserError unless each has N entries, for a value that

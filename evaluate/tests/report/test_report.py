@@ -202,7 +202,7 @@ def test_texts_come_first_then_figures_then_what_is_guaranteed() -> None:
 
 def test_dots_say_what_an_informed_reader_guesses_and_how_much_blind() -> None:
     told = section(page_of(GUESSED), "What a reader can guess")
-    assert "guesses about 66.0% of known content words (6.0% without looking) one by one." in told
+    assert "looks at each word alone guesses about 66% of the content words (6.0% by chance)." in told
     assert [told.count(f'class="{kind}"') for kind in ("dark", "shown", "hidden")] == [6, 60, 34]
 
 

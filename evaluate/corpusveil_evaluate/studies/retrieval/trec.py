@@ -1,4 +1,4 @@
-"""Judged search from files: a collection of passages, queries, and judgements in the form of TREC.
+"""Judged search from files: a collection of passages, queries, and judgments in the form of TREC.
 
 DL'19 (the TREC 2019 deep learning track, passages) is 43 judged queries on the 8.8 million passages of MS MARCO. The
 user provides its files; none of them comes with this package.
@@ -183,10 +183,10 @@ def join_judgements(
     passages: Passages,
     threshold: int = DL19_THRESHOLD,
 ) -> Judged:
-    """Return the queries with a judgement, and the judgements by the numbers of passages.
+    """Return the queries with a judgment, and the judgments by the numbers of passages.
 
-    Judged passages that the collection lacks stay in the denominators. Queries without judgements are left out, as are
-    judgements without a query. Raises UserError where no query has a judgement.
+    Judged passages that the collection lacks stay in the denominators. Queries without judgments are left out, as are
+    judgments without a query. Raises UserError where no query has a judgment.
     """
     ids = [identity for identity in queries if identity in qrels]
     if not ids:

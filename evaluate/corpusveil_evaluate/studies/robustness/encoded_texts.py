@@ -1,4 +1,4 @@
-"""Labelled texts for networks: padded rows of word ids of a space, with a premise if there is one.
+"""Labeled texts for networks: padded rows of word ids of a space, with a premise if there is one.
 
 Words that the space lacks have no vector, so they are left out, like other tokens.
 """

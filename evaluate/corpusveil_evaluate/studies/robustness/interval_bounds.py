@@ -6,7 +6,7 @@ are the lower end for the true class and the upper end for the others: where the
 substitution changes it. That is about allowed substitutes only, not about what a mechanism draws: it may draw any word.
 
 The literature's substitutes are near words of counter-fitted vectors. Ours: the 8 nearest words of the space, within
-the median distance of a word's 8th neighbour.
+the median distance of a word's 8th neighbor.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Substitutes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordBoxes:
-    """A box for each word: ``offsets`` from the word's vector to the centre, and ``radii``; both [V, d]."""
+    """A box for each word: ``offsets`` from the word's vector to the center, and ``radii``; both [V, d]."""
 
     vectors: npt.NDArray[Any]
     offsets: npt.NDArray[Any]
@@ -78,7 +78,7 @@ class WordBoxes:
         return cls(vectors, 0.5 * (low + high) - vectors, 0.5 * (high - low))
 
     def at(self, ids: npt.NDArray[np.int32], factor: float = 1.0) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return centre and radius for words, [..., d] each, shrunk towards the word's own vector by ``factor``.
+        """Return center and radius for words, [..., d] each, shrunk toward the word's own vector by ``factor``.
 
         So the word itself is in the box at every factor, and nothing else is at 0.
         """
@@ -89,7 +89,7 @@ class WordBoxes:
 def bounded_scores(
     layers: Layers, network: Network, parameters: Any, boxes: WordBoxes, examples: Examples, factor: float, drops: Any
 ) -> tuple[Any, Any]:
-    """Return a box of the scores, centre and radius [B, C]: words of texts in their boxes, premises as they are."""
+    """Return a box of the scores, center and radius [B, C]: words of texts in their boxes, premises as they are."""
     dtype = boxes.vectors.dtype
     inputs = [(examples.texts, boxes.at(examples.texts, factor))]
     if examples.premises is not None:

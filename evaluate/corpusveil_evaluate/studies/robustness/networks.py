@@ -8,7 +8,7 @@ small network"), output. The place of dropout is our choice, too: before each la
 Padding is set to 0 after the first layer and excluded from means, so it changes no result.
 
 A network is written once, over points and over boxes, and returns scores or bounds of scores.
-A box is a centre and a radius, arrays of one shape. Interval bound propagation (Gowal et al. 2018; Jia et al. 2019):
+A box is a center and a radius, arrays of one shape. Interval bound propagation (Gowal et al. 2018; Jia et al. 2019):
 ``W c + b`` and ``|W| r`` through a linear layer, both ends through a monotone activation, and a sum with weights of at
 least 0 on both. Every layer's box contains the layer's output for any point of the box before it.
 """
@@ -68,7 +68,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """The same layers over boxes (centre, radius)."""
+    """The same layers over boxes (center, radius)."""
 
     array: Any
 
@@ -213,10 +213,8 @@ def initial(
 def vectors_of(space: Space, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
     """Return the space's vectors as networks read them, [V, d]: scaled so that a coordinate's mean square is 1.
 
-    One factor for all, so directions and ratios of distances stay; spaces of any scale then train alike. Raises
-    UserError where a word has no vector.
+    One factor for all, so directions and ratios of distances stay; spaces of any scale then train alike.
     """
-    space.require_vectors("A network")
     square = float(np.mean(np.square(space.vectors, dtype=np.float64)))
     return np.asarray(space.vectors / math.sqrt(square or 1.0), dtype)
 

@@ -91,7 +91,7 @@ def test_a_collection_is_the_same_in_every_form(tmp_path: Path, form: str) -> No
 
 
 def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
-    """Judged passages that are missing stay in the denominators, queries without judgements are left out."""
+    """Judged passages that are missing stay in the denominators, queries without judgments are left out."""
     (tmp_path / "qrels.txt").write_text("1 0 10 3\n1 0 7 1\r\n\n1 0 gone 2\n3 Q0 x9 2\n4 0 x9 2\n")
     (tmp_path / "queries.tsv").write_bytes(tsv([("3", "of this"), ("2", "unjudged"), ("1", "goldfish")]))
     passages = Passages.open(collection(tmp_path, "tsv"))

@@ -68,7 +68,7 @@ def ones(network: Network) -> list[float]:
 
 class TestSubstitutes:
     def test_are_the_nearest_within_the_median(self) -> None:
-        """On a line at 0, 1, 3, 7, 15: the second neighbour is at 3, 2, 3, 6, 12; the median is 3."""
+        """On a line at 0, 1, 3, 7, 15: the second neighbor is at 3, 2, 3, 6, 12; the median is 3."""
         found = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2)
         assert found.within == 3.0
         assert found.members.tolist() == [[0, 1, 2], [1, 0, 2], [2, 1, 0], [3, -1, -1], [4, -1, -1]]
