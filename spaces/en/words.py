@@ -138,7 +138,9 @@ class Encoder:
         return x.mean(axis=1)
 
     def _linear(self, x: np.ndarray, name: str) -> np.ndarray:
-        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        # one product of matrices; NumPy would multiply each word's few tokens alone
+        made = x.reshape(-1, x.shape[-1]) @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        return made.reshape(*x.shape[:-1], -1)
 
     def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
         centred = x - x.mean(-1, keepdims=True)
