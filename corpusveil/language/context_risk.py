@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +112,7 @@ def readers_of(
         return [PastReader(past.epsilons, points) for points in (past.like, past.unlike) if points], past.text
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
+    policy = replace(policy, language=mechanism.space.read_in(policy.language))
     weights = content_weights(mechanism.space, language=policy.language) if content is None else content
     kinds = (some for some in (sample.like, sample.unlike) if some)
     return [TextReader(mechanism, model, some, policy, weights) for some in kinds], sample.digest
