@@ -337,8 +337,8 @@ def _name_at(
         pair = bit & GIVEN and t + 1 < behind and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
         if pair and not _breaks(data, ends[t], starts[t + 1]):
             return np.int64(t + 1)
-        told = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
-        return np.int64(t if told & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
+        said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
+        return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
     begins = _begins(data, starts, ends, token_classes, bits, t, begin)
     if not _is_part(bit, case, ends[t] - starts[t], cue, False):
         return np.int64(-1)
@@ -418,13 +418,14 @@ def _again(
     n, run, at = np.int64(0), np.int64(0), np.int64(0)
     for document in range(token_offsets.size - 1):
         begin, behind = token_offsets[document], token_offsets[document + 1]
-        first, found = run, np.int64(0)
+        first, count = run, np.int64(0)
         while run < firsts.size and firsts[run] < behind:
-            for t in range(firsts[run], lasts[run] + 1):
-                is_listed, is_known = bits[t] & (GIVEN | FAMILY) != 0, bits[t] & (KNOWN | RARELY) == KNOWN
-                if cases[t] == 2 and (is_listed or not is_known) and bits[t] & NEVER == 0 and ends[t] - starts[t] > 2:
-                    parts[found % parts.size] = t
-                    found += 1
+            for named in range(firsts[run], lasts[run] + 1):
+                bit, size = bits[named], ends[named] - starts[named]
+                is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
+                if cases[named] == 2 and (is_listed or not is_known) and bit & NEVER == 0 and size > 2:
+                    parts[count % parts.size] = named
+                    count += 1
             run += 1
         free = first
         while at < picked.size and picked[at] < behind:
@@ -436,7 +437,7 @@ def _again(
                 continue
             if bits[t] & PLAIN and _begins(data, starts, ends, token_classes, bits, t, begin):
                 continue
-            for part in parts[: min(found, parts.size)]:
+            for part in parts[: min(count, parts.size)]:
                 if _is_same(data, starts[part], ends[part], starts[t], ends[t]):
                     more[n] = t
                     n += 1
