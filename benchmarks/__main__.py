@@ -7,14 +7,15 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import bench, compare, examples, ledger, scaling, startup, tickets, tiny, utility
+from benchmarks import bench, compare, examples, ledger, rehearsal, scaling, startup, tickets, utility
 from benchmarks import names as people
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "startup": startup.run,
     "scaling": scaling.run,
-    "tiny": tiny.run,
+    "tiny": rehearsal.tiny,
+    "rehearsal": rehearsal.run,
     "ledger": ledger.run,
     "names": people.run,
     "tickets": tickets.run,

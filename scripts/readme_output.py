@@ -1,4 +1,4 @@
-"""Write into README.md what its first Python example prints, and its before and after, all under one fixed key.
+"""Write into README.md what its first Python example prints, its before and after, and nats, under one fixed key.
 
 Run it after a change of the kernel or of the space ``en``: ``python scripts/readme_output.py``.
 ``tests/test_first_hour.py`` fails where README.md says something else.
@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import corpusveil as cv
+from corpusveil.display import rounded_up
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 
 README = Path(cv.__file__).parents[1] / "README.md"
@@ -44,6 +45,8 @@ def written(page: str) -> str:
     page = re.sub(
         r"(?s)(\n```python\n.*?\n```\n\n```\n)(.*?)(```\n)", rf"\g<1>{printed.getvalue()}\g<3>", page, count=1
     )
+    nats = rounded_up(release.guarantee().plain_ldp)
+    page = re.sub(r"at most [\d.]+ nats a word", f"at most {nats} nats a word", page)
     return re.sub(r"<!-- space \S+ -->", f"<!-- space {release.mechanism.space.digest[:12]} -->", page)
 
 

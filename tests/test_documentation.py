@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 LINE = "the river lake is cold warm bread and cheese good bad wine water fine one another document"
 WORDS = LINE.split()
 SENTENCE = "another fine document and the river is warm"
+KEY = cv.Key(bytes(range(100, 132)))
 
 
 def blocks(document: str) -> list[str]:
@@ -46,13 +47,12 @@ START = STARTS["docs/frames.md"]
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what the examples name: a space of words that they use, and a key."""
+    """A folder with what the examples name: a space of words that they use."""
     random = np.random.default_rng(2)
     vectors = Vectors(WORDS, random.standard_normal((len(WORDS), 4)).astype(np.float32))
     counts = 1 + np.arange(len(WORDS)) % 7
     for name in ("glove", "german"):
         cv.build_space(vectors, counts=counts).save(str(tmp_path / "spaces" / name))
-    cv.Key(bytes(range(100, 132))).save(tmp_path / "release.key")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -105,6 +105,7 @@ def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
     wrong = START + "assert cv.privatize(['river'], release, ['a']) == []\n"
     with pytest.raises(AssertionError):
         run_here(wrong)
+    (place / "release.key").unlink()
     with pytest.raises(AssertionError, match="AssertionError"):
         run_apart(wrong, place)
 
@@ -114,6 +115,7 @@ def test_an_example_that_does_not_hold_is_found(place: Path) -> None:
 )
 def test_a_program_of_streaming_runs(number: int, place: Path) -> None:
     """Its asserts hold: of Beam, and of Spark's structured streaming."""
+    KEY.save("release.key")
     program = blocks("docs/streaming.md")[number]
     assert "assert" in program
     run_apart(program, place)
@@ -125,6 +127,7 @@ def test_a_program_of_streaming_runs(number: int, place: Path) -> None:
 @pytest.mark.engines
 def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
     """By ``spark-pipelines run``, twice: files that came meanwhile are added, and each text is that of a table."""
+    KEY.save("release.key")
     *_, definitions = blocks("docs/streaming.md")
     (spec,) = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/streaming.md").read_text(), re.MULTILINE | re.DOTALL)
     (place / "spark-pipeline.yaml").write_text(spec.replace("file:///srv/reviews/state", (place / "state").as_uri()))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import UnsetError
+from corpusveil.errors import BadFileError, UnsetError
+
+if TYPE_CHECKING:
+    from corpusveil.pipelines.settings.toml import Document
 
 COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
@@ -35,13 +38,12 @@ def plan(
     from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.sections import LedgerSettings
-    from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.released import spends_of
 
     if (spends := spends_of(file)) is not None:
         print(spends)
         return
-    document = read(file)
+    document = _read(file)
     if document.settings.output is None:
         raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
     if unit:
@@ -50,3 +52,15 @@ def plan(
         document = dataclasses.replace(document, settings=settings)
     watch = Terminal("none")
     foresee(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)
+
+
+def _read(file: str) -> Document:
+    """Return the configuration of a file. Raises UserError also for an input, with the command that plans one."""
+    from corpusveil.pipelines.settings.toml import read
+
+    try:
+        return read(file)
+    except BadFileError as error:
+        if file.endswith(".toml"):
+            raise
+        raise BadFileError(f"{error} For an input that is no configuration, use 'privatize … --plan'.") from None

@@ -22,10 +22,8 @@ from corpusveil.errors import BadValueError, worker_killed
 from corpusveil.jobs import startup
 from corpusveil.storage.engine import Measured, total
 
-_AHEAD = 3
-"""Calls that wait for each process, so that none waits for one."""
-_CALLS = 4096
-"""With more tasks, several form one call: each costs this process half a millisecond."""
+_AHEAD, _CALLS = 3, 4096
+"""Calls that wait for each process, so that none waits; with more tasks than calls, several form one."""
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
@@ -109,14 +107,14 @@ class Local:
     def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured]:
         """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
         size = 1 + len(tasks) // _CALLS
-        waiting = (tasks[at : at + size] for at in range(0, len(tasks), size))
-        function = pickle.dumps(function)
+        called = pickle.dumps(function)
+        waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
         with startup.starting(self.workers), _deaf_to_interrupts():  # of processes that start now
-            running = {pool.submit(_call, function, some) for some in islice(waiting, _AHEAD * self.workers)}
+            running = set(islice(waiting, _AHEAD * self.workers))
         while running:
             done: set[Future[Measured]]
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(_call, function, some) for some in islice(waiting, len(done))}
+            running.update(islice(waiting, len(done)))
             for future in done:
                 yield future.result()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,7 @@ def readers_of(
         return [like, *([PastReader(past.epsilons, past.unlike)] if past.unlike else [])], past.text
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
+    policy = replace(policy, language=mechanism.space.read_in(policy.language))
     weights = content_weights(mechanism.space, language=policy.language) if content is None else content
     kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
     return [TextReader(mechanism, model, some, policy, weights, named) for some, named in kinds], sample.digest

@@ -397,7 +397,8 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: boo
 
 def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
     """Return a digest of what a choice by risk depends on, besides the reader."""
-    parts = [mechanism.name, mechanism.parameters(), mechanism.space.digest, policy.stop_words, policy.language]
+    space = mechanism.space
+    parts = [mechanism.name, mechanism.parameters(), space.digest, policy.stop_words, space.read_in(policy.language)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -47,6 +47,10 @@ def privatize(
         if spending is not None and not files.exists(files.join(plan.run.output, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
+            if spending.caps == Caps():
+                later.warn(
+                    "warning: no cap: this release is counted, and nothing is refused; give caps with every release."
+                )
     caps = Caps() if spending is None else spending.caps
     if caps.ldp is None and caps != Caps():
         later.warn(

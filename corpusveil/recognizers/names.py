@@ -7,7 +7,8 @@ A *run* is of words that can be parts of a name: capitalized ones, listed ones i
   is*), the label of a header (*From:*) or a title (*Dr.*);
 * if a word of it is on a list of given or family names, and is not otherwise a word; if it is one (*Mark*, *Grace*), by
   a capital within a sentence, or next to another name;
-* if two capitalized words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*.
+* if two capitalized words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*;
+* if it is a part of a name that was found in the same document, with the same capitals.
 
 After *the* or *in*, and before *Inc.* or *Street*, only a cue makes a run a name.
 
@@ -36,7 +37,7 @@ from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, decode, kind_of, lower_into
 from corpusveil.text.word_table import WordTable, find
 
-VERSION = 2
+VERSION = 3
 """Goes up whenever other spans would be found in the same text by the same space."""
 RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""
@@ -81,7 +82,7 @@ _CUES = {
     BEFORE: """ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
         spoke spoken speaking talk talked talking colleague friend neighbour neighbor brother sister wife
         husband boss mother father mum mom dad son daughter uncle aunt cousin doctor nurse teacher patient
-        partner roommate landlord""",
+        partner roommate landlord agent technician engineer driver assistant emailed rang phoned escalated""",
     AFTER: """said says told tells asked asks called calls wrote writes replied explained added thinks thought
         wants wanted knows knew who whose promised answered admitted""",
     AT: "the in at near into outside around across throughout a an",
@@ -96,6 +97,8 @@ _CUES = {
 _NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED = range(6)
 _MOST = 6
 """Parts of a name."""
+_REMEMBERED = 32
+"""Parts of the latest names of a document, which are found again in it."""
 
 
 def listed_bits() -> dict[str, int]:
@@ -330,9 +333,12 @@ def _name_at(
     """Return the last token of the name that begins at a word, -1 if none does."""
     bit, case = bits[t], cases[t]
     cue = _cue(data, starts, ends, token_classes, bits, cases, t, begin)
-    if case == 0 and cue == _NOTHING:  # two names in small letters
+    if case == 0 and cue == _NOTHING:  # two names in small letters, or one that nothing else is called
         pair = bit & GIVEN and t + 1 < behind and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
-        return np.int64(t + 1 if pair and not _breaks(data, ends[t], starts[t + 1]) else -1)
+        if pair and not _breaks(data, ends[t], starts[t + 1]):
+            return np.int64(t + 1)
+        said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
+        return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
     begins = _begins(data, starts, ends, token_classes, bits, t, begin)
     if not _is_part(bit, case, ends[t] - starts[t], cue, False):
         return np.int64(-1)
@@ -344,6 +350,7 @@ def _name_at(
     is_name: Any = False
     given: Any = False
     listed: Any = False
+    initial: Any = False
     while at >= 0 and parts < _MOST:
         bit, case, last = bits[at], cases[at], at
         within = not begins or at > t
@@ -353,8 +360,9 @@ def _name_at(
             is_name |= bit & (GIVEN | COMMON) != 0 and (not usual or (within and bit & (GIVEN | OTHER) == GIVEN))
         elif case == 1 and ends[at] - starts[at] > 2:
             is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
-        is_name |= given and case > 0 and (named or is_strange)
+        is_name |= (given or (initial and case == 2)) and case > 0 and (named or is_strange)
         listed |= bit & GIVEN != 0 or (named and not usual)
+        initial = case == 1 and ends[at] - starts[at] == 1 and at + 1 < behind and data[starts[at + 1]] == 0x2E
         given = bit & GIVEN != 0 or (named and not usual)
         strange += is_strange and case == 2
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
@@ -369,7 +377,7 @@ def _name_at(
     else:
         after = bits[last + 1] if follows else np.uint32(0)
         before = bits[t - 1] if not begins else np.uint32(0)
-        if strange and not is_name:
+        if (strange or (listed and others == 0)) and not is_name:
             ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
             is_name = strange > 1 or (before | ago) & BEFORE != 0 or after & AFTER != 0
         is_name &= before & AT == 0 and bit & FIRM == 0
@@ -396,6 +404,57 @@ def _runs(
             firsts[n], lasts[n] = t, last
             n, free = n + 1, last + 1
     return n
+
+
+@compiled
+def _again(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
+    firsts: Any, lasts: Any, parts: Any, more: Any,
+) -> Any:  # fmt: skip
+    """Write the words, int64 [T], that are a part of another name of their document; return how many there are.
+
+    *Sharma*, where *Brijesh Sharma* was found. A word that means something else has to be within a sentence.
+    """
+    n, run, at = np.int64(0), np.int64(0), np.int64(0)
+    for document in range(token_offsets.size - 1):
+        begin, behind = token_offsets[document], token_offsets[document + 1]
+        first, count = run, np.int64(0)
+        while run < firsts.size and firsts[run] < behind:
+            for named in range(firsts[run], lasts[run] + 1):
+                bit, size = bits[named], ends[named] - starts[named]
+                is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
+                if cases[named] == 2 and (is_listed or not is_known) and bit & NEVER == 0 and size > 2:
+                    parts[count % parts.size] = named
+                    count += 1
+            run += 1
+        free = first
+        while at < picked.size and picked[at] < behind:
+            t = np.int64(picked[at])
+            at += 1
+            while free < run and lasts[free] < t:
+                free += 1
+            if cases[t] != 2 or bits[t] & OTHER or (free < run and firsts[free] <= t):
+                continue
+            if bits[t] & PLAIN and _begins(data, starts, ends, token_classes, bits, t, begin):
+                continue
+            for part in parts[: min(count, parts.size)]:
+                if _is_same(data, starts[part], ends[part], starts[t], ends[t]):
+                    more[n] = t
+                    n += 1
+                    break
+    return n
+
+
+@called
+def _is_same(data: Any, first: Any, first_end: Any, second: Any, second_end: Any) -> Any:
+    """Say whether two words are equal but for a possessive ending."""
+    size = _stem(data, first, first_end) - first
+    if data[first] != data[second] or _stem(data, second, second_end) - second != size:
+        return False
+    for at in range(1, size):
+        if data[first + at] != data[second + at]:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,9 +486,14 @@ class Names:
             cue_bits, _arrays(cues), scratch, bits, cases, picked,
         )  # fmt: skip
         firsts, lasts = np.empty(n, np.int64), np.empty(n, np.int64)
-        n = _runs(*texts, bits, cases, tokens.offsets, picked[:n], firsts, lasts)
-        starts, ends = tokens.starts[firsts[:n]].astype(np.int64), tokens.ends[lasts[:n]].astype(np.int64)
-        return Spans(starts, ends, np.zeros(n, np.int64), ("name",))
+        more, parts, picked = np.empty(n, np.int64), np.empty(_REMEMBERED, np.int64), picked[:n]
+        n = _runs(*texts, bits, cases, tokens.offsets, picked, firsts, lasts)
+        firsts, lasts = firsts[:n], lasts[:n]
+        more = more[: _again(*texts, bits, cases, tokens.offsets, picked, firsts, lasts, parts, more)]
+        firsts, lasts = np.concatenate([firsts, more]), np.concatenate([lasts, more])
+        order = np.argsort(firsts, kind="stable")
+        starts, ends = tokens.starts[firsts[order]].astype(np.int64), tokens.ends[lasts[order]].astype(np.int64)
+        return Spans(starts, ends, np.zeros(order.size, np.int64), ("name",))
 
 
 def _arrays(table: WordTable) -> tuple[Any, ...]:
@@ -438,8 +502,10 @@ def _arrays(table: WordTable) -> tuple[Any, ...]:
 
 @compiled
 def _add_bits(words: Any, offsets: Any, listed: Any, lists: Any, bits: Any) -> None:
-    """Add those of the lists to the bits of a vocabulary."""
+    """Add those of the lists to the bits of a vocabulary; *Michael's* has those of *Michael*."""
     for word in range(offsets.size - 1):
         place = find(words, offsets[word], offsets[word + 1], *lists)
+        if place < 0:
+            place = find(words, offsets[word], _stem(words, offsets[word], offsets[word + 1]), *lists)
         if place >= 0:
             bits[word] |= listed[place]

@@ -65,9 +65,11 @@ def located(address: str, which: Which) -> str:
         raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
     points = metadata.entry_points(group=GROUP, name=name)
     if not points:
+        published = name.partition("-")[0] == ENGLISH  # to name a package that nobody published would invite anybody
+        more = f"or pip install corpusveil-space-{ENGLISH}" if published else "which docs/languages.md shows"
         raise NotMadeError(
             f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
-            f"{COMMANDS[which]}', or pip install corpusveil-space-{name.partition('-')[0]}."
+            f"{COMMANDS[which]}', {more}."
         )
     if len(points) > 1:
         packages = ", ".join(sorted(point.dist.name for point in points if point.dist))

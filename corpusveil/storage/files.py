@@ -202,7 +202,9 @@ def read_if_there(url: str) -> bytes | None:
     fs, path = resolve(url)
     with failing(url, "read"):
         try:
-            return cast("bytes", fs.cat_file(path))
+            # S3's client, where it reads in parallel, asks for the size first, and lists a folder if there is none
+            is_parallel = "s3" in protocols(fs) and hasattr(fs, "_cat_file_concurrent")
+            return cast("bytes", fs.cat_file(path, **({"max_concurrency": 1} if is_parallel else {})))
         except FileNotFoundError as error:
             if failures.names_no_bucket(error):
                 raise

@@ -19,10 +19,8 @@ from corpusveil.storage.rows import BLOCK_ROWS
 RAW_BYTES = 4 << 20
 SPLIT_FROM_BYTES = 64 << 20
 MOST_PIECES = 64
-_LOOKED_AT = 4
-"""The number of MiB by which the number of rows in a shard is estimated."""
-_SHARDS_LOOKED_AT = 16
-"""The number of split shards that are looked at; for others it is estimated from these."""
+_LOOKED_AT, _SHARDS_LOOKED_AT = 4, 16
+"""MiB of a split shard, and split shards, by which the numbers of their rows, and of others', are estimated."""
 _UNEVEN = 2
 _ABOUT_EQUAL = 24
 """Bits of a size in bytes that are ignored: 16 MiB."""
@@ -30,10 +28,7 @@ _ABOUT_EQUAL = 24
 
 @dataclass(frozen=True, slots=True)
 class ShardTask:
-    """One input shard, or the rows ``start`` to ``stop`` of it, and the output file or piece of one that it makes.
-
-    With ``pieces``, the output file is joined from theirs.
-    """
+    """One input shard, or its rows ``start`` to ``stop``, and the output file (of ``pieces``) or piece it makes."""
 
     shard: int
     shards: int
@@ -141,10 +136,7 @@ def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int,
 
 
 def _parts(whole: ShardTask, form: str, pieces: int, rows_per_byte: list[float]) -> Iterator[ShardTask]:
-    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows.
-
-    ``rows_per_byte`` are those of the shards looked at.
-    """
+    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows."""
     if pieces > 1 and len(rows_per_byte) < _SHARDS_LOOKED_AT:
         about: float = _about_rows(whole.url, form)
         rows_per_byte.append(about / whole.size)

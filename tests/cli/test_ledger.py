@@ -60,6 +60,14 @@ def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
     assert "[ledger-differs]" in ended.err
 
 
+def test_a_release_without_a_cap_is_counted_with_a_warning(call: list[str]) -> None:
+    """Caps belong to the call; one that was forgotten refuses nothing."""
+    assert "no cap: this release is counted" in succeeds(*call, *UNITS).err
+    assert "no cap" not in succeeds(*call, *UNITS).err, "a finished release is not counted again"
+    call[call.index("out")] = "more"
+    assert "no cap" not in succeeds(*call, *UNITS, "--cap", "60", "--cap-ldp", "1e6").err
+
+
 def test_a_cap_is_promised_by_a_run_that_checked_it(call: list[str]) -> None:
     """A finished release that is called again asks no ledger, whatever the cap of this call."""
     assert (

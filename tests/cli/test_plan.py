@@ -18,7 +18,7 @@ from corpusveil.spaces import Space
 from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import forecast
-from tests.calls import QUIET, succeeds
+from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -164,3 +164,8 @@ def test_all_commands_call_a_corpus_alike(
     (line,) = cv.Ledger("ledger").spent().releases
     assert line["namespace"] == corpus.get("name", "")
     assert str(tmp_path) not in "".join(path.read_text() for path in tmp_path.glob("*/manifest.json"))
+
+
+def test_of_an_input_is_another_command(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "good wine"}\n')
+    fails(["plan", tmp_path / "in.jsonl"], "damaged-file", "in.jsonl", "privatize … --plan")

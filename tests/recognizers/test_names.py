@@ -119,6 +119,29 @@ def test_runs_end_where_names_end(names: Names) -> None:
         assert spans == expected, text
 
 
+def test_a_part_of_a_name_is_found_again_in_its_document(names: Names) -> None:
+    """With the same capitals, wherever it stands; not in another document, and no word that means something else."""
+    texts = [
+        "Dr Brijesh Zorblat came. Zorblat was late, so was Brijesh, and ZORBLAT and zorblat.", "Zorblat was late.",
+        "Best,\nMay Quuxley\n\nQuuxley's phone broke. May was fine.",
+    ]  # fmt: skip
+    assert found(names, texts) == [
+        ["Brijesh Zorblat", "Zorblat", "Brijesh"], [], ["May Quuxley", "Quuxley's"],
+    ]  # fmt: skip
+    long = " ".join(f"I met Mr. Quux{letter * 9} there." for letter in "abcdefghijklmnopqrstuvwxyz" * 4)
+    assert len(found(names, [f"{long} Zorblat. {long}"])[0]) == 2 * 104, "the latest names are remembered"
+
+
+def test_an_initial_a_possessive_and_small_letters_tell_a_name(names: Names) -> None:
+    cases = {
+        "the driver H. Lindner has the parcel of the U.S. army": ["H. Lindner"],
+        "I saw Michael's phone": ["Michael's"],
+        "i spoke with kevin yesterday, my wife sarah is home": ["kevin", "sarah"],
+    }
+    for (text, expected), spans in zip(cases.items(), found(names, list(cases)), strict=True):
+        assert spans == expected, text
+
+
 def test_what_is_found_in_a_document_depends_on_it_alone(names: Names) -> None:
     texts = [text for _, text in _planted(PLACES[0.97])[::7]]
     texts += ["I am", "zorblat", "Hi", "sarah lee", "Dr.", "ra", "Quuxley", "Best,", "River", "...", ""]

@@ -37,10 +37,11 @@ def model() -> LanguageModel:
     return KneserNey.of_texts(corpus(800, 1, 40)).model
 
 
-def space_of(words: list[str], **more: Any) -> Space:
+def space_of(words: list[str], language: str | None = None, **more: Any) -> Space:
     rng = np.random.default_rng(0)
     counts = {"counts": (1000 / np.arange(1, len(words) + 1)).astype(int)} if more.pop("counted", True) else {}
-    return cv.build_space(Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32)), **counts, **more)
+    vectors = Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32), language=language)
+    return cv.build_space(vectors, **counts, **more)
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +236,23 @@ class TestTheRelease:
             with refused("mismatch", "risk", "stop words"):
                 cv.Release(mechanism, budget, policy, KEY, risk=found)
         cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), KEY, risk=found)
+
+    def test_is_read_in_the_language_of_its_space(
+        self, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whether the language is named or not, by each reader, and by the call from names."""
+        monkeypatch.chdir(tmp_path)
+        mechanism = cv.RingGeometric(space_of(SAID[:40], "de"))
+        for more in ({"of": "content"}, {"model": model, "texts": TEXTS}):
+            found, *others = (
+                epsilon_for_risk(mechanism, 0.6, policy=cv.TextPolicy(language=language), **more)  # type: ignore[arg-type]
+                for language in (None, "German", "detect")
+            )
+            assert others == [found, found]
+            for language in (None, "de"):
+                policy = cv.TextPolicy(language=language)
+                release = cv.Release(mechanism, cv.Budget(found.epsilon), policy, KEY, risk=found)
+                assert release.policy.language == "de"
+        mechanism.space.save("space")
+        release = cv.release(risk=0.6, risk_of="content", space="space", stop_words="keep", key=KEY)
+        assert (release.policy.language, release.budget.epsilon) == ("de", release.risk and release.risk.epsilon)

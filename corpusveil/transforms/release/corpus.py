@@ -34,7 +34,7 @@ from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, 
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
-from corpusveil.storage.tasks import ShardTask, joins, plan, wholes
+from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
@@ -312,7 +312,7 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        drafted, left = draft(run.release, job.columns), job.left(tasks)
+        drafted, left = draft(run.release, job.columns), largest_first(tasks)
         shown = (
             run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
         )

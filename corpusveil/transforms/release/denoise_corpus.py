@@ -32,7 +32,7 @@ from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import CountingFile, ShardTask, plain_digest, plan
+from corpusveil.storage.tasks import CountingFile, ShardTask, largest_first, plain_digest, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import finish_shards
@@ -178,7 +178,7 @@ def _do(
     names = [files.join(release, shard["name"]) for shard in source["shards"]]
     shards = find_shards(names, files.join(release, "data"))
     tasks = plan(shards, ".parquet", None) if _is_listed(denoiser) else plan(shards, None, None, engine.slots)
-    left = job.left(tasks)
+    left = largest_first(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
     counts, content = finish_shards(job, tasks, engine, drafted(source, denoiser, job.release), tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
-from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, largest_first, plain_digest
+from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import Drops
 
@@ -75,9 +75,6 @@ class ShardJob(Work[Shard]):
         """Say the same of a piece whose shard has been joined."""
         is_done = super(ShardJob, self).is_done
         return is_done(task) or (task.piece is not None and is_done(task.whole))
-
-    def left(self, tasks: Sequence[ShardTask]) -> list[ShardTask]:
-        return largest_first(tasks)  # reading their inputs, which shows what is done, is the engine's work
 
     def note(self, record: Shard, task: ShardTask) -> None:
         super(ShardJob, self).note(record, task)

@@ -83,7 +83,8 @@ def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
     if not files.exists(files.join(release, MANIFEST)):
         raise NotMadeError(
-            f"{release}: there is no finished release here (no {MANIFEST}); privatize first, or finish the run."
+            f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
+            f"otherwise ask the sender for {MANIFEST}."
         )
     return read_manifest(release)
 
