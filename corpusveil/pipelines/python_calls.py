@@ -220,7 +220,7 @@ def _engine(engine: Engine | None) -> Engine:
 
 
 def demo_space() -> Space:
-    """Return the space ``en`` of the package corpusveil-space-en: 57,722 words of general English.
+    """Return the space ``en`` of the package corpusveil-space-en: 58,711 words of general English.
 
     The first call unpacks it into the user's cache folder. It has 96 dimensions, public frequencies and one list by
     meaning, grammar and frequency, so every mechanism works on it.

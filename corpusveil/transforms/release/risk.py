@@ -62,7 +62,7 @@ class EpsilonAtRisk(Shown):
     error: float | None = None
     unlike: float | None = None
     unlike_error: float | None = None
-    highest: Sequence[Any] | None = None
+    highest: tuple[Any, ...] | None = None
     text: str | None = None
     own_text: bool | None = None
 
@@ -112,7 +112,7 @@ def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
     risk = manifest.get("risk")
     if risk is None:
         return None
-    known = {name: risk.get(name) for name in _LATER}
+    known = {name: tuple(value) if isinstance(value := risk.get(name), list) else value for name in _LATER}
     epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
     return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], nats, **known)
 
@@ -201,7 +201,7 @@ def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, Any]:
     if like.highest is None:
         return more
     register, *figures = like.highest
-    return more | {"highest": [register, *(round(value, DIGITS) for value in figures)]}
+    return more | {"highest": (register, *(round(value, DIGITS) for value in figures))}
 
 
 def context() -> Any:
