@@ -16,7 +16,7 @@ from scripts import llms_txt
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-MOST_WORDS = 40_000
+MOST_WORDS = 36_000
 KINDS = ["Tutorial", "How-to", "Reference", "Explanation"]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 NAV = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
@@ -65,9 +65,10 @@ def test_every_page_is_linked_from_the_index_in_the_groups_of_the_navigation() -
 
 
 def test_the_documentation_can_be_read_in_an_afternoon() -> None:
-    """README.md and all pages, as ``wc -w`` counts: whoever adds a page shortens another."""
+    """README.md and all pages: whoever adds a page shortens another. A bar of a table is no word."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    assert sum(len(path.read_text().split()) for path in pages) <= MOST_WORDS
+    words = [word for path in pages for word in path.read_text().split() if re.search(r"\w", word)]
+    assert len(words) <= MOST_WORDS
 
 
 def test_assistants_find_each_page_with_what_it_is_about() -> None:

@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil import mechanisms
 from corpusveil.budget import Budget
@@ -32,6 +33,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -77,7 +79,8 @@ def do_a_little() -> None:
     score_counts("counts", "collocations", Local())
     tokenize_corpus([str(corpus)], "words", Local(), "word")
     tokenize_corpus([str(corpus)], "tokens", Local(), "gst", "collocations")
-    words = pq.read_table("counts/ngrams", filters=[("n", "=", 1)])
+    ngrams = pa.concat_tables(read_table(str(path)) for path in sorted(Path("counts/ngrams").glob("*.parquet")))
+    words = ngrams.filter(pc.equal(ngrams["n"], 1))
     drawn = np.random.default_rng(0).standard_normal((words.num_rows, DIMENSIONS)).astype(np.float32)
     vectors = Vectors(words["ngram"].to_pylist(), drawn, counts=words["count"].to_numpy())
     build_space(vectors).save("space")

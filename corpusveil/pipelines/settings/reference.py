@@ -45,7 +45,7 @@ def _row(setting: Setting) -> str:
     kind = _KINDS.get(setting.kind, "text")
     if setting.path:
         kind = "path" if setting.kind is str else "paths"
-    kind = " \\| ".join(f"`{value}`" for value in setting.values) or " ".join((kind, *_bounds(setting)))
+    kind = ", ".join(f"`{value}`" for value in setting.values) or " ".join((kind, *_bounds(setting)))
     default = "" if setting.default in (None, []) else f"`{value_of(setting.default)}`"
     if setting.info.is_required():
         default = "needed"
