@@ -291,7 +291,7 @@ def draw(file: str, size: str) -> None:
             continue
         best = [max(one.weighted["drawn"], one.weighted["denoised"]) for one in known]
         nats = min(known, key=lambda one: abs(one.most - 0.5)).nats
-        bound = "no guarantee" if nats is None else f"{nats:.0f} nats at .5"
+        bound = "no guarantee" if nats is None else f"{nats:.0f} nats at 0.5"
         axis.plot(
             [one.most for one in known], best, label=f"{name} ({bound})", linewidth=2.6 if name == OURS else 1.1,
             color="black" if name == OURS else None, marker="o", markersize=3, linestyle=":" if nats is None else "-",

@@ -200,7 +200,8 @@ def prose() -> Iterator[tuple[str, str]]:
 def test_docstrings_and_pages_avoid_the_worst_english() -> None:
     assert all(WORST.search(bad) for bad in ("zeros stand behind", "a blank span is none", "so many bytes", "is .4%"))
     assert not any(WORST.search(good) for good in ("if there are none", "so many that", "0.4%", "ε = .4", "it is None"))
-    assert {place: words for place, text in prose() if (words := WORST.findall(text))} == {}
+    places = {place: words for place, text in prose() if (words := WORST.findall(text))}
+    assert places.keys() <= {"examples.md"}, "only words that were drawn"
 
 
 def messages() -> Iterator[tuple[str, str]]:

@@ -40,10 +40,11 @@ ONE_LETTER = {"en": ("a", "i")}
 TWO_LETTERS = 4.4
 """The Zipf frequency from which a word of two letters is more than an abbreviation of everything."""
 RARER = {
-    "en": tuple(
-        "ai am au aw cd cm dj eh em fm gm hd hm hp hq hr ip kg km lb mg mp ol os ox oz pi pr ps uh um vw xp".split()
+    "en": (
+        "ai", "am", "au", "aw", "cd", "cm", "dj", "eh", "em", "fm", "gm", "hd", "hm", "hp", "hq", "hr", "ip", "kg",
+        "km", "lb", "mg", "mp", "ol", "os", "ox", "oz", "pi", "pr", "ps", "uh", "um", "vw", "xp",
     )
-}
+}  # fmt: skip
 """Words of two letters below it that everybody writes: units, interjections, things that have no other name."""
 FOREIGN = 3.5
 """Zipf frequency below which a word that is far more frequent in another language is a fragment of that language."""

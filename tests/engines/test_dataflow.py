@@ -25,7 +25,7 @@ from corpusveil.jobs import beam as engine_module
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, release_files
+from tests.engines.corpora import TEST_KEY, Ground, make_release, release_files
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
 
@@ -68,16 +68,18 @@ class Job:
 
 @pytest.fixture(scope="module")
 def job(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job for the ground's corpus, in tasks of one block, as a template, which Beam writes without Google."""
+    """A job for the ground's corpus, a task a shard, as a template, which Beam writes without Google.
+
+    Pieces of shards would be a first job, and joining them a second one.
+    """
     folder = tmp_path_factory.mktemp("dataflow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])  # it asks Google about buckets
         patch.setattr(engine_module, "_NOT_WAITED_FOR", ())
         with pytest.raises(CorpusveilError):  # nothing was run
             privatize_corpus(
-                make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job"),
-                rows_per_task=BLOCK,
-            )  # fmt: skip
+                make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job")
+            )
     return Job(folder / "job")
 
 
@@ -137,7 +139,7 @@ def test_the_graph_makes_the_shards(job: Job, ground: Ground, tmp_path: Path) ->
         environment.urn, environment.payload = python_urns.EMBEDDED_PYTHON, b""
     FnApiRunner().run_via_runner_api(job.pipeline, PipelineOptions()).wait_until_finish()
     call = make_release(ground.space), [str(ground.corpus)]
-    outcome = privatize_corpus(*call, str(made), Local(), rows_per_task=BLOCK)
+    outcome = privatize_corpus(*call, str(made), Local())
     assert set(outcome.measured) == {"shards_kept"}
     privatize_corpus(*call, str(tmp_path / "local"), Local())
     assert release_files(made) == release_files(tmp_path / "local")

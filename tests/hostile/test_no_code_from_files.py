@@ -27,6 +27,10 @@ ALLOWED = {
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
     ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",
     ("recognizers/presidio.py", "load of spacy"): "an installed package, a model that spaCy reads from its own files",
+    (
+        "jobs/local.py",
+        "import of pickle",
+    ): "the function of a task, from the process that started the worker",
     ("jobs/registry.py", "load of point"): "the engine of an installed package that was asked for, by its entry point",
     ("mechanisms/registry.py", "load of point"): "the mechanism of an installed package, likewise",
     ("evaluate/statistics/statistic.py", "load of point"): "the statistics of an installed package, likewise",

@@ -69,7 +69,8 @@ class EpsilonAtRisk(Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
         names = ("risk", "risk_of", "measured", "exact", *_LATER)
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        known = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
     @property
     def readers(self) -> tuple[str, ...]:
