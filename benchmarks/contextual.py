@@ -1,22 +1,29 @@
-"""The spaces and the model on which mechanisms are compared, and how recovery is counted."""
+"""The spaces and the model on which mechanisms are compared, other public text, and how recovery is counted."""
 
 import functools
+import itertools
 import math
+import re
 import zipfile
 from collections.abc import Container, Sequence
 from importlib import resources
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import corpusveil as cv
 from benchmarks import inputs
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.terms import joint_terms
 
 MADE = {"without grammar": (None, "improved", None), "plain": (0.0, "greedy", None), "en": (None, "improved", 1.0)}
@@ -93,3 +100,33 @@ def share(right: npt.NDArray[np.int64], of: npt.NDArray[np.int64]) -> tuple[floa
     found = float(right.sum() / of.sum())
     spread = float(((right - found * of) ** 2).sum()) * of.size / (of.size - 1)
     return found, math.sqrt(spread) / float(of.sum())
+
+
+@functools.cache
+def others() -> str:
+    """Return the address of counts of other text than the model's."""
+    folder = str(inputs.work() / "utility-reader")
+    if not is_artifact(folder):
+        count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
+    return folder
+
+
+@functools.cache
+def reader() -> KneserNey:
+    return KneserNey.of_counts(others())
+
+
+@functools.cache
+def pairs_of_others() -> frozenset[str]:
+    grams = pq.read_table(f"{others()}/ngrams")
+    return frozenset(grams.filter(pc.equal(grams["n"], 2))["ngram"].to_pylist())
+
+
+def attested(texts: list[str]) -> float:
+    """Return the share of adjacent words that are adjacent in other public text, too."""
+    known, found, whole = pairs_of_others(), 0, 0
+    for text in texts:
+        for piece in re.split(r"[^\w\s'’-]+", text.lower()):
+            pairs = [" ".join(pair) for pair in itertools.pairwise(piece.split())]
+            whole, found = whole + len(pairs), found + sum(pair in known for pair in pairs)
+    return found / max(1, whole)

@@ -17,7 +17,6 @@ import importlib
 import itertools
 import json
 import math
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,25 +26,20 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy import stats
 
 import corpusveil as cv
 from benchmarks import contextual, inputs
 from benchmarks.report import Skipped, Table
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
-from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
-from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
@@ -196,7 +190,8 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
             cells += [cell for task in asked.task if (cell := measured(task, name, way, share, asked))]
     if asked.picture:
         draw(asked.picture, asked.size)
-    tables = [table(asked.size, task, share, cells) for share in asked.recovered for task in asked.task]
+    tables = [over_all(share, cells) for share in asked.recovered]
+    tables += [table(asked.size, task, share, cells) for share in asked.recovered for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     return tables
 
@@ -375,8 +370,8 @@ def figures(sample: Sample, texts: list[str], space: Space, originals: dict[str,
         "content": contextual.share(*contextual.right_words(sample.texts, texts, content_words(space)))[0],
         "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
         "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
-        "attested": attested(texts),
-        "perplexity": reader().perplexity(texts).value,
+        "attested": contextual.attested(texts),
+        "perplexity": contextual.reader().perplexity(texts).value,
     }
     if sample.pairs:
         pairs = [alike(some, sample.pairs) for some in (sample.texts, texts)]
@@ -417,34 +412,23 @@ def independent(weighted: bool) -> AveragedVectors:
     return AveragedVectors(space, centered=not weighted, of=SIMILAR_BY)
 
 
-@functools.cache
-def others() -> str:
-    """Return the address of counts of other text than the model's."""
-    folder = str(inputs.work() / "utility-reader")
-    if not is_artifact(folder):
-        count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
-    return folder
-
-
-@functools.cache
-def reader() -> KneserNey:
-    return KneserNey.of_counts(others())
-
-
-@functools.cache
-def pairs_of_others() -> frozenset[str]:
-    grams = pq.read_table(f"{others()}/ngrams")
-    return frozenset(grams.filter(pc.equal(grams["n"], 2))["ngram"].to_pylist())
-
-
-def attested(texts: list[str]) -> float:
-    """Return the share of adjacent words that are adjacent in other public text, too."""
-    known, found, whole = pairs_of_others(), 0, 0
-    for text in texts:
-        for piece in re.split(r"[^\w\s'’-]+", text.lower()):
-            pairs = [" ".join(pair) for pair in itertools.pairwise(piece.split())]
-            whole, found = whole + len(pairs), found + sum(pair in known for pair in pairs)
-    return found / max(1, whole)
+def over_all(share: float, cells: Sequence[Cell]) -> Table:
+    """Return the means over sets, and what classifiers learn: labels of original text, authors of private text."""
+    named = ("similarity", "weighted", "attested")
+    learned = (("sst2", "label, private-original"), ("ag_news", "label, private-original"),
+               ("blog_authors", "author, original-private"), ("blog_authors", "author, private-private"))  # fmt: skip
+    columns = ("mechanism", "way", "text", "nats", "recovered", *named, "SST-2", "AG News", "authors", "adaptive")
+    shown = Table(f"Means over sets where {share:g} are recovered", columns)
+    groups = itertools.groupby((cell for cell in cells if cell.share == share), lambda cell: (cell.mechanism, cell.way))
+    for (name, way), group in groups:
+        some = {cell.task: cell for cell in group}
+        for text in ("drawn", "denoised"):
+            values = {task: getattr(cell, text) for task, cell in some.items()}
+            means = [np.mean([np.mean(each[of]) for each in values.values()]) for of in ("content", *named)]
+            right = [np.mean(values[task][of]) if task in values else math.nan for task, of in learned]
+            nats = next(iter(some.values())).nats
+            shown.rows.append((name, way, text, math.nan if nats is None else nats, *map(float, (*means, *right))))
+    return shown
 
 
 def table(size: str, task: str, share: float, cells: Sequence[Cell]) -> Table:
@@ -467,8 +451,8 @@ def table(size: str, task: str, share: float, cells: Sequence[Cell]) -> Table:
     rows = " and ".join(f"{n:,}" for n in SIZES[size][task])
     shown.notes += [
         f"Space: {words}. Rows to train and to test on: {rows}, of each at most {BEGINNING[size] or 'all'} words.",
-        f"Perplexity of the original: {reader().perplexity(sample.texts).value:,.0f}, by a shard of c4-like.",
-        f"Attested of the original, adjacent words that are adjacent in that shard: {attested(sample.texts):.3f}.",
+        f"Original perplexity: {contextual.reader().perplexity(sample.texts).value:,.0f}, by a shard of c4-like.",
+        f"Attested of the original, pairs of words that are in that shard: {contextual.attested(sample.texts):.3f}.",
         f"Similarity: averaged {SIMILAR_BY}; weighted: words count {WEIGHT:g} / ({WEIGHT:g} + their public share).",
         "STS: rank correlation of the similarities of pairs with those of the originals.",
         "Content: content words of the space that are right.",
