@@ -36,7 +36,7 @@ def page() -> str:
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
-        lines += ["", f"## [{section}]", "", doc, "", "| key | type | default | | option |", "|---|---|---|---|---|"]
+        lines += ["", f"## [{section}]", "", doc, "", "|key|type|default||option|", "|---|---|---|---|---|"]
         lines += [_row(setting) for setting in declared(Settings) if setting.name == section]
     return "\n".join(lines) + "\n"
 
@@ -50,7 +50,7 @@ def _row(setting: Setting) -> str:
     if setting.info.is_required():
         default = "needed"
     help = " ".join(setting.help().split()).replace("|", "\\|").replace("<", "&lt;")
-    return f"| `{setting.key}` | {kind} | {default} | {help} | {'; '.join(_options(setting))} |"
+    return f"|`{setting.key}`|{kind}|{default}|{help}|{'; '.join(_options(setting))}|"
 
 
 def _bounds(setting: Setting) -> Iterator[str]:
