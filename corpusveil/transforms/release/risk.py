@@ -113,7 +113,8 @@ def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
     risk = manifest.get("risk")
     if risk is None:
         return None
-    known = {name: tuple(value) if isinstance(value := risk.get(name), list) else value for name in _LATER}
+    known: dict[str, Any] = {name: risk.get(name) for name in _LATER}
+    known["highest"] = None if known["highest"] is None else tuple(known["highest"])
     epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
     return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], nats, **known)
 
