@@ -164,7 +164,7 @@ def wrong(task):
 if __name__ == "__main__":
     import job
     try:
-        Beam("PrismRunner", 1, (f"--prism_location={sys.argv[1]}",)).run(job.wrong, [1, 2])
+        Beam("PrismRunner", (f"--prism_location={sys.argv[1]}",)).run(job.wrong, [1, 2])
     except CorpusveilError as error:
         print(error)
         sys.exit(error.exit_status)
