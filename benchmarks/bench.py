@@ -204,7 +204,7 @@ def at_large() -> Iterator[Planned]:
     )
     ledger = {"kind": "ledger", "documents": DOCUMENTS}
     yield Planned(
-        "ledger: read, four verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
+        "ledger: read, two verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
     )
 
 

@@ -113,7 +113,7 @@ class ReadingOptions(NamedTuple):
         return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split", language=language)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields for a description; what is made of earlier artifacts has the fields that it had."""
+        """Return the fields for a description; artifacts derived from earlier ones keep the fields of these."""
         fields = self._asdict()
         names = ("hyphens", "over_stops", *(["over_hyphens"] if self.over_hyphens else []))
         return {name: fields[name] for name in names} | of_language(self.language)

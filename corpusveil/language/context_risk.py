@@ -44,6 +44,8 @@ FEWEST = 1000
 """The least number of words of the space in the texts."""
 PART = 200
 """The tokens of a part of a text: figures of parts are independent, or almost."""
+FEWEST_PARTS = 10
+"""The least number of parts of a register whose share is looked at."""
 MOST_ERROR = 0.02
 """The largest standard error of a share of content words."""
 GRID = [grid_value(index) for index in range(LOWEST, 6 * 8 + 1)]
@@ -250,6 +252,7 @@ class TextReader:
         every = share_of(hits_of(right[:2, known], ones, part), ones, part)
         hits, register = hits_of(right[2:, known], weights, part), self._register[known]
         of_each = {name: register == name for name in np.unique(register).tolist() if name}
+        of_each = {name: some for name, some in of_each.items() if np.unique(part[some]).size >= FEWEST_PARTS}
         shares = {name: share_of(hits[some], weights[some], part[some]) for name, some in of_each.items()}
         most = max(shares, key=lambda name: shares[name].share, default=None)
         highest = None if most is None else (most, shares[most].share, shares[most].error)

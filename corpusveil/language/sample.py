@@ -21,7 +21,7 @@ from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeE
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces.installed import FIGURES
 from corpusveil.storage import files
-from corpusveil.storage.records import Record, record_at
+from corpusveil.storage.records import Line, Record, record_at
 
 NAME = "sample.jsonl.zst"
 MOST_BYTES = 1 << 20
@@ -33,8 +33,8 @@ MOST_TEXT = 1 << 24
 class Figures(Record):
     """What readers recovered of a sample whose SHA-256 is ``text``.
 
-    At the ``epsilons``: the shares of all words, of content words and the standard error of these. ``highest``: of the
-    one of the ``registers`` like the model's of which most content words are recovered, this share and its error.
+    At the ``epsilons``: the shares of all words, of content words, and the standard error of the latter. ``highest``:
+    the largest share of content words among registers like the model's, and its error; ``registers`` names them.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Figures(Record):
     like: list[list[float]]
     unlike: list[list[float]]
     highest: tuple[tuple[float, float], ...] = ()
-    registers: tuple[str, ...] = ()
+    registers: tuple[Line, ...] = ()
 
 
 class EveryFigures(Record):
@@ -83,7 +83,8 @@ def read_sample(data: bytes, url: str) -> Sample:
             text, register, counted = row["text"], row["register"], row.get("counted", True)
         except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError):
             text = register = counted = None
-        if not (isinstance(text, str) and isinstance(register, str) and isinstance(counted, bool)):
+        is_name = isinstance(register, str) and register.isprintable()
+        if not (isinstance(text, str) and is_name and isinstance(counted, bool)):
             raise BadRowError(
                 f'{url}: line {number}: write {{"text": "…", "register": "…"}}, with "counted": false where no text of '
                 "the register was counted."

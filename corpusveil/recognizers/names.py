@@ -27,6 +27,31 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
+from corpusveil.recognizers.cues import (
+    AFTER,
+    AT,
+    BEFORE,
+    CLOSING,
+    COMMON,
+    CUES,
+    FAMILY,
+    FIRM,
+    GIVEN,
+    GREETING,
+    INTRODUCTION,
+    IS,
+    KNOWN,
+    LABEL,
+    LEADS,
+    NEVER,
+    OTHER,
+    PARTICLE,
+    PLAIN,
+    RARELY,
+    SEEN,
+    SUBJECT,
+    TITLE,
+)
 from corpusveil.spaces import Space
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
@@ -43,56 +68,6 @@ RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""
 _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
-# What a word can be, a bit each. By the lists:
-GIVEN, FAMILY, PLAIN, OTHER, COMMON, SEEN = (1 << bit for bit in range(6))
-"""A given or family name; also a word in small letters (*mark*); mostly a name of no person (*London*); a common family
-name; capitalized in public text."""
-# By the space:
-KNOWN, RARELY = 64, 128
-# By the tables below:
-GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM = (
-    256 << bit for bit in range(13)
-)
-_LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
-_CUES = {
-    GREETING: """sehr hi hello hey dear hallo hoi bonjour bonsoir salut hola ciao buongiorno buonasera olá oi liebe
-        lieber geehrte geehrter servus moin cher chère chers querido querida estimado estimada caro cara
-        gentile egregio beste geachte prezado prezada hej witaj""",
-    CLOSING: """best regards regard thanks thank cheers sincerely yours truly faithfully respectfully cordially
-        warmly wishes warm kind kindest warmest many again you love xoxo thx rgds signed danke dank gruß
-        grüße grüßen gruss grüsse viele mfg lg vg freundlichen freundliche herzliche merci cordialement
-        amitiés bises sentiments saludos gracias atentamente cordiales abrazo saluti cordiali distinti
-        grazie groet groeten vriendelijke bedankt obrigado obrigada atenciosamente abraços mit met""",
-    SUBJECT: """this name i it ich hier je mi nombre mio nome ik mijn naam meu here there thank good guten buenos
-        buenas bon boa mein""",
-    IS: "is am bin ist suis es è ben é you morning afternoon evening tag morgen abend días tardes",
-    INTRODUCTION: "i'm it's c'est m'appelle appelle llamo soy chiamo sono heiße heisse heet chamo named",
-    LABEL: """from to cc bcc name sender recipient contact customer client signed attn author patient employee
-        manager agent assignee reporter von an absender kunde de à nom expéditeur para nombre cliente
-        remitente da nome mittente van aan naam""",
-    TITLE: """mr mrs ms miss mx dr prof professor doctor sir madame mme mlle monsieur frau herr herrn señor señora
-        sr sra dott dottor ssa ra signor signora sig mevrouw meneer dhr mevr rev reverend fr sgt capt lt col
-        gen hon judge""",
-    PARTICLE: "van von de der den del della di da dos du bin ibn ben zu ter ten al el la le y",
-    NEVER: """there all everyone everybody team support customers customer client service sir madam sirs guys
-        folks friends friend world people anyone someone sent please ladies gentlemen member members
-        colleagues reader help desk office manager admin administrator staff department damen herren
-        zusammen kunde kundenservice kollegen leute tous toutes équipe clients todos equipo amigos tutti
-        squadra allemaal iedereen great ok okay yes re fw fwd subject date""",
-    BEFORE: """ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
-        spoke spoken speaking talk talked talking colleague friend neighbour neighbor brother sister wife
-        husband boss mother father mum mom dad son daughter uncle aunt cousin doctor nurse teacher patient
-        partner roommate landlord agent technician engineer driver assistant emailed rang phoned escalated""",
-    AFTER: """said says told tells asked asks called calls wrote writes replied explained added thinks thought
-        wants wanted knows knew who whose promised answered admitted""",
-    AT: "the in at near into outside around across throughout a an",
-    FIRM: """jr corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
-        ave park hotel church hospital airport river county city island islands lake plaza building center
-        centre club league cup award awards festival museum institute foundation association company
-        industries systems films pictures records motors airlines oil energy technologies software
-        international holdings partners press times post news house square bridge beach bay valley mountain
-        mountains act law prize effect theorem disease syndrome""",
-}
 # What was seen before a run:
 _NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED = range(6)
 _MOST = 6
@@ -107,7 +82,7 @@ def listed_bits() -> dict[str, int]:
     lines = gzip.decompress(resources.files(__package__).joinpath("names.txt.gz").read_bytes()).decode().split("\n")
     for flags, words in zip(lines[::2], lines[1::2], strict=True):
         bits |= dict.fromkeys(words.split(" "), sum(1 << "gfwocs".index(flag) for flag in flags))
-    for bit, text in (*_CUES.items(), (NEVER, " ".join(STOP_WORDS - {"will"}))):
+    for bit, text in (*CUES.items(), (NEVER, " ".join(STOP_WORDS - {"will"}))):
         for word in text.split():
             bits[word] = bits.get(word, 0) | bit
     return bits
@@ -197,13 +172,13 @@ def _look_up(
 
     A word in small letters that is not in the vocabulary has its bits only if it is a cue, or right after one.
     """
-    n, behind, document = np.int64(0), np.int64(0), np.int64(0)
+    n, stop, document = np.int64(0), np.int64(0), np.int64(0)
     before = np.uint32(0)  # the bits of the last word of this document
     for t in range(starts.size):
         bit, case = np.uint32(0), 0
-        while t >= behind:
+        while t >= stop:
             document += 1
-            behind, before = token_offsets[document], np.uint32(0)
+            stop, before = token_offsets[document], np.uint32(0)
         if token_classes[t] == _WORD:
             start, word = np.int64(starts[t]), np.int64(ids[t])
             byte = data[start]
@@ -213,7 +188,7 @@ def _look_up(
                 case = _case(data, start, np.int64(ends[t]), kinds)
             if word >= 0:
                 bit = known[word]
-            elif case or before & _LEADS:
+            elif case or before & LEADS:
                 bit = _unknown_bits(
                     data, start, np.int64(ends[t]), case, kinds, lower, known, words, listed, lists, scratch
                 )
@@ -222,7 +197,7 @@ def _look_up(
                 bit = cue_bits[place] if place >= 0 else bit
             picked[n] = t
             named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
-            listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & _LEADS != 0))
+            listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & LEADS != 0))
             n += (case > 0 or listed_small) and bit & NEVER == 0
             before = bit
         bits[t], cases[t] = bit, case
@@ -246,25 +221,25 @@ def _is_part(bit: int, case: int, size: int, cue: int, inside: Any) -> Any:
 
 @called
 def _next_part(
-    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, behind: int, cue: int,
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, stop: int, cue: int,
 ) -> Any:  # fmt: skip
     """Return the next part of a run after token t; -1 if the run ends there."""
     at = t + 1
-    if at < behind and token_classes[at] == _PUNCTUATION and ends[t] == starts[at]:
-        touches = at + 1 < behind and ends[at] == starts[at + 1]
+    if at < stop and token_classes[at] == _PUNCTUATION and ends[t] == starts[at]:
+        touches = at + 1 < stop and ends[at] == starts[at + 1]
         is_initial = data[starts[at]] == 0x2E and ends[t] - starts[t] <= 2
         if not (is_initial or (data[starts[at]] == 0x2D and touches)):
             return np.int64(-1)
         at += 1
     for _ in range(3):
-        if at >= behind or token_classes[at] != _WORD or _breaks(data, ends[at - 1], starts[at]):
+        if at >= stop or token_classes[at] != _WORD or _breaks(data, ends[at - 1], starts[at]):
             return np.int64(-1)
         if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, True):
             return np.int64(at)
         if bits[at] & PARTICLE == 0:
             return np.int64(-1)
         at += 1
-        if at < behind and data[starts[at]] == 0x2D and starts[at] == ends[at - 1]:
+        if at < stop and data[starts[at]] == 0x2D and starts[at] == ends[at - 1]:
             at += 1
     return np.int64(-1)
 
@@ -328,13 +303,13 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
 
 @called
 def _name_at(
-    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, behind: int
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, stop: int
 ) -> Any:
     """Return the last token of the name that begins at a word, -1 if none does."""
     bit, case = bits[t], cases[t]
     cue = _cue(data, starts, ends, token_classes, bits, cases, t, begin)
     if case == 0 and cue == _NOTHING:  # two names in small letters, or one that nothing else is called
-        pair = bit & GIVEN and t + 1 < behind and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
+        pair = bit & GIVEN and t + 1 < stop and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
         if pair and not _breaks(data, ends[t], starts[t + 1]):
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
@@ -362,15 +337,15 @@ def _name_at(
             is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
         is_name |= (given or (initial and case == 2)) and case > 0 and (named or is_strange)
         listed |= bit & GIVEN != 0 or (named and not usual)
-        initial = case == 1 and ends[at] - starts[at] == 1 and at + 1 < behind and data[starts[at + 1]] == 0x2E
+        initial = case == 1 and ends[at] - starts[at] == 1 and at + 1 < stop and data[starts[at + 1]] == 0x2E
         given = bit & GIVEN != 0 or (named and not usual)
         strange += is_strange and case == 2
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
         parts += 1
-        at = _next_part(data, starts, ends, token_classes, bits, cases, last, behind, cue)
+        at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
     if cue == _TITLED:
         return last
-    follows = last + 1 < behind and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
+    follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
     if cue:
         is_name |= listed or strange > 0 or not follows or cue == _TOLD
         is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
@@ -398,8 +373,8 @@ def _runs(
             continue
         while token_offsets[document + 1] <= t:
             document += 1
-        begin, behind = token_offsets[document], token_offsets[document + 1]
-        last = _name_at(data, starts, ends, token_classes, bits, cases, np.int64(t), begin, behind)
+        begin, stop = token_offsets[document], token_offsets[document + 1]
+        last = _name_at(data, starts, ends, token_classes, bits, cases, np.int64(t), begin, stop)
         if last >= 0:
             firsts[n], lasts[n] = t, last
             n, free = n + 1, last + 1
@@ -417,9 +392,9 @@ def _again(
     """
     n, run, at = np.int64(0), np.int64(0), np.int64(0)
     for document in range(token_offsets.size - 1):
-        begin, behind = token_offsets[document], token_offsets[document + 1]
+        begin, stop = token_offsets[document], token_offsets[document + 1]
         first, count = run, np.int64(0)
-        while run < firsts.size and firsts[run] < behind:
+        while run < firsts.size and firsts[run] < stop:
             for named in range(firsts[run], lasts[run] + 1):
                 bit, size = bits[named], ends[named] - starts[named]
                 is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
@@ -428,7 +403,7 @@ def _again(
                     count += 1
             run += 1
         free = first
-        while at < picked.size and picked[at] < behind:
+        while at < picked.size and picked[at] < stop:
             t = np.int64(picked[at])
             at += 1
             while free < run and lasts[free] < t:

@@ -202,7 +202,7 @@ def read_if_there(url: str) -> bytes | None:
     fs, path = resolve(url)
     with failing(url, "read"):
         try:
-            # S3's client, where it reads in parallel, asks for the size first, and lists a folder if there is none
+            # For a parallel read, S3's client first requests the size, and if there is no such object, a listing
             is_parallel = "s3" in protocols(fs) and hasattr(fs, "_cat_file_concurrent")
             return cast("bytes", fs.cat_file(path, **({"max_concurrency": 1} if is_parallel else {})))
         except FileNotFoundError as error:

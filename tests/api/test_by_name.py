@@ -41,7 +41,7 @@ def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
 
 
 def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str) -> None:
-    """Defaults are the tree's, and each other value is in what is printed; what is not printed cannot be noticed."""
+    """Defaults come from the settings, and every other value is printed, or nobody would notice it."""
     sections = Settings.model_validate({})
     shown = " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0)).split())
     assert f"mechanism {started('mechanism')['mechanism']['name']}" in shown

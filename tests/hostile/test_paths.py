@@ -72,14 +72,17 @@ def test_a_manifest(tmp_path: Path) -> None:
         "guarantee": {"disclosed": []}, "guarantee_in_words": [], "spends": {"name": "n", "metric": "m"},
     }  # fmt: skip
 
-    def write(name: str) -> None:
+    def write(name: str, **risk: Any) -> None:
         shard = {"documents": 1, "tokens": 1, "sha256": "0", "name": name}
-        (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shards": [shard]}))
+        chosen = {"risk": 0.5, "risk_of": "content", "measured": 0.4, "exact": True} | risk
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shards": [shard], "risk": chosen}))
 
-    write("data/part-00000-of-00001.jsonl.zst")
+    write(right := "data/part-00000-of-00001.jsonl.zst", highest=["news", 0.5, 0.1])
     assert read_manifest(str(tmp_path))["shards"]
-    for name in (*NAMES, "data/part-00000-of-00001", "part-00000-of-00001.jsonl", "data/part-0-of-1.x"):
-        write(name)
+    wrong = [(name, {}) for name in (*NAMES, "data/part-00000-of-00001", "part-0-of-1.jsonl", "data/part-0-of-1.x")]
+    wrong += [(right, {"highest": value}) for value in (5, ["news"], ["news", "much", 0.1], ["a\nb", 0.5, 0.1])]
+    for name, risk in (*wrong, (right, {"measured": None}), (right, {"error": "x"})):
+        write(name, **risk)
         with refused("damaged-record", "damaged") as caught:
             read_manifest(str(tmp_path))
         one_line(caught, tmp_path)

@@ -98,7 +98,10 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
     saved = load_model(tmp_path / "model")
     assert sample_of(saved) == Sample(("d", "a", "b"), ("c",), ("how-to", "news", "news"))
     assert saved.digest == model_of_counts(counts).digest
-    for wrong in ([{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]]):
+    for wrong in (
+        [{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]],
+        [{"text": "a", "register": "news\nrisk: none"}],
+    ):  # fmt: skip
         with refused("bad-row", "line 1", "wrong.jsonl.zst"):
             build_model(
                 counts, str(tmp_path / "none"), Local(), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong)

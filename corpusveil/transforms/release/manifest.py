@@ -85,6 +85,25 @@ class SpendsField(Record):
     metric: Line
 
 
+class RiskField(Record):
+    """The risk that chose epsilon, of which ``risk.risk_of`` makes an ``EpsilonAtRisk``."""
+
+    risk: float
+    risk_of: Line
+    measured: float
+    exact: bool
+    model: Line | None = None
+    beside: float | None = None
+    weights: Line | None = None
+    blind: float | None = None
+    error: float | None = None
+    unlike: float | None = None
+    unlike_error: float | None = None
+    highest: tuple[Line, float, float] | None = None
+    text: Line | None = None
+    own_text: bool | None = None
+
+
 class Manifest(AnyVersion):
     """The part of a manifest that is read again."""
 
@@ -98,6 +117,7 @@ class Manifest(AnyVersion):
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
     spends: SpendsField
+    risk: RiskField | None = None
     warning: Line | None = None
 
 

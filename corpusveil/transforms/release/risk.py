@@ -194,7 +194,7 @@ def _readers(
 
 
 def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, Any]:
-    """Return the standard error at an epsilon, and what is recovered of other text, and most of a register."""
+    """Return what is recovered at an epsilon, as fields: the standard error, the unlike text, the highest register."""
     like, *others = [context().precise(each.read(epsilon)) for each in reads]
     shares = {"error": like.content.error}
     for unlike in others:
