@@ -16,7 +16,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions loops workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -99,6 +99,11 @@ distributions: setup ## build what the index gets into dist/, a folder for each 
 	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
 	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
 	done
+	@$(MAKE) --no-print-directory loops
+
+loops: setup ## build the wheel with compiled loops, for this Python and platform, into dist/corpusveil; a minute
+	@mkdir -p dist/corpusveil
+	$(BIN)/python -c 'import pathlib, corpusveil.deployment.wheel as w; print(w.build_wheel(pathlib.Path("dist/corpusveil"), machine_code=True))'
 
 space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
 	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \

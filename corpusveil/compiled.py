@@ -1,19 +1,27 @@
-"""How the innermost loops are compiled."""
+"""How the innermost loops are compiled, kept, and found again."""
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import gc
 import hashlib
 import inspect
+import os
+import platform
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import llvmlite.binding
 import llvmlite.ir
 import numba
 import numpy as np
-from numba.core import event
+import numpy.typing as npt
+from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 
 import corpusveil.waiting  # not "from": no loop depends on it, so a change of it compiles none again
 from corpusveil.ownership import refuse_others
@@ -22,19 +30,13 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
-
-class _Compiling(event.Listener):
-    """Lets whoever waits know that loops are being compiled; what is loaded from a cache is no such event."""
-
-    def on_start(self, _: Any) -> None:
-        corpusveil.waiting.compiling += 1
-
-    def on_end(self, _: Any) -> None:
-        corpusveil.waiting.compiling -= 1
-
-
-event.register("numba:compile", _Compiling())
 PACKAGE = Path(__file__).parent
+PORTABLE = "x86-64-v3" if platform.machine() == "x86_64" else ""
+"""The processor that the machine code of a wheel is for, as LLVM calls it: AMD's and Intel's since 2015. The loops are
+as fast as those for the very processor. Empty where there is no such common one."""
+_INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_PATIENCE = 120.0
+"""Seconds to wait for another process that compiles, before doing it as well."""
 
 
 class Stamp:
@@ -116,6 +118,97 @@ def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str], r
             parts[name] = type(function).__qualname__
 
 
+class _Turn:
+    """The turn of this process to compile: others of the same installation wait, and load what was made.
+
+    It lasts from the first function that no cache has until that one and all that it calls are kept. Whoever waits for
+    it is told so. No garbage is collected meanwhile, which would take a tenth of the time to find little.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.file = -1  # open while it lasts
+        self.collects = True
+
+    def begin(self, look: Callable[[], Any]) -> Any:
+        """Wait for the turn; return what ``look`` finds in a cache meanwhile, None if this process has to compile."""
+        if self.file >= 0:
+            return None
+        self.file, self.collects = os.open(__file__, os.O_RDONLY), gc.isenabled()
+        corpusveil.waiting.compiling += 1
+        gc.disable()
+        found, until = look(), time.monotonic() + _PATIENCE
+        while found is None and not self._locked() and time.monotonic() < until:
+            time.sleep(0.05)
+            found = look()
+        return look() if found is None else found
+
+    def _locked(self) -> bool:
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks: each process compiles for itself
+            return True
+        return True
+
+    def end(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)  # which lets the next one in
+            self.file = -1
+            corpusveil.waiting.compiling -= 1
+            if self.collects:
+                gc.enable()
+
+
+_turn = _Turn()
+
+
+class _Portable:
+    """Stands for numba's code generator where an entry of machine code for ``PORTABLE`` is looked up."""
+
+    def __init__(self, codegen: Any) -> None:
+        self.codegen = codegen
+
+    def magic_tuple(self) -> tuple[str, str, str]:
+        return self.codegen.magic_tuple()[0], PORTABLE, ""
+
+
+@functools.cache
+def _runs_portable() -> bool:
+    features = llvmlite.binding.get_host_cpu_features()
+    return bool(PORTABLE) and all(features.get(name) for name in _INSTRUCTIONS)
+
+
+def _find_and_take_turns(dispatcher: Any) -> None:
+    """Let numba look in the wheel's machine code after its own cache, and compile in turn with other processes."""
+    cache, find, make = dispatcher._cache, dispatcher._cache._load_overload, dispatcher.compile  # noqa: SLF001
+    beside = Path(dispatcher.py_func.__code__.co_filename).parent / "__pycache__"
+    shipped = IndexDataCacheFile(str(beside), cache._impl.filename_base, cache._cache_file._source_stamp)  # noqa: SLF001
+
+    def look(signature: Any, context: Any) -> Any:
+        if (found := find(signature, context)) is None and _runs_portable():
+            kept = shipped.load(cache._index_key(signature, _Portable(context.codegen())))  # noqa: SLF001
+            found = None if kept is None else cache._impl.rebuild(context, kept)  # noqa: SLF001
+        return found
+
+    def load(signature: Any, context: Any) -> Any:
+        found = look(signature, context)
+        return found if found is not None else _turn.begin(lambda: look(signature, context))
+
+    def compile_in_turn(signature: Any) -> Any:
+        with global_compiler_lock:
+            _turn.depth += 1
+            try:
+                return make(signature)
+            finally:
+                _turn.depth -= 1
+                if not _turn.depth:
+                    _turn.end()
+
+    cache._load_overload, dispatcher.compile = load, compile_in_turn  # noqa: SLF001
+
+
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile as ``numba.njit`` does, and compile again when anything changed that the machine code is made from."""
     numba_s = numba.njit(**options)
@@ -124,6 +217,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         made = numba_s(function)
         if options.get("cache") and Path(function.__code__.co_filename).is_file():
             made._cache._cache_file._source_stamp = Stamp(made)  # noqa: SLF001 - numba has no setting for it
+            _find_and_take_turns(made)
         return made
 
     return make
@@ -147,6 +241,23 @@ inlined: Any = njit(
     cache=True, nogil=True, _nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpython_wrapper=True
 )
 """Compile a function of a few instructions into its callers, which are compiled, too: where it runs for each word."""
+
+
+class _Memory:
+    """What numpy makes an array of, and what keeps its memory."""
+
+    def __init__(self, data: npt.NDArray[Any]) -> None:
+        self.data = data
+        self.__array_interface__ = {**data.__array_interface__, "data": (data.ctypes.data, False)}
+
+
+def for_loops(data: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the same memory as an array that counts as writable, for loops that only read it.
+
+    An array that does not is of another type, for which all that it goes through would be compiled once more.
+    """
+    return data if data.flags.writeable else np.asarray(_Memory(data))
+
 
 u: Any = np.uint64
 """An index that is never negative: ``array[u(i)]``. Of a signed one numba first asks whether it counts from the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -9,6 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import corpusveil.waiting
 from corpusveil import compiled
 
 CALLED = "from corpusveil.compiled import compiled\n\n\n@compiled\ndef called(x):\n    return x + {}\n"
@@ -47,6 +51,49 @@ def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: P
         )  # fmt: skip
         found.append(done.stdout.split())
     assert found == [["2", "0"] * 2, ["2", "1"] * 2, ["6", "0"] * 2], done.stderr
+
+
+CALLS = """
+import gc, sys
+from corpusveil.called_one import called as c
+print("ready", flush=True)
+sys.stdin.readline()
+print(c(1), sum(c.stats.cache_misses.values()), gc.isenabled())
+"""
+
+
+def test_of_two_cold_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:
+    root = tmp_path / "corpusveil"
+    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    steps = "".join(f"    if x == {-each}:\n        x += {each}\n" for each in range(1, 200))  # to compile for a while
+    (root / "called_one.py").write_text(CALLED.format(1).replace("    return", f"{steps}    return"))
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    two = [
+        subprocess.Popen(
+            [sys.executable, "-c", CALLS], env={**kept, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) for _ in range(2)
+    ]  # fmt: skip
+    for process in two:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in two:
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    answers = [process.communicate(timeout=300)[0].split() for process in two]
+    assert sorted(answers) == [["2", "0", "True"], ["2", "1", "True"]]
+
+
+def test_who_waits_in_vain_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
+    turns = [compiled._Turn(), compiled._Turn()]
+    assert [turn.begin(lambda: None) for turn in turns] == [None, None]
+    assert not gc.isenabled()
+    for turn in reversed(turns):
+        turn.end()
+    assert gc.isenabled()
+    assert corpusveil.waiting.compiling == 0
 
 
 def test_only_what_machine_code_is_made_from_changes_its_stamp(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Machine code of the inner loops beside a copy of the package, so that a fresh machine does not compile them.
 
 numba keeps what it compiles in ``__pycache__`` beside the code, by a stamp of what it is made from, the types of the
-arguments, and the processor; it compiles again where one of them is another. Compiling takes a minute of a core, the
-search of denoising a fifth of it, and each machine of a cluster would do it before its first shard.
+arguments, its own version, and the processor; it compiles again where one of them is another. Compiling takes a minute
+of a core, the search of denoising a fifth of it, and each machine of a cluster would do it before its first shard.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.public_texts import news
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
+from corpusveil.compiled import PORTABLE
 from corpusveil.errors import InstallationError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import load_model
@@ -48,8 +49,13 @@ PROGRAM = f"from {__name__} import do_a_little; do_a_little()"
 
 
 def compile_beside(root: Path) -> None:
-    """Let the copy of corpusveil in the folder ``root`` compile its loops there. Raises WorkError when it fails."""
+    """Let the copy of corpusveil in the folder ``root`` compile its loops there, for every processor that can run them.
+
+    Raises WorkError when it fails.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTHON"))}
+    if PORTABLE:
+        kept |= {"NUMBA_CPU_NAME": PORTABLE, "NUMBA_CPU_FEATURES": ""}
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM],

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import platform
 import shutil
+import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -21,22 +24,37 @@ from corpusveil.errors import InstallationError
 PACKAGE = "corpusveil"
 _TIME = (2020, 2, 2, 0, 0, 0)
 """The time of every file in it, so that the same files give the same wheel."""
-_WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
+
+
+def _tag() -> str:
+    """Return the tag of a wheel with machine code: this Python and platform.
+
+    The code calls functions of the C library that it has had since 2014, so that pip may install it from an index.
+    """
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if platform.libc_ver()[0] == "glibc":
+        system = system.replace("linux_", "manylinux2014_")
+    return f"{python}-{python}-{system}"
 
 
 def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
-    """Write the wheel of this corpusveil into a folder, and remove other wheels of it there; return it.
+    """Write the wheel of this corpusveil into a folder, and remove other wheels of its kind there; return it.
 
-    With ``machine_code`` it also contains the compiled inner loops for this processor, made in a copy of the package,
-    since those beside it may be outdated or incomplete.
+    With ``machine_code`` it also contains the compiled inner loops for this Python and for all processors of this kind
+    (``corpusveil.compiled.PORTABLE``), made in a copy of the package, since those beside it may be outdated or
+    incomplete.
     Raises WorkError if the installed distribution lacks its metadata, or if compiling fails.
     """
-    for old in folder.glob("corpusveil-*.whl"):
+    tag = _tag() if machine_code else "py3-none-any"
+    for old in folder.glob(f"{PACKAGE}-*-{tag}.whl"):
         old.unlink()
     distribution = metadata.distribution(PACKAGE)
     name = f"{PACKAGE}-{distribution.version}"
-    information = {"WHEEL": _WHEEL.format(version=distribution.version)}
-    for own in ("METADATA", "entry_points.txt"):
+    pure = str(not machine_code).lower()
+    information = {"WHEEL": _WHEEL.format(version=distribution.version, tag=tag, pure=pure)}
+    for own in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
         if (text := distribution.read_text(own)) is None:
             raise InstallationError(f"corpusveil was installed without its {own}; install it again.")
         information[own] = text
@@ -56,7 +74,7 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
     lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(contents[path])}\n" for path, digest in hashes.items()]
     record = f"{name}.dist-info/RECORD"
     contents[record] = "".join([*lines, f"{record},,\n"]).encode()
-    wheel = folder / f"{name}-py3-none-any.whl"
+    wheel = folder / f"{name}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, data in contents.items():
             archive.writestr(zipfile.ZipInfo(path, _TIME), data, zipfile.ZIP_DEFLATED)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled
+from corpusveil.compiled import called, compiled, for_loops
 from corpusveil.recognizers.cues import (
     AFTER,
     AT,
@@ -234,7 +234,7 @@ def _next_part(
     for _ in range(3):
         if at >= stop or token_classes[at] != _WORD or _breaks(data, ends[at - 1], starts[at]):
             return np.int64(-1)
-        if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, True):
+        if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True)):
             return np.int64(at)
         if bits[at] & PARTICLE == 0:
             return np.int64(-1)
@@ -315,7 +315,7 @@ def _name_at(
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
     begins = _begins(data, starts, ends, token_classes, bits, t, begin)
-    if not _is_part(bit, case, ends[t] - starts[t], cue, False):
+    if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
         return np.int64(-1)
     if bit & (GREETING | CLOSING) and (begins or cue == _CLOSED):
         return np.int64(-1)  # a cue itself, as the next
@@ -423,8 +423,8 @@ def _again(
 @called
 def _is_same(data: Any, first: Any, first_end: Any, second: Any, second_end: Any) -> Any:
     """Say whether two words are equal but for a possessive ending."""
-    size = _stem(data, first, first_end) - first
-    if data[first] != data[second] or _stem(data, second, second_end) - second != size:
+    size = _stem(data, np.int64(first), np.int64(first_end)) - first
+    if data[first] != data[second] or _stem(data, np.int64(second), np.int64(second_end)) - second != size:
         return False
     for at in range(1, size):
         if data[first + at] != data[second + at]:
@@ -444,7 +444,7 @@ class Names:
         counts = np.full(len(self.space), np.inf) if self.space.counts is None else self.space.counts
         vocabulary, (lists, listed) = self.space.vocabulary, _tables()[0]
         bits = np.where(counts * 1e6 < RARE * counts.sum(), KNOWN | RARELY, KNOWN).astype(np.uint32)
-        _add_bits(vocabulary.text, vocabulary.offsets, listed, _arrays(lists), bits)
+        _add_bits(for_loops(vocabulary.text), vocabulary.offsets, listed, _arrays(lists), bits)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "table", WordTable.build(vocabulary.text, vocabulary.offsets))
 

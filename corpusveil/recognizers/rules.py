@@ -27,7 +27,8 @@ from corpusveil.text.word_table import WordTable, find
 VERSION = 2
 """Goes up whenever the same packages would find other spans in the same text."""
 NAMES = ("iban", "card", "national_id", "ip", "phone", "date_of_birth", "contact")
-_IBAN, _CARD, _ID, _IP, _PHONE, _BIRTH, _CONTACT = range(7)
+_KINDS: Any = np.arange(7)  # of one type for the loops, not of seven literals
+_IBAN, _CARD, _ID, _IP, _PHONE, _BIRTH, _CONTACT = _KINDS
 _WORD, _NUMBER, _PUNCTUATION, _ADDRESS = classes.WORD, classes.NUMBER, classes.PUNCTUATION, classes.CONTACT
 _AROUND, _ALL = 80, np.int64(1 << 30)
 """How many bytes to each side of a mark are looked at."""
@@ -230,7 +231,7 @@ def _scan(
             if not iban and end - start < 8:
                 continue
         elif kind == _NUMBER:
-            word = _word_before(data, tokens, begin, t, 6, np.int64(0), born, words)
+            word = _word_before(data, tokens, begin, t, np.int64(6), np.int64(0), born, words)
             if word > birth:
                 birth = word
                 end = np.int64(ends[word])
@@ -292,8 +293,8 @@ def _scan(
                     usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
                     usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                     if asked == -2:
-                        asked = _word_before(data, tokens, begin, t, 3, born, phones, words)
-                        if asked >= 0 and _word_before(data, tokens, asked, t, 3, phones, _ALL, words) >= 0:
+                        asked = _word_before(data, tokens, begin, t, np.int64(3), born, phones, words)
+                        if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), phones, _ALL, words) >= 0:
                             asked = np.int64(-1)
                     if usual or asked >= 0:
                         n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))

@@ -347,7 +347,7 @@ def scan(
                     continue
                 if kind == LETTER:
                     token_classes[u(n)] = _WORD
-                    stop = _word_end(data, i, end, kinds, hyphens, apostrophes, False)
+                    stop = _word_end(data, i, end, kinds, hyphens, apostrophes, np.bool_(False))
                     ids[u(n)] = _find_folded(data, i, stop, slots, heads, words, word_offsets, kinds, lower, scratch)
                     i = stop
                 elif kind == DIGIT:

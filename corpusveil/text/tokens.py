@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import Hyphens
+from corpusveil.compiled import for_loops
 from corpusveil.errors import ColumnError, SizeError
 from corpusveil.scratch import Scratch
 from corpusveil.text import languages
@@ -85,7 +86,7 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     if len(column) == 0 or offsets is None:
         return np.empty(0, dtype=np.uint8), np.zeros(len(column) + 1, dtype=np.int64)
     spans = np.frombuffer(offsets, dtype=width)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    return np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8), spans
+    return for_loops(np.frombuffer(data, dtype=np.uint8)) if data is not None else np.empty(0, dtype=np.uint8), spans
 
 
 class Tokenizer:

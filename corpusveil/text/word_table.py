@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.compiled import called, compiled, inlined, u
+from corpusveil.compiled import called, compiled, for_loops, inlined, u
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 from corpusveil.wide import WIDTH, fetch, lower_sixteen
 
@@ -186,9 +186,7 @@ class WordTable:
         keys = np.empty(int(words.size) * 3 // 2 + 8, dtype=np.uint8)
         key_offsets = np.empty(count + 1, dtype=np.int64)
         exact = np.empty(count, dtype=np.bool_)
-        words = words.view()
-        words.flags.writeable = False  # as texts are: one that is not would be compiled for once more
-        used = _lower_all(words, offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
+        used = _lower_all(for_loops(words), offsets.astype(np.int64), LOWER, KINDS, keys, key_offsets, exact)
         keys = keys[:used].copy()
         capacity = 1 << max(4, (2 * count).bit_length())
         slots = np.full(capacity, _EMPTY, dtype=np.uint32)
