@@ -137,11 +137,11 @@ class _Turn:
         self.file, self.collects = os.open(__file__, os.O_RDONLY), gc.isenabled()
         corpusveil.waiting.compiling += 1
         gc.disable()
-        found, until = look(), time.monotonic() + _PATIENCE
-        while found is None and not self._locked() and time.monotonic() < until:
+        entry, until = look(), time.monotonic() + _PATIENCE
+        while entry is None and not self._locked() and time.monotonic() < until:
             time.sleep(0.05)
-            found = look()
-        return look() if found is None else found
+            entry = look()
+        return look() if entry is None else entry
 
     def _locked(self) -> bool:
         try:
@@ -187,14 +187,14 @@ def _find_and_take_turns(dispatcher: Any) -> None:
     shipped = IndexDataCacheFile(str(beside), cache._impl.filename_base, cache._cache_file._source_stamp)  # noqa: SLF001
 
     def look(signature: Any, context: Any) -> Any:
-        if (found := find(signature, context)) is None and _runs_portable():
+        if (entry := find(signature, context)) is None and _runs_portable():
             kept = shipped.load(cache._index_key(signature, _Portable(context.codegen())))  # noqa: SLF001
-            found = None if kept is None else cache._impl.rebuild(context, kept)  # noqa: SLF001
-        return found
+            entry = None if kept is None else cache._impl.rebuild(context, kept)  # noqa: SLF001
+        return entry
 
     def load(signature: Any, context: Any) -> Any:
-        found = look(signature, context)
-        return found if found is not None else _turn.begin(lambda: look(signature, context))
+        entry = look(signature, context)
+        return entry if entry is not None else _turn.begin(lambda: look(signature, context))
 
     def compile_in_turn(signature: Any) -> Any:
         with global_compiler_lock:
