@@ -7,6 +7,7 @@ exactly, or from public samples if the law has no closed form. An estimate costs
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +32,11 @@ ALL = np.empty(0)
 """Every word is changed that has a likelier one: without a margin."""
 
 
+@functools.lru_cache(maxsize=4)
+def _ids_of(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:
+    return model.ids(space.vocabulary.words)
+
+
 def public_shares(space: Space, model: LanguageModel | None) -> tuple[npt.NDArray[np.float64], float]:
     """Return the public probabilities of a space's words, float64 [V], and the share of public text that they cover.
 
@@ -42,7 +48,7 @@ def public_shares(space: Space, model: LanguageModel | None) -> tuple[npt.NDArra
     whole = float(model.info.get("tokens", 0)) if model is not None else 0.0
     whole = whole or (0.0 if known is None else float(known.sum()))
     if model is not None and known is not None:
-        ids = model.ids(space.vocabulary.words)
+        ids = _ids_of(space, model)
         counts = np.where(ids < len(model), np.append(known, 0)[ids], counts)
     prior = smoothed(counts, whole)
     return prior.shares, min(1.0, prior.covered)
@@ -73,13 +79,15 @@ def spoken_of(space: Space, model: LanguageModel, shares: npt.NDArray[np.float64
     A word that it lacks has its public share in any context.
     """
     low, high = tables()
-    said = [parts(word) for word in space.vocabulary.words]
-    firsts = model.ids([words[0] for words in said])
+    said = {number: parts(word) for number, word in enumerate(space.vocabulary.words) if "_" in word}
+    said = {number: words for number, words in said.items() if len(words) > 1}
+    firsts = _ids_of(space, model).copy()
+    firsts[[*said]] = model.ids([words[0] for words in said.values()])
     first = np.where(firsts < len(model), firsts, -1).astype(np.int32)
     inner, before = np.ones(len(space)), np.full(len(space), -2, np.int32)
     last = first.copy()
-    for word in (number for number, words in enumerate(said) if len(words) > 1):
-        ids = model.ids(said[word])
+    for word, words in said.items():
+        ids = model.ids(words)
         context = np.where(ids < len(model), ids, -1).astype(np.int32)
         two_before = np.concatenate([[-1], context[:-2]]).astype(np.int32)
         logs = model.score(two_before, context[:-1], ids[1:])

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-from markupsafe import Markup
-
 from corpusveil.budget.budget import written
 from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
@@ -23,6 +20,8 @@ from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 
 if TYPE_CHECKING:
+    import jinja2
+
     from corpusveil.transforms.release.illustration import Illustration
 
 SHOWN_FILES = 200
@@ -81,9 +80,11 @@ def write_pages(output: str, records: Records, picture: Callable[[], Illustratio
 
 def _rendered(where: str, render: Callable[[], str]) -> bytes:
     """Return a page. Raises UserError if its data were changed so that it cannot be made."""
+    from jinja2 import TemplateError  # here, and below: previews and workers make no page
+
     try:
         return render().encode()
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, TemplateError):
         raise BadRecordError(
             f"{where}: the data of this page are damaged; restore the manifest and the records."
         ) from None
@@ -113,6 +114,8 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
     # where they are treated as words, stop words are counted among these
     tokens = {name: n for name, n in totals.tokens.items() if n or name != "stop_words"}
     whole = max(sum(tokens.values()), 1)
+    from markupsafe import Markup
+
     meter = Markup('<meter value="{}">{}</meter>')
     classes = [
         (
@@ -169,6 +172,8 @@ def percent(share: float) -> str:
 def environment(package: str = __package__, *names: str) -> jinja2.Environment:
     """Return the templates of these names in a package's folder ``templates``, with the shared templates."""
     places = [(package, name) for name in names] + [(__package__, name) for name in SHARED]
+    import jinja2
+
     texts = {name: (resources.files(room) / "templates" / name).read_text(encoding="utf-8") for room, name in places}
     made = jinja2.Environment(
         loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
