@@ -113,7 +113,8 @@ def span_texts(
     """
     kinds = covered.kinds[which]
     treatments = [policy.of(name) for name in covered.names]
-    words: list[str] = [f"[{covered.names[kind]}]" for kind in kinds.tolist()]
+    masks = [f"[{name}]".encode() for name in covered.names]
+    words = [masks[kind] for kind in kinds.tolist()]
 
     def at(treatment: str) -> npt.NDArray[np.int64]:
         return np.flatnonzero(np.array([how == treatment for how, _ in treatments], np.bool_)[kinds])
@@ -128,11 +129,11 @@ def span_texts(
         wording = prepared.wording
         cells = prepared.public.cells(draws.of(resampled).uint64(RESAMPLE))
         for n, cell in zip(resampled.tolist(), cells.tolist(), strict=True):
-            words[n] = wording.words[wording.offsets[cell] : wording.offsets[cell + 1]].tobytes().decode()
+            words[n] = wording.words[wording.offsets[cell] : wording.offsets[cell + 1]].tobytes()
     for n in at("surrogate").tolist():
         own = text(n)
         lanes = draws.of(np.array([n])).lanes(SURROGATE, -(-len(own) // (2 * _PER_LANE)) or 1)
-        words[n] = surrogate(own, lanes.reshape(-1)) or words[n]  # of nothing but signs
+        words[n] = surrogate(own, lanes.reshape(-1)).encode() or words[n]  # of nothing but signs
     for n in at("pseudonym").tolist():
         scope, document = b"", draws.documents[n]
         if policy.pseudonyms == "document":
@@ -140,5 +141,5 @@ def span_texts(
         elif policy.pseudonyms == "unit":
             scope = b"unit " + units[document].encode()
         name, url = covered.names[kinds[n]], treatments[kinds[n]][1]
-        words[n] = _pseudonym(name, None if url is None else (url, lists[url]), text(n), scope, key)
-    return Surrogates(*concatenate([word.encode() for word in words]))
+        words[n] = _pseudonym(name, None if url is None else (url, lists[url]), text(n), scope, key).encode()
+    return Surrogates(*concatenate(words))

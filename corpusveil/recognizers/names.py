@@ -70,6 +70,8 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 # What was seen before a run:
 _NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED = range(6)
+_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING
+"""Of the words right before a run, without a mark between."""
 _MOST = 6
 """Parts of a name."""
 _REMEMBERED = 32
@@ -263,6 +265,8 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
     at = t - 1
     if at < begin:
         return _NOTHING
+    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
+        return _NOTHING  # as most
     is_line, byte = _breaks(data, ends[at], starts[t]), data[starts[at]]
     marked = token_classes[at] == _PUNCTUATION
     at -= marked and at > begin
@@ -314,9 +318,9 @@ def _name_at(
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
-    begins = _begins(data, starts, ends, token_classes, bits, t, begin)
     if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
         return np.int64(-1)
+    begins = _begins(data, starts, ends, token_classes, bits, t, begin)
     if bit & (GREETING | CLOSING) and (begins or cue == _CLOSED):
         return np.int64(-1)  # a cue itself, as the next
     if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
@@ -403,6 +407,8 @@ def _again(
                     count += 1
             run += 1
         free = first
+        while count == 0 and at < picked.size and picked[at] < stop:
+            at += 1
         while at < picked.size and picked[at] < stop:
             t = np.int64(picked[at])
             at += 1
