@@ -1,7 +1,8 @@
 """C4 rehearsed: its 1,024 shards with a thousandth of their documents, and what each part of a run costs the driver.
 
 A part that grows with shards costs C4 whole the same; work, ledger and verify grow with documents.
-``python -m benchmarks.rehearsal INPUT OUTPUT LEDGER [MASTER]`` is one run, whose parts it prints as JSON.
+``python -m benchmarks.rehearsal INPUT OUTPUT LEDGER MASTER`` is one run, whose parts it prints as JSON; an empty MASTER
+is local processes, and ``beam`` its direct runner.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ import psutil
 
 from benchmarks import cluster, inputs
 from benchmarks.report import Skipped, Table
+from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.ledger.caps import Caps, Spending
@@ -33,7 +35,7 @@ from corpusveil.transforms.release.verification import verify
 
 SIZES, DOCUMENTS = ((2, 4), 5) if inputs.SMALLEST else ((256, 512, 1024), 356)
 TINY = 8 if inputs.SMALLEST else int(os.environ.get("CORPUSVEIL_BENCH_TINY", "100000"))
-ENGINES = {"two local processes": [], "two executors of Spark": ["local-cluster[2,1,2048]"]}
+ENGINES = {"two local processes": "", "Spark standalone, two executors": "spark://", "Beam, direct runner": "beam"}
 DRIVER_MIB = 1024
 PARTS = {
     "look": "ledger: look", "reserve": "ledger: reserve", "do_all": "work", "write_manifest": "manifest",
@@ -57,11 +59,15 @@ def _table(sizes: tuple[int, ...], documents: int, engine: str, ledger: str) -> 
     columns = [f"{size:,} shards: {what}" for size in sizes for what in ("wall s", "driver CPU s")]
     table = Table(f"{documents} documents a shard; {engine}; {inputs.origin()}", ("part", *columns))
     parts: dict[str, list[float]] = defaultdict(list)
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=inputs.work()))
+        master = ENGINES[engine]
+        if master == "spark://":
+            master = stack.enter_context(cluster.standalone(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
         for size in sizes:
             write(Path(folder, f"in{size}"), size, documents)
             words = [f"{folder}/in{size}", f"{folder}/out{size}", ledger and f"{folder}/{ledger}{size}"]
-            command = [sys.executable, "-m", "benchmarks.rehearsal", *words, *ENGINES[engine]]
+            command = [sys.executable, "-m", "benchmarks.rehearsal", *words, master]
             done = subprocess.run(
                 command, cwd=inputs.ROOT, env=cluster.environment(), capture_output=True, text=True, check=False
             )
@@ -85,7 +91,7 @@ def _lines(path: str) -> list[bytes]:
     return gzip.decompress(Path(path).read_bytes()).splitlines(keepends=True)
 
 
-def main(source: str, output: str, ledger: str, *master: str) -> None:
+def main(source: str, output: str, ledger: str, master: str) -> None:
     """Run a release, again when it is finished, and verify it; print wall and driver CPU seconds of each part."""
     spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     last = [psutil.Process().create_time(), 0.0]
@@ -107,7 +113,7 @@ def main(source: str, output: str, ledger: str, *master: str) -> None:
 
     spending = Spending(ledger, Caps(1e9), (Unit("content", None),)) if ledger else None
     go = corpus.Run(inputs.release(inputs.space()), [source], output, spending=spending).privatize
-    engine = Spark(master[0]) if master else Local(2)
+    engine = Beam() if master == "beam" else Spark(master) if master else Local(2)
     engine.slots()
     end("start")
     with contextlib.ExitStack() as patches:
