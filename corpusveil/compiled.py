@@ -35,11 +35,12 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
 
 PACKAGE = Path(__file__).parent
 PORTABLE = "x86-64-v3" if platform.machine() == "x86_64" else ""
-"""The processor that the machine code of a wheel is for, as LLVM calls it: AMD's and Intel's since 2015. The loops are
+"""The processor that the machine code of a wheel is for, as LLVM calls it: most of AMD's and Intel's since 2015. Loops are
 as fast as those for the very processor. Empty where there is no such common one."""
 _INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _PATIENCE = 120.0
-"""Seconds to wait for another process that compiles, before doing it as well."""
+"""Seconds to wait in all for other processes that compile, before doing it as well."""
+_TICK = 0.05
 
 
 class Stamp:
@@ -132,6 +133,7 @@ class _Turn:
         self.depth = 0
         self.file = -1  # open while it lasts
         self.collects = True
+        self.patience = _PATIENCE
 
     def begin(self, look: Callable[[], Any]) -> Any:
         """Wait for the turn; return what ``look`` finds in a cache meanwhile, None if this process has to compile."""
@@ -140,9 +142,10 @@ class _Turn:
         self.file, self.collects = os.open(__file__, os.O_RDONLY), gc.isenabled()
         corpusveil.waiting.compiling += 1
         gc.disable()
-        entry, until = look(), time.monotonic() + _PATIENCE
-        while entry is None and not self._locked() and time.monotonic() < until:
-            time.sleep(0.05)
+        entry = look()
+        while entry is None and not self._locked() and self.patience > 0:
+            time.sleep(_TICK)
+            self.patience -= _TICK
             entry = look()
         return look() if entry is None else entry
 
