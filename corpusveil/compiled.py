@@ -35,8 +35,8 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
 
 PACKAGE = Path(__file__).parent
 PORTABLE = "x86-64-v3" if platform.machine() == "x86_64" else ""
-"""The processor that the machine code of a wheel is for, as LLVM calls it: most of AMD's and Intel's since 2015. Loops are
-as fast as those for the very processor. Empty where there is no such common one."""
+"""The processor that the machine code of a wheel is for, as LLVM calls it: most of AMD's and Intel's since 2015. Loops
+are as fast as those for the very processor. Empty where there is no such common one."""
 _INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _PATIENCE = 120.0
 """Seconds to wait in all for other processes that compile, before doing it as well."""

@@ -12,7 +12,6 @@ import datetime as dt
 import decimal
 import functools
 import hashlib
-import itertools
 import struct
 import uuid
 from collections.abc import Sequence
@@ -86,17 +85,27 @@ def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, 
 
     Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
     """
-    base = hashlib.blake2b(_prefixed(_utf8(column)), digest_size=16, key=key)
-    view = memoryview(np.ascontiguousarray(data).data)
+    copy = hashlib.blake2b(_prefixed(_utf8(column)), digest_size=16, key=key).copy
+    view, pack = memoryview(np.ascontiguousarray(data).data), _SIZE.pack
     bounds = documents.tolist()
-    tags = bytearray()
-    for identity, (start, end) in zip(identities, itertools.pairwise(bounds), strict=True):
+    tags: list[bytes] = []
+    of_rows: dict[tuple[str, ...], tuple[bytes, bytes]] = {}  # what is before and after the row number in a place
+    for identity, start, end in zip(identities, bounds[:-1], bounds[1:], strict=True):
+        if type(identity) is tuple and type(identity[-1]) is int:
+            place = identity[:-1]
+            if (around := of_rows.get(place)) is None:
+                after = _encode_place(*place)
+                around = pack(len(after) + 1 + _SIZE.size) + b"r", after
+                if all(type(name) is str for name in place):
+                    of_rows[place] = around
+            head = around[0] + pack(identity[-1]) + around[1]
+        else:
+            head = _prefixed(encode_id(identity))
         # A copied state has the key and the column in it already: a block less to hash for each document.
-        state = base.copy()
-        state.update(_prefixed(encode_id(identity)) + _SIZE.pack(end - start))
-        state.update(view[start:end])
-        tags += state.digest()
-    return np.frombuffer(bytes(tags), dtype="<u8").reshape(-1, 2)
+        state = copy()
+        state.update(head + pack(end - start) + view[start:end])
+        tags.append(state.digest())
+    return np.frombuffer(b"".join(tags), dtype="<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True)
