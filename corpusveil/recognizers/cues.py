@@ -7,8 +7,8 @@ name; capitalized in public text."""
 # By the space:
 KNOWN, RARELY = 64, 128
 # By the tables below:
-GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM = (
-    256 << bit for bit in range(13)
+GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM, AND = (
+    256 << bit for bit in range(14)
 )
 LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
 """What a name in small letters can follow."""
@@ -17,7 +17,7 @@ CUES = {
         lieber geehrte geehrter servus moin cher chère chers querido querida estimado estimada caro cara
         gentile egregio beste geachte prezado prezada hej witaj""",
     CLOSING: """best regards regard thanks thank cheers sincerely yours truly faithfully respectfully cordially
-        warmly wishes warm kind kindest warmest many again you love xoxo thx rgds signed danke dank gruß
+        warmly wishes warm kind kindest warmest many again you love xoxo thx rgds ta signed danke dank gruß
         grüße grüßen gruss grüsse viele mfg lg vg freundlichen freundliche herzliche merci cordialement
         amitiés bises sentiments saludos gracias atentamente cordiales abrazo saluti cordiali distinti
         grazie groet groeten vriendelijke bedankt obrigado obrigada atenciosamente abraços mit met""",
@@ -26,7 +26,9 @@ CUES = {
     IS: "is am bin ist suis es è ben é you morning afternoon evening tag morgen abend días tardes",
     INTRODUCTION: "i'm it's c'est m'appelle appelle llamo soy chiamo sono heiße heisse heet chamo named",
     LABEL: """from to cc bcc name sender recipient contact customer client signed attn author patient employee
-        manager agent assignee reporter von an absender kunde de à nom expéditeur para nombre cliente
+        manager agent assignee reporter by driver buyer purchaser seller owner tenant landlord caller guest guests
+        claimant witness witnesses attendees present apologies requester representative applicant cardholder
+        policyholder subscriber student teacher parent von an absender kunde de à nom expéditeur para nombre cliente
         remitente da nome mittente van aan naam""",
     TITLE: """mr mrs ms miss mx dr prof professor doctor sir madame mme mlle monsieur frau herr herrn señor señora
         sr sra dott dottor ssa ra signor signora sig mevrouw meneer dhr mevr rev reverend fr sgt capt lt col
@@ -43,6 +45,7 @@ CUES = {
         partner roommate landlord agent technician engineer driver assistant emailed rang phoned escalated""",
     AFTER: """said says told tells asked asks called calls wrote writes replied explained added thinks thought
         wants wanted knows knew who whose promised answered admitted""",
+    AND: "and und et y e en",
     AT: "the in at near into outside around across throughout a an",
     FIRM: """jr corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
         ave park hotel church hospital airport river county city island islands lake plaza building center

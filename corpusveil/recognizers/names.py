@@ -3,8 +3,9 @@
 A *run* is of words that can be parts of a name: capitalized ones, listed ones in capitals, initials, and particles
 (*van*, *de*) between them, joined by blanks or a hyphen. A line break ends a run. A run is a name
 
-* after a cue, whatever its words mean otherwise: a greeting (*Hi*), a closing (*Regards,*), an introduction (*this
-  is*), the label of a header (*From:*) or a title (*Dr.*);
+* after a cue, whatever its words mean otherwise: a greeting (*Hi*, also *Hi Ann and*), a closing (*Regards,*), an
+  introduction (*this is*), the label of a header (*From:*) or a title (*Dr.*);
+* if it fills a line, and a word of it is on a list of given names, or unknown or rare;
 * if a word of it is on a list of given or family names, and is not otherwise a word; if it is one (*Mark*, *Grace*), by
   a capital within a sentence, or next to another name;
 * if two capitalized words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*;
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from corpusveil.compiled import called, compiled, for_loops
 from corpusveil.recognizers.cues import (
     AFTER,
+    AND,
     AT,
     BEFORE,
     CLOSING,
@@ -62,15 +64,15 @@ from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, decode, kind_of, lower_into
 from corpusveil.text.word_table import WordTable, find
 
-VERSION = 3
+VERSION = 4
 """Goes up whenever other spans would be found in the same text by the same space."""
 RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""
 _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 # What was seen before a run:
-_NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED = range(6)
-_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING
+_NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED, _ALONE, _LAST = range(8)
+_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING | AND
 """Of the words right before a run, without a mark between."""
 _MOST = 6
 """Parts of a name."""
@@ -197,6 +199,8 @@ def _look_up(
             else:
                 place = find(data, start, np.int64(ends[t]), *cues)
                 bit = cue_bits[place] if place >= 0 else bit
+            if before & CLOSING and case == 1 and t + 1 < stop and ends[t] - start == 1 and data[ends[t]] == 0x2E:
+                bit = np.uint32(0)  # the initial of a signature, such as A. or I.
             picked[n] = t
             named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
             listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & LEADS != 0))
@@ -256,7 +260,31 @@ def _begins(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t:
     byte = data[starts[t - 1]]
     if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
         return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
-    return byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A) or t - 1 == begin
+    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A):
+        return True
+    return t - 1 == begin or _breaks(data, ends[t - 2], starts[t - 1])  # after the mark of a quoted line or of an item
+
+
+@called
+def _fills(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any, t: int, stop: int) -> Any:
+    """Return if a token and what follows are a line of at most three capitalized words: the last, or with a comma."""
+    at, words = t, 0
+    while at < stop and (at == t or not _breaks(data, ends[at - 1], starts[at])):
+        byte = data[starts[at]]
+        if token_classes[at] == _WORD:
+            if cases[at] == 0:
+                return _NOTHING
+            words += 1
+        elif byte == 0x28:  # Ann Lee (Mrs)
+            return _ALONE if words <= 3 else _NOTHING
+        elif byte == 0x2C and words <= 3 and at + 1 < stop and _breaks(data, ends[at], starts[at + 1]):
+            return _LAST
+        elif byte not in (0x2E, 0x2D):
+            return _NOTHING
+        at += 1
+    if words > 3:
+        return _NOTHING
+    return _LAST if at == stop or data[starts[at]] == 0x2D else _ALONE
 
 
 @called
@@ -267,8 +295,11 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
         return _NOTHING
     if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
         return _NOTHING  # as most
-    is_line, byte = _breaks(data, ends[at], starts[t]), data[starts[at]]
-    marked = token_classes[at] == _PUNCTUATION
+    is_line = _breaks(data, ends[at], starts[t])
+    while at > begin and data[starts[at]] == 0x3E and token_classes[at] == _PUNCTUATION:  # quoted
+        is_line |= _breaks(data, ends[at - 1], starts[at])
+        at -= 1
+    marked, byte = token_classes[at] == _PUNCTUATION, data[starts[at]]
     at -= marked and at > begin
     bit = bits[at]
     if is_line:  # after a closing, or a line that begins with one
@@ -276,11 +307,14 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
             if bit & CLOSING or at == begin or _breaks(data, ends[at - 1], starts[at]):
                 break
             at -= 1
-            is_first = at == begin or _breaks(data, ends[at - 1], starts[at])
+            is_first = at == begin or _breaks(data, ends[at - 1], starts[at]) or data[starts[at - 1]] == 0x3E
             bit = bits[at] if is_first else np.uint32(0)
         return _CLOSED if bit & CLOSING else _NOTHING
-    if marked and byte == 0x3A and bit & LABEL:
-        return _HEADER
+    if marked and byte == 0x3A:
+        if data[starts[at]] == 0x29 and at > begin:  # Received by (name):
+            bit = bits[at - 1]
+        if bit & LABEL:
+            return _HEADER
     if marked and byte == 0x2D and (at == t - 1 or _breaks(data, ends[at], starts[t - 1])):
         return _CLOSED  # a dash begins the line
     is_title = cases[at] or (at - 2 >= begin and bits[at - 2] & TITLE)  # Sig.ra
@@ -295,13 +329,19 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
         return _CLOSED
     if not marked and bit & CLOSING and at > begin and bits[at - 1] & CLOSING:
         return _CLOSED
-    if marked and byte == 0x2C:  # From: Sarah Lee, Bob Stone
+    joins: Any = (not marked and bit & AND != 0) or (marked and byte == 0x26)
+    if joins or (marked and byte in (0x2C, 0x2F)):  # From: Sarah Lee, Bob Stone; Hi Ann and Bob
         for _ in range(12):
             if at <= begin or _breaks(data, ends[at - 1], starts[at]):
                 break
             at -= 1
             if data[starts[at]] == 0x3A and at > begin:
                 return _HEADER if bits[at - 1] & LABEL else _NOTHING
+            if joins and bits[at] & IS and at > begin and bits[at - 1] & SUBJECT:
+                return _GREETED
+            if joins and bits[at] & GREETING and _begins(data, starts, ends, token_classes, bits, at, begin):
+                return _GREETED
+            joins &= cases[at] > 0 or bits[at] & (TITLE | AND) != 0 or token_classes[at] == _PUNCTUATION
     return _NOTHING
 
 
@@ -318,6 +358,8 @@ def _name_at(
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
+    if cue == _NOTHING and t > begin and _breaks(data, ends[t - 1], starts[t]):
+        cue = _fills(data, starts, ends, token_classes, cases, t, stop)
     if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
         return np.int64(-1)
     begins = _begins(data, starts, ends, token_classes, bits, t, begin)
@@ -350,7 +392,11 @@ def _name_at(
     if cue == _TITLED:
         return last
     follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
-    if cue:
+    if cue >= _ALONE:
+        alone = parts == 1 and bit & (PLAIN | OTHER) != 0
+        is_name |= (listed and (cue == _LAST or not alone)) or (strange > 0 and (cue == _LAST or parts > 1))
+        is_name &= others < parts and bit & FIRM == 0
+    elif cue:
         is_name |= listed or strange > 0 or not follows or cue == _TOLD
         is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
     else:
