@@ -13,8 +13,8 @@ GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEF
 LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
 """What a name in small letters can follow."""
 CUES = {
-    GREETING: """sehr hi hello hey dear hallo hoi bonjour bonsoir salut hola ciao buongiorno buonasera olá oi liebe
-        lieber geehrte geehrter servus moin cher chère chers querido querida estimado estimada caro cara
+    GREETING: """sehr hi hello hey hiya howdy heya dear hallo hoi bonjour bonsoir salut hola ciao buongiorno buonasera
+        olá oi liebe lieber geehrte geehrter servus moin cher chère chers querido querida estimado estimada caro cara
         gentile egregio beste geachte prezado prezada hej witaj""",
     CLOSING: """best regards regard thanks thank cheers sincerely yours truly faithfully respectfully cordially
         warmly wishes warm kind kindest warmest many again you love xoxo thx rgds ta signed danke dank gruß
@@ -39,12 +39,12 @@ CUES = {
         colleagues reader help desk office manager admin administrator staff department damen herren
         zusammen kunde kundenservice kollegen leute tous toutes équipe clients todos equipo amigos tutti
         squadra allemaal iedereen great ok okay yes re fw fwd subject date""",
-    BEFORE: """ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
+    BEFORE: """call ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
         spoke spoken speaking talk talked talking colleague friend neighbour neighbor brother sister wife
         husband boss mother father mum mom dad son daughter uncle aunt cousin doctor nurse teacher patient
         partner roommate landlord agent technician engineer driver assistant emailed rang phoned escalated""",
-    AFTER: """said says told tells asked asks called calls wrote writes replied explained added thinks thought
-        wants wanted knows knew who whose promised answered admitted""",
+    AFTER: """here speaking said says told tells asked asks called calls wrote writes replied explained added
+        thinks thought wants wanted knows knew who whose promised answered admitted""",
     AND: "and und et y e en",
     AT: "the in at near into outside around across throughout a an",
     FIRM: """jr corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue

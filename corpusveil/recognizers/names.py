@@ -199,7 +199,13 @@ def _look_up(
             else:
                 place = find(data, start, np.int64(ends[t]), *cues)
                 bit = cue_bits[place] if place >= 0 else bit
-            if before & CLOSING and case == 1 and t + 1 < stop and ends[t] - start == 1 and data[ends[t]] == 0x2E:
+            if (
+                before & (CLOSING | LABEL)
+                and case == 1
+                and t + 1 < stop
+                and ends[t] - start == 1
+                and data[ends[t]] == 0x2E
+            ):
                 bit = np.uint32(0)  # the initial of a signature, such as A. or I.
             picked[n] = t
             named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
@@ -260,7 +266,7 @@ def _begins(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t:
     byte = data[starts[t - 1]]
     if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
         return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
-    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A):
+    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A, 0x5D):
         return True
     return t - 1 == begin or _breaks(data, ends[t - 2], starts[t - 1])  # after the mark of a quoted line or of an item
 
@@ -275,7 +281,7 @@ def _fills(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any, t:
             if cases[at] == 0:
                 return _NOTHING
             words += 1
-        elif byte == 0x28:  # Ann Lee (Mrs)
+        elif byte in (0x28, 0x7C):  # Ann Lee (Mrs), Ann Lee | Director
             return _ALONE if words <= 3 else _NOTHING
         elif byte == 0x2C and words <= 3 and at + 1 < stop and _breaks(data, ends[at], starts[at + 1]):
             return _LAST
@@ -323,7 +329,9 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
     tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
     if tells and (not marked or byte == 0x3A):
         return _TOLD
-    if bit & GREETING and _begins(data, starts, ends, token_classes, bits, at, begin):
+    if bit & GREETING and (
+        _begins(data, starts, ends, token_classes, bits, at, begin) or data[starts[at - 1]] == 0x2C
+    ):  # dear Ann, dear Bob
         return _GREETED
     if bit & CLOSING and (marked or _begins(data, starts, ends, token_classes, bits, at, begin)):
         return _CLOSED
@@ -381,9 +389,11 @@ def _name_at(
             is_name |= bit & (GIVEN | COMMON) != 0 and (not usual or (within and bit & (GIVEN | OTHER) == GIVEN))
         elif case == 1 and ends[at] - starts[at] > 2:
             is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
+        dotted = case == 1 and ends[at] - starts[at] == 1 and at + 1 < stop and data[starts[at + 1]] == 0x2E
         is_name |= (given or (initial and case == 2)) and case > 0 and (named or is_strange)
+        is_name |= dotted and (given or strange > 0)  # Ann B.
         listed |= bit & GIVEN != 0 or (named and not usual)
-        initial = case == 1 and ends[at] - starts[at] == 1 and at + 1 < stop and data[starts[at + 1]] == 0x2E
+        initial = dotted
         given = bit & GIVEN != 0 or (named and not usual)
         strange += is_strange and case == 2
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
@@ -394,13 +404,18 @@ def _name_at(
     follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
     if cue >= _ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
-        is_name |= (listed and (cue == _LAST or not alone)) or (strange > 0 and (cue == _LAST or parts > 1))
+        is_name |= (listed and (cue == _LAST or not alone)) or strange > 0
         is_name &= others < parts and bit & FIRM == 0
     elif cue:
         is_name |= listed or strange > 0 or not follows or cue == _TOLD
         is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
     else:
         after = bits[last + 1] if follows else np.uint32(0)
+        if begins and t > begin and (strange or listed):  # the last word, or who speaks: "[10:12] Ann: hi"
+            marks = last + 1 < stop and data[starts[last + 1]] == 0x3A and ends[last] == starts[last + 1]
+            is_name |= (last + 1 == stop and parts <= 2) or (
+                marks and last + 2 < stop and starts[last + 2] > ends[last + 1]
+            )
         before = bits[t - 1] if not begins else np.uint32(0)
         if (strange or (listed and others == 0)) and not is_name:
             ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)

@@ -85,6 +85,29 @@ def test_names_that_are_words_count_by_capital_and_place(names: Names) -> None:
         assert spans == expected, text
 
 
+def test_lines_lists_and_marks_tell_a_name(names: Names) -> None:
+    """As people sign, greet two, quote, fill in forms and chat."""
+    cases = {
+        "It broke.\n\nGrace": ["Grace"],
+        "It broke.\n\nZorblat\nSent from my phone": ["Zorblat"],
+        "It broke.\nZorblat Hill (Mrs)": ["Zorblat Hill"],
+        "It broke.\n\nConclusion\n\nThe Support Team": [],
+        "Zorblat,\nplease see below": [],  # the first line of a text is no line of its own
+        "Subject: refund\n\nRuby,\nplease see below": ["Ruby"],
+        "Good morning Zorblat and Grace, hello": ["Zorblat", "Grace"],
+        "Dear Zorblat, dear Quuxley, it broke": ["Zorblat", "Quuxley"],
+        "> Hi Grace,\n> it broke.\n> Thanks,\n> Will": ["Grace", "Will"],
+        "Received by (print name): Zorblat\nDriver: A. Quuxley": ["Zorblat", "A. Quuxley"],
+        "Yours faithfully\nI. Zorblat": ["I. Zorblat"],
+        "please ask Zorblat B. about it": ["Zorblat B"],
+        "[10:12] Zorblat: hi\n[10:13] Agent: hello": ["Zorblat"],
+        "It broke. Please call. Zorblat": ["Zorblat"],
+        "Zorblat here from accounts": ["Zorblat"],
+    }
+    for (text, expected), spans in zip(cases.items(), found(names, list(cases)), strict=True):
+        assert spans == expected, text
+
+
 def test_few_runs_of_public_text_without_names_are_taken_for_names(names: Names) -> None:
     text = (
         "The delivery was late again. I've called twice, and They said that it's on its way! However, nothing came. On "

@@ -42,7 +42,7 @@ def test_names_make_recognizers(space: Space) -> None:
     assert make("rules", space) is rules
     assert isinstance(make("names", space), Names)
     assert identity("rules").startswith("rules/2, phonenumbers ")
-    assert identity("names") == "names/3"
+    assert identity("names") == "names/4"
 
 
 def test_a_function_is_a_recognizer_by_its_name_or_itself(
