@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Int64, UInt64
 from corpusveil.collocations.collocation_table import KEY_BITS, most_words
-from corpusveil.compiled import compiled
+from corpusveil.compiled import compiled, for_loops
 from corpusveil.errors import SizeError
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
@@ -137,7 +137,7 @@ def merge(first: tuple[UInt64, Int64], second: tuple[UInt64, Int64]) -> tuple[UI
     """Merge two runs of different sorted keys, adding the counts of equal ones."""
     size = first[0].size + second[0].size
     keys, counts = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
-    used = _merge(*first, *second, keys, counts)
+    used = _merge(*map(for_loops, (*first, *second)), keys, counts)
     return keys[:used], counts[:used]
 
 

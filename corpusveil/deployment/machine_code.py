@@ -33,6 +33,7 @@ from corpusveil.language.modelling import build_model
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
+from corpusveil.spaces.tour_improvement import nearest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy
@@ -90,6 +91,7 @@ def do_a_little() -> None:
     drawn = np.random.default_rng(0).standard_normal((words.num_rows, DIMENSIONS)).astype(np.float32)
     vectors = Vectors(words["ngram"].to_pylist(), drawn, counts=words["count"].to_numpy())
     build_space(vectors).save("space")
+    nearest(vectors.vectors, 0, 8)  # of which a space seldom has need
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):

@@ -117,6 +117,7 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     package_spark(str(packed))
     names = zipfile.ZipFile(packed / "corpusveil.pex").namelist()
     assert any("numpy" in name for name in names)
+    shipped = {Path(name).name for name in names if name.endswith(machine_code.ENDINGS)}
     assert not any("pyspark" in name or "apache_beam" in name for name in names)
     ground = make_ground(tmp_path / "ground")
     texts = write(tmp_path / "texts", make(3000, 3), 4)
@@ -134,6 +135,7 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     unpacked = home / ".cache" / "pex"  # where pex unpacks the file; nothing else brought packages
     assert unpacked.exists()
     assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []
+    assert {path.name for end in machine_code.ENDINGS for path in home.rglob(f"*{end}")} == shipped, "some was compiled"
     for command in (*flow(texts, here, "local"), release(ground, here, "local")):
         succeeds(*[str(word) for word in command])
     assert release_files(there / "release") == release_files(here / "release")
