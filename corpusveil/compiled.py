@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import functools
 import gc
@@ -11,7 +12,9 @@ import importlib.util
 import inspect
 import os
 import platform
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,8 +30,11 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
 import corpusveil.waiting  # not "from": no loop depends on it, so a change of it compiles none again
+from corpusveil.errors import InstallationError
 from corpusveil.ownership import refuse_others
 
+if numba.config.DISABLE_JIT:
+    raise InstallationError("NUMBA_DISABLE_JIT is set, and loops of corpusveil only run compiled; unset it.")
 if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
@@ -41,6 +47,8 @@ _INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _PATIENCE = 120.0
 """Seconds to wait in all for other processes that compile, before doing it as well."""
 _TICK = 0.05
+LOCK = "compiling.lock"
+"""In the folder of compiled loops, the file that a process locks in its turn."""
 
 
 class Stamp:
@@ -71,8 +79,19 @@ class Stamp:
         return str, (self.digest,)
 
 
+_imported: dict[str, tuple[int, int]] = {}
+"""The state of each file when its loops were imported."""
+
+
+def _state(path: str) -> tuple[int, int]:
+    now = os.stat(path)
+    return now.st_mtime_ns, now.st_size
+
+
 @functools.cache
 def _file_digest(path: str) -> str:
+    if _imported.get(path, now := _state(path)) != now:  # by an upgrade: what was imported is no longer there to read
+        return os.urandom(16).hex()  # so that nothing is taken for it, and it for nothing
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
@@ -123,7 +142,7 @@ def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str], r
 
 
 class _Turn:
-    """The turn of this process to compile: others of the same installation wait, and load what was made.
+    """The turn of this process to compile: others with the same cache wait, and load what was made.
 
     It lasts from the first function that no cache has until that one and all that it calls are kept. Whoever waits for
     it is told so. No garbage is collected meanwhile, which would take a tenth of the time to find little.
@@ -131,43 +150,54 @@ class _Turn:
 
     def __init__(self) -> None:
         self.depth = 0
-        self.file = -1  # open while it lasts
+        self.lasts = False
+        self.file = -1  # that is locked; none where locks are impossible
         self.collects = True
         self.patience = _PATIENCE
 
-    def begin(self, look: Callable[[], Any]) -> Any:
+    def begin(self, look: Callable[[], Any], lock: Path) -> Any:
         """Wait for the turn; return what ``look`` finds in a cache meanwhile, None if this process has to compile."""
-        if self.file >= 0:
+        if self.lasts:
             return None
-        self.file, self.collects = os.open(__file__, os.O_RDONLY), gc.isenabled()
+        self.lasts, self.collects = True, gc.isenabled()
         corpusveil.waiting.compiling += 1
         gc.disable()
         entry = look()
-        while entry is None and not self._locked() and self.patience > 0:
+        while entry is None and not self._locked(lock) and self.patience > 0:
             time.sleep(_TICK)
             self.patience -= _TICK
             entry = look()
         return look() if entry is None else entry
 
-    def _locked(self) -> bool:
+    def _locked(self, lock: Path) -> bool:
         try:
+            if self.file < 0:  # closed to other accounts, who could hold it
+                self.file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks: each process compiles for itself
+        except OSError:  # no right to write there, or a file system without locks: each process compiles for itself
             return True
         return True
 
     def end(self) -> None:
-        if self.file >= 0:
-            os.close(self.file)  # which lets the next one in
-            self.file = -1
+        if self.lasts:
+            self.lasts = False
             corpusveil.waiting.compiling -= 1
             if self.collects:
                 gc.enable()
+        if self.file >= 0:
+            os.close(self.file)  # which lets the next one in
+            self.file = -1
+
+    def forget(self) -> None:
+        """Leave the turn to the process that this one is a fork of."""
+        self.depth = 0
+        self.end()
 
 
 _turn = _Turn()
+os.register_at_fork(after_in_child=_turn.forget)
 
 
 class _Portable:
@@ -204,7 +234,8 @@ def _skip_linear_algebra() -> None:
 def _find_and_take_turns(dispatcher: Any) -> None:
     """Let numba look in the wheel's machine code after its own cache, and compile in turn with other processes."""
     cache, find, make = dispatcher._cache, dispatcher._cache._load_overload, dispatcher.compile  # noqa: SLF001
-    beside = Path(dispatcher.py_func.__code__.co_filename).parent / "__pycache__"
+    beside, own = Path(dispatcher.py_func.__code__.co_filename).parent / "__pycache__", Path(cache.cache_path)
+    lock = (PACKAGE / "__pycache__" if own.is_relative_to(PACKAGE) else own.parent) / LOCK
     shipped = IndexDataCacheFile(str(beside), cache._impl.filename_base, cache._cache_file._source_stamp)  # noqa: SLF001
 
     def look(signature: Any, context: Any) -> Any:
@@ -215,7 +246,7 @@ def _find_and_take_turns(dispatcher: Any) -> None:
 
     def load(signature: Any, context: Any) -> Any:
         entry = look(signature, context)
-        return entry if entry is not None else _turn.begin(lambda: look(signature, context))
+        return entry if entry is not None else _turn.begin(lambda: look(signature, context), lock)
 
     def compile_in_turn(signature: Any) -> Any:
         with global_compiler_lock:
@@ -225,7 +256,7 @@ def _find_and_take_turns(dispatcher: Any) -> None:
                 return make(signature)
             finally:
                 _turn.depth -= 1
-                if not _turn.depth:
+                if _turn.depth <= 0:
                     _turn.end()
 
     cache._load_overload, dispatcher.compile = load, compile_in_turn  # noqa: SLF001
@@ -236,8 +267,15 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     numba_s = numba.njit(**options)
 
     def make(function: Callable[..., Any]) -> Any:
-        made = numba_s(function)
-        if options.get("cache") and Path(function.__code__.co_filename).is_file():
+        try:
+            made = numba_s(function)
+        except RuntimeError:  # neither the package nor a home can be written: loops are kept for this process
+            numba.config.CACHE_DIR = tempfile.mkdtemp(prefix="corpusveil-loops-")
+            atexit.register(shutil.rmtree, numba.config.CACHE_DIR, ignore_errors=True)
+            made = numba_s(function)
+        file = function.__code__.co_filename
+        if options.get("cache") and Path(file).is_file():
+            _imported.setdefault(file, _state(file))
             made._cache._cache_file._source_stamp = Stamp(made)  # noqa: SLF001 - numba has no setting for it
             _find_and_take_turns(made)
         return made

@@ -85,15 +85,61 @@ def test_of_two_cold_processes_one_compiles_and_the_other_waits(tmp_path: Path) 
     assert sorted(answers) == [["2", "0", "True"], ["2", "1", "True"]]
 
 
-def test_who_waits_in_vain_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_in_vain_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
     turns = [compiled._Turn(), compiled._Turn()]
-    assert [turn.begin(lambda: None) for turn in turns] == [None, None]
+    assert [turn.begin(lambda: None, tmp_path / "lock") for turn in turns] == [None, None]
     assert not gc.isenabled()
     for turn in reversed(turns):
         turn.end()
     assert gc.isenabled()
     assert corpusveil.waiting.compiling == 0
+
+
+CHANGED = """
+import sys
+from pathlib import Path
+from corpusveil import called_one
+if "change" in sys.argv:
+    file = Path(called_one.__file__)
+    file.write_text(file.read_text().replace("x + 1", "x + 1000"))
+print(called_one.called(1))
+"""
+
+
+def test_what_was_imported_before_an_upgrade_is_not_kept_as_what_came_after(tmp_path: Path) -> None:
+    root = tmp_path / "corpusveil"
+    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "called_one.py").write_text(CALLED.format(1))
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", CHANGED, *more], env={**kept, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, text=True,
+            capture_output=True, check=True,
+        ).stdout for more in (["change"], [])
+    ]  # fmt: skip
+    assert printed == ["2\n", "1001\n"]
+
+
+NOWHERE = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = [caching.UserProvidedCacheLocator]
+from corpusveil.called_one import called
+print(called(1))
+"""
+
+
+def test_loops_run_where_neither_the_package_nor_a_home_can_be_written(tmp_path: Path) -> None:
+    root = tmp_path / "corpusveil"
+    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "called_one.py").write_text(CALLED.format(1))
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", NOWHERE], env={**kept, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "2\n", done.stderr
+    assert not [*tmp_path.glob("corpusveil-loops-*")], "they are removed at the end"
 
 
 def test_only_what_machine_code_is_made_from_changes_its_stamp(tmp_path: Path) -> None:

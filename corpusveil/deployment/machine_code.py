@@ -25,7 +25,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.public_texts import news
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
-from corpusveil.compiled import PORTABLE
+from corpusveil.compiled import LOCK, PORTABLE
 from corpusveil.errors import InstallationError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import load_model
@@ -66,6 +66,8 @@ def compile_beside(root: Path) -> None:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
         raise InstallationError(f"corpusveil could not compile its loops: {last}")
+    for lock in root.rglob(LOCK):
+        lock.unlink()
     if not any(path.suffix in ENDINGS for path in root.rglob("__pycache__/*")):
         raise InstallationError(f"corpusveil compiled its loops, but left no machine code in {root}.")
 

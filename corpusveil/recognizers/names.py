@@ -140,9 +140,21 @@ def _stem(data: Any, start: int, end: int) -> Any:
 def _breaks(data: Any, start: int, end: int) -> Any:
     """Say whether a line breaks in white space."""
     for at in range(start, end):
-        if data[at] == 0x0A or data[at] == 0x0D:
+        byte = data[at]
+        if 0x0A <= byte <= 0x0D or (byte == 0x85 and data[at - 1] == 0xC2):
+            return True
+        if (byte == 0xA8 or byte == 0xA9) and data[at - 1] == 0x80 and data[at - 2] == 0xE2:  # U+2028, U+2029
             return True
     return False
+
+
+@called
+def _ends_run(data: Any, start: int, end: int) -> Any:
+    """Say whether a line or a column ends in white space."""
+    for at in range(start, end):
+        if data[at] == 0x09:
+            return True
+    return _breaks(data, start, end)
 
 
 @called
@@ -244,7 +256,7 @@ def _next_part(
             return np.int64(-1)
         at += 1
     for _ in range(3):
-        if at >= stop or token_classes[at] != _WORD or _breaks(data, ends[at - 1], starts[at]):
+        if at >= stop or token_classes[at] != _WORD or _ends_run(data, ends[at - 1], starts[at]):
             return np.int64(-1)
         if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True)):
             return np.int64(at)
@@ -366,6 +378,10 @@ def _name_at(
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
+    if case == 1 and ends[t] - starts[t] == 1:  # P.S.
+        first = t if data[starts[t]] == 0x50 else t - 2
+        if first >= begin and first + 2 < stop and data[starts[first]] == 0x50 and data[starts[first + 2]] == 0x53:
+            return np.int64(-1)
     if cue == _NOTHING and t > begin and _breaks(data, ends[t - 1], starts[t]):
         cue = _fills(data, starts, ends, token_classes, cases, t, stop)
     if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
@@ -375,7 +391,7 @@ def _name_at(
         return np.int64(-1)  # a cue itself, as the next
     if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
         return np.int64(-1)
-    parts, strange, others, at, last = 0, 0, 0, np.int64(t), np.int64(t)
+    parts, strange, others, words, at, last = 0, 0, 0, 0, np.int64(t), np.int64(t)
     is_name: Any = False
     given: Any = False
     listed: Any = False
@@ -396,6 +412,7 @@ def _name_at(
         initial = dotted
         given = bit & GIVEN != 0 or (named and not usual)
         strange += is_strange and case == 2
+        words += case == 2 and not named and not is_strange
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
         parts += 1
         at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
@@ -405,13 +422,13 @@ def _name_at(
     if cue >= _ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
         is_name |= (listed and (cue == _LAST or not alone)) or strange > 0
-        is_name &= others < parts and bit & FIRM == 0
+        is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
     elif cue:
         is_name |= listed or strange > 0 or not follows or cue == _TOLD
         is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
     else:
         after = bits[last + 1] if follows else np.uint32(0)
-        if begins and t > begin and (strange or listed):  # the last word, or who speaks: "[10:12] Ann: hi"
+        if begins and t > begin and strange:  # the last word, or who speaks: "[10:12] Ann: hi"
             marks = last + 1 < stop and data[starts[last + 1]] == 0x3A and ends[last] == starts[last + 1]
             is_name |= (last + 1 == stop and parts <= 2) or (
                 marks and last + 2 < stop and starts[last + 2] > ends[last + 1]

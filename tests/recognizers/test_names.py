@@ -103,6 +103,10 @@ def test_lines_lists_and_marks_tell_a_name(names: Names) -> None:
         "[10:12] Zorblat: hi\n[10:13] Agent: hello": ["Zorblat"],
         "It broke. Please call. Zorblat": ["Zorblat"],
         "Zorblat here from accounts": ["Zorblat"],
+        "Hi Zorblat\u2028Thanks\x0bQuuxley": ["Zorblat", "Quuxley"],
+        "Zorblat\tQuuxley\tGrace Lee\t4": ["Grace Lee"],
+        "Best\nZorblat\nP.S. Call me": ["Zorblat"],
+        "Menu\nCaesar Salad\nTom Yum\nPage: 3\nGrant: 500": [],
     }
     for (text, expected), spans in zip(cases.items(), found(names, list(cases)), strict=True):
         assert spans == expected, text
