@@ -26,6 +26,7 @@ import llvmlite.ir
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -39,6 +40,18 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
 
+
+class _Compiling(event.Listener):
+    """Lets whoever waits know that loops are being compiled; what is loaded from a cache is no such event."""
+
+    def on_start(self, _: Any) -> None:
+        corpusveil.waiting.compiling += 1
+
+    def on_end(self, _: Any) -> None:
+        corpusveil.waiting.compiling -= 1
+
+
+event.register("numba:compile", _Compiling())
 PACKAGE = Path(__file__).parent
 PORTABLE = "x86-64-v3" if platform.machine() == "x86_64" else ""
 """The processor that the machine code of a wheel is for, as LLVM calls it: most of AMD's and Intel's since 2015. Loops
@@ -144,8 +157,8 @@ def _visit(name: str, value: Any, names: Iterable[str], parts: dict[str, str], r
 class _Turn:
     """The turn of this process to compile: others with the same cache wait, and load what was made.
 
-    It lasts from the first function that no cache has until that one and all that it calls are kept. Whoever waits for
-    it is told so. No garbage is collected meanwhile, which would take a tenth of the time to find little.
+    It lasts from the first function that no cache has until that one and all that it calls are kept. No garbage is
+    collected meanwhile, which would take a tenth of the time to find little.
     """
 
     def __init__(self) -> None:
@@ -160,14 +173,17 @@ class _Turn:
         if self.lasts:
             return None
         self.lasts, self.collects = True, gc.isenabled()
-        corpusveil.waiting.compiling += 1
         gc.disable()
-        entry = look()
-        while entry is None and not self._locked(lock) and self.patience > 0:
-            time.sleep(_TICK)
-            self.patience -= _TICK
+        corpusveil.waiting.compiling += 1
+        try:
             entry = look()
-        return look() if entry is None else entry
+            while entry is None and not self._locked(lock) and self.patience > 0:
+                time.sleep(_TICK)
+                self.patience -= _TICK
+                entry = look()
+            return look() if entry is None else entry
+        finally:
+            corpusveil.waiting.compiling -= 1
 
     def _locked(self, lock: Path) -> bool:
         try:
@@ -183,7 +199,6 @@ class _Turn:
     def end(self) -> None:
         if self.lasts:
             self.lasts = False
-            corpusveil.waiting.compiling -= 1
             if self.collects:
                 gc.enable()
         if self.file >= 0:
