@@ -188,6 +188,7 @@ class _Turn:
     def _locked(self, lock: Path) -> bool:
         try:
             if self.file < 0:  # closed to other accounts, who could hold it
+                lock.parent.mkdir(parents=True, exist_ok=True)
                 self.file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -250,7 +251,8 @@ def _find_and_take_turns(dispatcher: Any) -> None:
     """Let numba look in the wheel's machine code after its own cache, and compile in turn with other processes."""
     cache, find, make = dispatcher._cache, dispatcher._cache._load_overload, dispatcher.compile  # noqa: SLF001
     beside, own = Path(dispatcher.py_func.__code__.co_filename).parent / "__pycache__", Path(cache.cache_path)
-    lock = (PACKAGE / "__pycache__" if own.is_relative_to(PACKAGE) else own.parent) / LOCK
+    folder = PACKAGE / own.name if own.is_relative_to(PACKAGE) else own if own == beside else own.parent
+    lock = folder / LOCK
     shipped = IndexDataCacheFile(str(beside), cache._impl.filename_base, cache._cache_file._source_stamp)  # noqa: SLF001
 
     def look(signature: Any, context: Any) -> Any:
