@@ -1,5 +1,6 @@
 """``corpusveil`` and ``python -m corpusveil``: the command line, which can be ended while it is being loaded."""
 
+import signal
 import sys
 
 from corpusveil.cli import signals, temporary
@@ -10,10 +11,12 @@ def main() -> None:
     signals.install()
     from corpusveil.cli.main import run
 
-    signals.work_begins()
-    temporary.begin()
     try:
+        signals.work_begins()
+        temporary.begin()
         status = run(sys.argv[1:])
+    except KeyboardInterrupt as interrupted:  # before or after what handles it
+        status = 128 + int((interrupted.args or (signal.SIGINT,))[0])
     finally:
         signals.work_ends()
     sys.exit(status)
