@@ -115,7 +115,7 @@ class TestTheReadme:
         assert risk.highest is not None
         shares = (
             f"recovers about {risk.measured:.0%} of the content words of text like the model's "
-            f"(of {risk.highest[0]}s, {risk.highest[1]:.0%}) and {risk.unlike:.0%} of"
+            f"(of {risk.highest[0]}, {risk.highest[1]:.0%}) and {risk.unlike:.0%} of"
         )
         assert shares in said
         assert f"without the release, {cv.word_risk(mechanism, 1.0).content.blind:.1%}" in said

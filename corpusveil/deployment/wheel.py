@@ -48,8 +48,6 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
     Raises WorkError if the installed distribution lacks its metadata, or if compiling fails.
     """
     tag = _tag() if machine_code else "py3-none-any"
-    for old in folder.glob(f"{PACKAGE}-*-{tag}.whl"):
-        old.unlink()
     distribution = metadata.distribution(PACKAGE)
     name = f"{PACKAGE}-{distribution.version}"
     pure = str(not machine_code).lower()
@@ -74,6 +72,8 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
     lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(contents[path])}\n" for path, digest in hashes.items()]
     record = f"{name}.dist-info/RECORD"
     contents[record] = "".join([*lines, f"{record},,\n"]).encode()
+    for old in folder.glob(f"{PACKAGE}-*-{tag}.whl"):  # only now that nothing more can fail
+        old.unlink()
     wheel = folder / f"{name}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, data in contents.items():

@@ -194,7 +194,7 @@ def _readers(
 
 
 def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, Any]:
-    """Return what is recovered at an epsilon, as fields: the standard error, the unlike text, the highest register."""
+    """Return the fields on what readers recover: the error, text unlike the model's, the register with the most."""
     like, *others = [context().precise(each.read(epsilon)) for each in reads]
     shares = {"error": like.content.error}
     for unlike in others:

@@ -1,0 +1,472 @@
+"""The loops of the recognizer of names: what each word can be, where a name begins and ends, and parts of it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corpusveil.compiled import called, compiled
+from corpusveil.recognizers.cues import (
+    AFTER,
+    AND,
+    AT,
+    BEFORE,
+    CLOSING,
+    COMMON,
+    FAMILY,
+    FIRM,
+    GIVEN,
+    GREETING,
+    INTRODUCTION,
+    IS,
+    KNOWN,
+    LABEL,
+    LEADS,
+    NEVER,
+    OTHER,
+    PARTICLE,
+    PLAIN,
+    RARELY,
+    SEEN,
+    SUBJECT,
+    TITLE,
+)
+from corpusveil.text import classes
+from corpusveil.text.characters import LETTER, UPPER
+from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.text.word_table import find
+
+_WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
+
+# What was seen before a run:
+_NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED, _ALONE, _LAST = range(8)
+_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING | AND
+"""Of the words right before a run, without a mark between."""
+_MOST = 6
+"""Parts of a name."""
+
+
+@called
+def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
+    """Return 0 for a word that is not capitalized, 1 for an initial or a word in capitals, 2 for another.
+
+    A word with a capital after four and more characters (*YouTube*, not *McCoy*) is no such word.
+    """
+    code, size = decode(data, start, end)
+    if kind_of(code, kinds) != LETTER or kinds[code] & UPPER == 0:
+        return 0
+    at: Any = start + size
+    case, letters = 1, 1
+    while at < end:
+        code, size = decode(data, at, end)
+        is_upper = kind_of(code, kinds) == LETTER and kinds[code] & UPPER != 0
+        if kind_of(code, kinds) == LETTER and not is_upper:
+            case = 2
+        elif is_upper and case == 2 and letters >= 4 and data[at - 1] != 0x27 and data[at - 1] != 0x99:
+            return 0
+        at += size
+        letters += 1
+    return case
+
+
+@called
+def _stem(data: Any, start: int, end: int) -> Any:
+    """Return where the word ends before an apostrophe with one or two letters after it (*She'll*)."""
+    for at in range(end - 1, max(start, end - 4), -1):
+        if data[at] == 0x27:
+            return np.int64(at)
+        if data[at] == 0x99 and at - 2 > start and data[at - 1] == 0x80 and data[at - 2] == 0xE2:
+            return np.int64(at - 2)
+    return end
+
+
+@called
+def _breaks(data: Any, start: int, end: int) -> Any:
+    """Say whether a line breaks in white space."""
+    for at in range(start, end):
+        byte = data[at]
+        if 0x0A <= byte <= 0x0D or (byte == 0x85 and data[at - 1] == 0xC2):
+            return True
+        if (byte == 0xA8 or byte == 0xA9) and data[at - 1] == 0x80 and data[at - 2] == 0xE2:  # U+2028, U+2029
+            return True
+    return False
+
+
+@called
+def _ends_run(data: Any, start: int, end: int) -> Any:
+    """Say whether a line or a column ends in white space."""
+    for at in range(start, end):
+        if data[at] == 0x09:
+            return True
+    return _breaks(data, start, end)
+
+
+@called
+def _unknown_bits(
+    data: Any, start: int, end: int, case: int, kinds: Any, lower: Any, known: Any, words: Any, listed: Any, lists: Any,
+    scratch: Any,
+) -> Any:  # fmt: skip
+    """Return the bits of a word that is not in the vocabulary, or of the one before its apostrophe."""
+    text: Any = data
+    first: Any = start
+    last: Any = end
+    if case == 1 or data[start] >= 0x80:
+        text, first, last = scratch, np.int64(0), lower_into(data, start, end, scratch, np.int64(0), lower, kinds)
+    place = find(text, first, last, *lists)
+    stem = _stem(text, first, last)
+    if place < 0 and stem < last:
+        word = find(text, first, stem, *words)
+        if word >= 0:
+            return known[word]
+        place = find(text, first, stem, *lists)
+    return listed[place] if place >= 0 else np.uint32(0)
+
+
+@compiled
+def look_up(
+    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, kinds: Any, lower: Any,
+    known: Any, words: Any, listed: Any, lists: Any, cue_bits: Any, cues: Any, scratch: Any, bits: Any, cases: Any,
+    picked: Any,
+) -> Any:  # fmt: skip
+    """Write the bits and the case of each word, 0 for other tokens, and where a name can begin; return how many.
+
+    A word in small letters that is not in the vocabulary has its bits only if it is a cue, or right after one.
+    """
+    n, stop, document = np.int64(0), np.int64(0), np.int64(0)
+    before = np.uint32(0)  # the bits of the last word of this document
+    for t in range(starts.size):
+        bit, case = np.uint32(0), 0
+        while t >= stop:
+            document += 1
+            stop, before = token_offsets[document], np.uint32(0)
+        if token_classes[t] == _WORD:
+            start, word = np.int64(starts[t]), np.int64(ids[t])
+            byte = data[start]
+            if 0x41 <= byte <= 0x5A and word >= 0 and start + 1 < ends[t] and 0x61 <= data[start + 1] <= 0x7A:
+                case = 2  # as nearly every capitalized word
+            elif byte < 0x61 or byte > 0x7A:
+                case = _case(data, start, np.int64(ends[t]), kinds)
+            if word >= 0:
+                bit = known[word]
+            elif case or before & LEADS:
+                bit = _unknown_bits(
+                    data, start, np.int64(ends[t]), case, kinds, lower, known, words, listed, lists, scratch
+                )
+            else:
+                place = find(data, start, np.int64(ends[t]), *cues)
+                bit = cue_bits[place] if place >= 0 else bit
+            if (
+                before & (CLOSING | LABEL)
+                and case == 1
+                and t + 1 < stop
+                and ends[t] - start == 1
+                and data[ends[t]] == 0x2E
+            ):
+                bit = np.uint32(0)  # the initial of a signature, such as A. or I.
+            picked[n] = t
+            named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
+            listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & LEADS != 0))
+            n += (case > 0 or listed_small) and bit & NEVER == 0
+            before = bit
+        bits[t], cases[t] = bit, case
+    return n
+
+
+@called
+def _is_part(bit: int, case: int, size: int, cue: int, inside: Any) -> Any:
+    """Say whether a word can be a part of a name: the first of a run, or one ``inside`` it."""
+    is_listed, is_usual = bit & (GIVEN | FAMILY) != 0, bit & PLAIN != 0 or bit & (KNOWN | RARELY) == KNOWN
+    if bit & NEVER or (bit & OTHER and not is_listed and cue == _NOTHING):
+        return False
+    if case == 0:
+        return cue != _NOTHING and is_listed and bit & PLAIN == 0
+    if case == 2:
+        return is_listed or not is_usual or cue != _NOTHING
+    if size == 1 or (size == 2 and bit & (KNOWN | GIVEN | FAMILY) == 0 and inside):
+        return True
+    return is_listed or ((cue != _NOTHING or inside) and not is_usual)
+
+
+@called
+def _next_part(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, stop: int, cue: int,
+) -> Any:  # fmt: skip
+    """Return the next part of a run after token t; -1 if the run ends there."""
+    at = t + 1
+    if at < stop and token_classes[at] == _PUNCTUATION and ends[t] == starts[at]:
+        touches = at + 1 < stop and ends[at] == starts[at + 1]
+        is_initial = data[starts[at]] == 0x2E and ends[t] - starts[t] <= 2
+        if not (is_initial or (data[starts[at]] == 0x2D and touches)):
+            return np.int64(-1)
+        at += 1
+    for _ in range(3):
+        if at >= stop or token_classes[at] != _WORD or _ends_run(data, ends[at - 1], starts[at]):
+            return np.int64(-1)
+        if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True)):
+            return np.int64(at)
+        if bits[at] & PARTICLE == 0:
+            return np.int64(-1)
+        at += 1
+        if at < stop and data[starts[at]] == 0x2D and starts[at] == ends[at - 1]:
+            at += 1
+    return np.int64(-1)
+
+
+@called
+def _begins(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t: int, begin: int) -> Any:
+    """Say whether a sentence, a quotation or a line begins at a token."""
+    if t == begin or _breaks(data, ends[t - 1], starts[t]):
+        return True
+    if token_classes[t - 1] != _PUNCTUATION:
+        return False
+    byte = data[starts[t - 1]]
+    if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
+        return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
+    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A, 0x5D):
+        return True
+    return t - 1 == begin or _breaks(data, ends[t - 2], starts[t - 1])  # after the mark of a quoted line or of an item
+
+
+@called
+def _fills(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any, t: int, stop: int) -> Any:
+    """Return if a token and what follows are a line of at most three capitalized words: the last, or with a comma."""
+    at, words = t, 0
+    while at < stop and (at == t or not _breaks(data, ends[at - 1], starts[at])):
+        byte = data[starts[at]]
+        if token_classes[at] == _WORD:
+            if cases[at] == 0:
+                return _NOTHING
+            words += 1
+        elif byte in (0x28, 0x7C):  # Ann Lee (Mrs), Ann Lee | Director
+            return _ALONE if words <= 3 else _NOTHING
+        elif byte == 0x2C and words <= 3 and at + 1 < stop and _breaks(data, ends[at], starts[at + 1]):
+            return _LAST
+        elif byte not in (0x2E, 0x2D):
+            return _NOTHING
+        at += 1
+    if words > 3:
+        return _NOTHING
+    return _LAST if at == stop or data[starts[at]] == 0x2D else _ALONE
+
+
+@called
+def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int) -> Any:
+    """Return what was said right before a word."""
+    at = t - 1
+    if at < begin:
+        return _NOTHING
+    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
+        return _NOTHING  # as most
+    is_line = _breaks(data, ends[at], starts[t])
+    while at > begin and data[starts[at]] == 0x3E and token_classes[at] == _PUNCTUATION:  # quoted
+        is_line |= _breaks(data, ends[at - 1], starts[at])
+        at -= 1
+    marked, byte = token_classes[at] == _PUNCTUATION, data[starts[at]]
+    at -= marked and at > begin
+    bit = bits[at]
+    if is_line:  # after a closing, or a line that begins with one
+        for _ in range(12):
+            if bit & CLOSING or at == begin or _breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            is_first = at == begin or _breaks(data, ends[at - 1], starts[at]) or data[starts[at - 1]] == 0x3E
+            bit = bits[at] if is_first else np.uint32(0)
+        return _CLOSED if bit & CLOSING else _NOTHING
+    if marked and byte == 0x3A:
+        if data[starts[at]] == 0x29 and at > begin:  # Received by (name):
+            bit = bits[at - 1]
+        if bit & LABEL:
+            return _HEADER
+    if marked and byte == 0x2D and (at == t - 1 or _breaks(data, ends[at], starts[t - 1])):
+        return _CLOSED  # a dash begins the line
+    is_title = cases[at] or (at - 2 >= begin and bits[at - 2] & TITLE)  # Sig.ra
+    if bit & TITLE and is_title and (not marked or byte == 0x2E):
+        return _TITLED
+    tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
+    if tells and (not marked or byte == 0x3A):
+        return _TOLD
+    if bit & GREETING and (
+        _begins(data, starts, ends, token_classes, bits, at, begin) or data[starts[at - 1]] == 0x2C
+    ):  # dear Ann, dear Bob
+        return _GREETED
+    if bit & CLOSING and (marked or _begins(data, starts, ends, token_classes, bits, at, begin)):
+        return _CLOSED
+    if not marked and bit & CLOSING and at > begin and bits[at - 1] & CLOSING:
+        return _CLOSED
+    joins: Any = (not marked and bit & AND != 0) or (marked and byte == 0x26)
+    if joins or (marked and byte in (0x2C, 0x2F)):  # From: Sarah Lee, Bob Stone; Hi Ann and Bob
+        for _ in range(12):
+            if at <= begin or _breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            if data[starts[at]] == 0x3A and at > begin:
+                return _HEADER if bits[at - 1] & LABEL else _NOTHING
+            if joins and bits[at] & IS and at > begin and bits[at - 1] & SUBJECT:
+                return _GREETED
+            if joins and bits[at] & GREETING and _begins(data, starts, ends, token_classes, bits, at, begin):
+                return _GREETED
+            joins &= cases[at] > 0 or bits[at] & (TITLE | AND) != 0 or token_classes[at] == _PUNCTUATION
+    return _NOTHING
+
+
+@called
+def _name_at(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, stop: int
+) -> Any:
+    """Return the last token of the name that begins at a word, -1 if none does."""
+    bit, case = bits[t], cases[t]
+    cue = _cue(data, starts, ends, token_classes, bits, cases, t, begin)
+    if case == 0 and cue == _NOTHING:  # two names in small letters, or one that nothing else is called
+        pair = bit & GIVEN and t + 1 < stop and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
+        if pair and not _breaks(data, ends[t], starts[t + 1]):
+            return np.int64(t + 1)
+        said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
+        return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
+    if case == 1 and ends[t] - starts[t] == 1:  # P.S.
+        first = t if data[starts[t]] == 0x50 else t - 2
+        if first >= begin and first + 2 < stop and data[starts[first]] == 0x50 and data[starts[first + 2]] == 0x53:
+            return np.int64(-1)
+    if cue == _NOTHING and t > begin and _breaks(data, ends[t - 1], starts[t]):
+        cue = _fills(data, starts, ends, token_classes, cases, t, stop)
+    if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
+        return np.int64(-1)
+    begins = _begins(data, starts, ends, token_classes, bits, t, begin)
+    if bit & (GREETING | CLOSING) and (begins or cue == _CLOSED):
+        return np.int64(-1)  # a cue itself, as the next
+    if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
+        return np.int64(-1)
+    parts, strange, others, words, at, last = 0, 0, 0, 0, np.int64(t), np.int64(t)
+    is_name: Any = False
+    given: Any = False
+    listed: Any = False
+    initial: Any = False
+    while at >= 0 and parts < _MOST:
+        bit, case, last = bits[at], cases[at], at
+        within = not begins or at > t
+        named, usual = bit & (GIVEN | FAMILY) != 0, bit & (PLAIN | OTHER) != 0
+        is_strange = not usual and (named or (bit & SEEN == 0 and bit & (KNOWN | RARELY) != KNOWN))
+        if case == 2:
+            is_name |= bit & (GIVEN | COMMON) != 0 and (not usual or (within and bit & (GIVEN | OTHER) == GIVEN))
+        elif case == 1 and ends[at] - starts[at] > 2:
+            is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
+        dotted = case == 1 and ends[at] - starts[at] == 1 and at + 1 < stop and data[starts[at + 1]] == 0x2E
+        is_name |= (given or (initial and case == 2)) and case > 0 and (named or is_strange)
+        is_name |= dotted and (given or strange > 0)  # Ann B.
+        listed |= bit & GIVEN != 0 or (named and not usual)
+        initial = dotted
+        given = bit & GIVEN != 0 or (named and not usual)
+        strange += is_strange and case == 2
+        words += case == 2 and not named and not is_strange
+        others += bit & (GIVEN | PLAIN | OTHER) == OTHER
+        parts += 1
+        at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
+    if cue == _TITLED:
+        return last
+    follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
+    if cue >= _ALONE:
+        alone = parts == 1 and bit & (PLAIN | OTHER) != 0
+        is_name |= (listed and (cue == _LAST or not alone)) or strange > 0
+        is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
+    elif cue:
+        is_name |= listed or strange > 0 or not follows or cue == _TOLD
+        is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
+    else:
+        after = bits[last + 1] if follows else np.uint32(0)
+        if begins and t > begin and strange:  # the last word, or who speaks: "[10:12] Ann: hi"
+            marks = last + 1 < stop and data[starts[last + 1]] == 0x3A and ends[last] == starts[last + 1]
+            is_name |= (last + 1 == stop and parts <= 2) or (
+                marks and last + 2 < stop and starts[last + 2] > ends[last + 1]
+            )
+        before = bits[t - 1] if not begins else np.uint32(0)
+        if (strange or (listed and others == 0)) and not is_name:
+            ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
+            is_name = strange > 1 or (before | ago) & BEFORE != 0 or after & AFTER != 0
+        is_name &= before & AT == 0 and bit & FIRM == 0
+        is_firm = follows and cases[last + 1] == 2 and (after & FIRM or (parts == 1 and bit & GIVEN == 0))
+        is_name &= not is_firm and (t == begin or data[starts[t - 1]] != 0x2D or ends[t - 1] < starts[t])
+    return last if is_name and (parts > 1 or ends[t] - starts[t] > 1) else np.int64(-1)
+
+
+@compiled
+def runs(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
+    firsts: Any, lasts: Any,
+) -> Any:  # fmt: skip
+    """Write first and last token of each run that is a name, int64 [T]; return how many there are."""
+    n, free, document = np.int64(0), np.int64(0), np.int64(0)
+    for t in picked:
+        if t < free:
+            continue
+        while token_offsets[document + 1] <= t:
+            document += 1
+        begin, stop = token_offsets[document], token_offsets[document + 1]
+        last = _name_at(data, starts, ends, token_classes, bits, cases, np.int64(t), begin, stop)
+        if last >= 0:
+            firsts[n], lasts[n] = t, last
+            n, free = n + 1, last + 1
+    return n
+
+
+@compiled
+def again(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
+    firsts: Any, lasts: Any, parts: Any, more: Any,
+) -> Any:  # fmt: skip
+    """Write the words, int64 [T], that are a part of another name of their document; return how many there are.
+
+    *Sharma*, where *Brijesh Sharma* was found. A word that means something else has to be within a sentence.
+    """
+    n, run, at = np.int64(0), np.int64(0), np.int64(0)
+    for document in range(token_offsets.size - 1):
+        begin, stop = token_offsets[document], token_offsets[document + 1]
+        first, count = run, np.int64(0)
+        while run < firsts.size and firsts[run] < stop:
+            for named in range(firsts[run], lasts[run] + 1):
+                bit, size = bits[named], ends[named] - starts[named]
+                is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
+                if cases[named] == 2 and (is_listed or not is_known) and bit & NEVER == 0 and size > 2:
+                    parts[count % parts.size] = named
+                    count += 1
+            run += 1
+        free = first
+        while count == 0 and at < picked.size and picked[at] < stop:
+            at += 1
+        while at < picked.size and picked[at] < stop:
+            t = np.int64(picked[at])
+            at += 1
+            while free < run and lasts[free] < t:
+                free += 1
+            if cases[t] != 2 or bits[t] & OTHER or (free < run and firsts[free] <= t):
+                continue
+            if bits[t] & PLAIN and _begins(data, starts, ends, token_classes, bits, t, begin):
+                continue
+            for part in parts[: min(count, parts.size)]:
+                if _is_same(data, starts[part], ends[part], starts[t], ends[t]):
+                    more[n] = t
+                    n += 1
+                    break
+    return n
+
+
+@called
+def _is_same(data: Any, first: Any, first_end: Any, second: Any, second_end: Any) -> Any:
+    """Say whether two words are equal but for a possessive ending."""
+    size = _stem(data, np.int64(first), np.int64(first_end)) - first
+    if data[first] != data[second] or _stem(data, np.int64(second), np.int64(second_end)) - second != size:
+        return False
+    for at in range(1, size):
+        if data[first + at] != data[second + at]:
+            return False
+    return True
+
+
+@compiled
+def add_bits(words: Any, offsets: Any, listed: Any, lists: Any, bits: Any) -> None:
+    """Add those of the lists to the bits of a vocabulary; *Michael's* has those of *Michael*."""
+    for word in range(offsets.size - 1):
+        place = find(words, offsets[word], offsets[word + 1], *lists)
+        if place < 0:
+            place = find(words, offsets[word], _stem(words, offsets[word], offsets[word + 1]), *lists)
+        if place >= 0:
+            bits[word] |= listed[place]
