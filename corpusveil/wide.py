@@ -22,7 +22,7 @@ _BYTE, _EIGHT = ir.IntType(8), ir.IntType(64)
 _VECTOR, _LONG = ir.VectorType(_BYTE, WIDTH), ir.VectorType(_BYTE, SPAN)
 
 
-def _place(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
+def place_of(context: Any, builder: Any, kind: Any, where: Any, width: Any) -> Any:
     """Return a pointer to ``array[at]``, ``where`` being these two, as to a value of this type."""
     array, at = where
     view = context.make_array(kind)(context, builder, array)
@@ -54,7 +54,7 @@ def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG00
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, at, size = arguments
-        vector = builder.load(_place(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
+        vector = builder.load(place_of(context, builder, signature.args[0], (array, at), _VECTOR), align=1)
         most = ir.Constant(size.type, WIDTH)
         size = builder.trunc(builder.select(builder.icmp_signed("<", size, most), size, most), _BYTE)
         number = ir.IntType(32)
@@ -78,7 +78,7 @@ def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
     @intrinsic
     def bits(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            vector = builder.load(_place(context, builder, signature.args[0], arguments, _LONG), align=1)
+            vector = builder.load(place_of(context, builder, signature.args[0], arguments, _LONG), align=1)
             return builder.bitcast(wanted(builder, vector), _EIGHT)
 
         return nt.uint64(array, nt.int64), generate
@@ -124,7 +124,7 @@ def fetch(_: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), number, number, number])
         instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = _place(context, builder, signature.args[0], arguments, _BYTE)
+        place = place_of(context, builder, signature.args[0], arguments, _BYTE)
         builder.call(instruction, [place, *(ir.Constant(number, hint) for hint in (0, 3, 1))])  # to read, keep, data
         return context.get_dummy_value()
 
@@ -137,8 +137,8 @@ def copy_sixteen(_: Any, source: Any, start: Any, out: Any, at: Any) -> Any:  # 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, start, out, at = arguments
-        value = builder.load(_place(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
-        builder.store(value, _place(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
+        value = builder.load(place_of(context, builder, signature.args[0], (source, start), _VECTOR), align=1)
+        builder.store(value, place_of(context, builder, signature.args[2], (out, at), _VECTOR), align=1)
         return context.get_dummy_value()
 
     return nt.void(source, nt.int64, out, nt.int64), generate

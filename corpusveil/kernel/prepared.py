@@ -44,10 +44,13 @@ class Prepared:
     actions: npt.NDArray[np.uint8]
 
 
+@functools.lru_cache(maxsize=4)
 def public_weights(space: Space) -> npt.NDArray[np.uint64]:
     """Return the integer weights that ``resample`` draws with: the space's public counts, uniform without them."""
     counts = space.counts
-    return integer_weights(np.zeros(len(space), dtype=np.int64) if counts is None else counts)
+    weights = integer_weights(np.zeros(len(space), dtype=np.int64) if counts is None else counts)
+    weights.flags.writeable = False  # each caller has the same array
+    return weights
 
 
 @functools.lru_cache(maxsize=4)

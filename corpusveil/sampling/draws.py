@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import functools
-import hashlib
 import struct
 import uuid
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from corpusveil.arrays import Int64, Integers, UInt8, UInt64
 from corpusveil.compiled import compiled, njit, u
 from corpusveil.errors import BadTypeError, ChangedError
+from corpusveil.sampling.blake2b import keyed_digests
 from corpusveil.sampling.keys import Key
 from corpusveil.scratch import Scratch
 
@@ -85,27 +85,23 @@ def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, 
 
     Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
     """
-    copy = hashlib.blake2b(_prefixed(_utf8(column)), digest_size=16, key=key).copy
-    view, pack = memoryview(np.ascontiguousarray(data).data), _SIZE.pack
-    bounds = documents.tolist()
-    tags: list[bytes] = []
+    before, pack = _prefixed(_utf8(column)), _SIZE.pack
+    heads: list[bytes] = []
     of_rows: dict[tuple[str, ...], tuple[bytes, bytes]] = {}  # what is before and after the row number in a place
-    for identity, start, end in zip(identities, bounds[:-1], bounds[1:], strict=True):
+    for identity, size in zip(identities, np.diff(documents).tolist(), strict=True):
         if type(identity) is tuple and type(identity[-1]) is int:
             place = identity[:-1]
             if (around := of_rows.get(place)) is None:
                 after = _encode_place(*place)
-                around = pack(len(after) + 1 + _SIZE.size) + b"r", after
+                around = before + pack(len(after) + 1 + _SIZE.size) + b"r", after
                 if all(type(name) is str for name in place):
                     of_rows[place] = around
-            head = around[0] + pack(identity[-1]) + around[1]
+            heads.append(around[0] + pack(identity[-1]) + around[1] + pack(size))
         else:
-            head = _prefixed(encode_id(identity))
-        # A copied state has the key and the column in it already: a block less to hash for each document.
-        state = copy()
-        state.update(head + pack(end - start) + view[start:end])
-        tags.append(state.digest())
-    return np.frombuffer(b"".join(tags), dtype="<u8").reshape(-1, 2)
+            heads.append(before + _prefixed(encode_id(identity)) + pack(size))
+    bounds = np.zeros(len(heads) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, heads), np.int64, len(heads)), out=bounds[1:])
+    return keyed_digests(key, np.frombuffer(bytearray().join(heads), dtype=np.uint8), bounds, data, documents)
 
 
 @dataclass(frozen=True, slots=True)

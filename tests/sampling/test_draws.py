@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpusveil.sampling.blake2b import BLOCK, LANES, keyed_digests
 from corpusveil.sampling.draws import MECHANISM, RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from tests.contracts.mechanism import another_key, draw_key
@@ -60,6 +61,26 @@ def test_keys_are_hkdf_of_key_and_release() -> None:
         assert (got.aes, got.tag) == (material[:16], material[16:])
         assert got.aes not in got.tag
         assert DrawKey.derive(key, "ac" * 32).aes != got.aes
+
+
+@settings(deadline=None)
+@given(
+    st.binary(min_size=1, max_size=64),
+    st.lists(st.tuples(st.integers(1, 2 * BLOCK + 1), st.integers(0, 5 * BLOCK)), max_size=3 * LANES),
+    st.integers(0, 40),
+    st.randoms(use_true_random=False),
+)
+def test_digests_in_lanes_are_those_of_hashlib(
+    key: bytes, sizes: list[tuple[int, int]], before: int, random: Any
+) -> None:
+    """Whatever the sizes of heads and texts and where in the batch they stand; read-only data, too."""
+    heads, texts = [random.randbytes(head) for head, _ in sizes], [random.randbytes(text) for _, text in sizes]
+    data = np.frombuffer(bytes(before) + b"".join(texts), dtype=np.uint8)
+    bounds = np.cumsum([0, *map(len, heads)], dtype=np.int64)
+    places = before + np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    got = keyed_digests(key, np.frombuffer(bytearray().join(heads), dtype=np.uint8), bounds, data, places)
+    pairs = zip(heads, texts, strict=True)
+    assert got.tobytes() == b"".join(hashlib.blake2b(a + b, digest_size=16, key=key).digest() for a, b in pairs)
 
 
 IDENTITIES = [
