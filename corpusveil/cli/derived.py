@@ -106,8 +106,6 @@ def of_flow(flow: Flow) -> Callable[..., None]:
 
 def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
     """Return the settings of a call. Raises UserError in the words of its options."""
-    if signals.is_own_process():
-        importlib.import_module("corpusveil.jobs.startup").own_process()
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     if command == "privatize":  # where the missing option can be either of two
@@ -121,6 +119,10 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
         sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
+    if signals.is_own_process():
+        engine = {"name": "local", "workers": 1, **sections.get("engine", {})}
+        is_local = engine["name"] == "local" and not given.get("plan")
+        importlib.import_module("corpusveil.jobs.startup").own_process(engine["workers"] if is_local else 1)
     return validated(sections, CommandCall(command))
 
 

@@ -76,7 +76,7 @@ def work_ends() -> None:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
         os.write(_State.writing, _ENDED)
-        _State.thread.join()
+        _State.thread.join(2 * GRACE_SECONDS + 2 * _CHILDREN_SECONDS)
 
 
 def _handle(number: int, _: Any) -> None:
@@ -105,9 +105,15 @@ def _end(reading: int) -> None:
 
 
 def _end_children() -> None:
-    import psutil
+    """End the child processes, with a module that is loaded before the first of them is started.
 
-    children = psutil.Process().children(recursive=True)
+    This thread loads none: a KeyboardInterrupt amid an import of the main thread may leave Python's import lock held.
+    """
+    if (psutil := sys.modules.get("psutil")) is None:
+        return
+    children, tracker = psutil.Process().children(recursive=True), sys.modules.get("multiprocessing.resource_tracker")
+    if tracker is not None and (fd := tracker._resource_tracker._fd) is not None:  # noqa: SLF001 - no other way to it
+        os.close(fd)  # which ends it, once nothing that it cleans up after is left; it heeds no SIGTERM
     for end in (psutil.Process.terminate, psutil.Process.kill):
         for child in children:
             with contextlib.suppress(psutil.Error):

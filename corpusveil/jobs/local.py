@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -56,16 +54,6 @@ def _call(function: bytes, tasks: Sequence[Any]) -> Measured:
     return total(map(_loaded(function), tasks))
 
 
-@contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are started here not hear Ctrl+C, which a terminal sends to all: it is for their parent."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 @dataclass(slots=True)
 class Local:
     """Runs tasks in ``workers`` processes; in this process when there is one.
@@ -109,7 +97,7 @@ class Local:
         size = 1 + len(tasks) // _CALLS
         called = pickle.dumps(function)
         waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
-        with startup.starting(self.workers), _deaf_to_interrupts():  # of processes that start now
+        with startup.starting(self.workers), startup.deaf_to_interrupts():  # of processes that start now
             running = set(islice(waiting, _AHEAD * self.workers))
         while running:
             done: set[Future[Measured]]

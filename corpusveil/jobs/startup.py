@@ -12,12 +12,16 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from types import MappingProxyType, TracebackType
 from typing import Any
+
+import psutil  # noqa: F401 - cli.signals ends the processes that are started from here on with it
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LONGEST_FOLDER = 64
@@ -27,11 +31,17 @@ _began_with: list[tuple[str | None, ...]] = []
 _own: list[bool] = []
 
 
-def own_process() -> None:
-    """Begin a process that runs a command alone: no other code in it uses pandas, or Python's only fork server."""
+def own_process(workers: int = 1) -> None:
+    """Begin a process that runs a command alone: no other code in it uses pandas, or Python's only fork server.
+
+    With ``workers``, the fork server starts now, and loads what they need while this process loads what it needs.
+    """
+    _own.append(True)
+    if workers > 1 and context(workers).get_start_method() == "forkserver":
+        with starting(workers), deaf_to_interrupts():
+            forkserver.ensure_running()
     hide_pandas()
     sys.meta_path.insert(0, _NotForNumba)
-    _own.append(True)
 
 
 def context(workers: int) -> BaseContext:
@@ -45,6 +55,16 @@ def context(workers: int) -> BaseContext:
         _began_with.append(shared)
         multiprocessing.get_context("forkserver").set_forkserver_preload(["corpusveil.jobs.preload"])
     return multiprocessing.get_context("forkserver" if _began_with == [shared] else "spawn")
+
+
+@contextlib.contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started here not hear Ctrl+C, which a terminal sends to all: it is for their parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -114,6 +114,20 @@ class OnLists(Mechanism):
         total = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
         return np.asarray(total / len(self.space.lists))
 
+    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[Float64, Float64] | None:
+        """Return both on a single list, whose law is that of a few steps, the likelier the nearer; None on several."""
+        if len(self.space.lists) > 1:
+            return None
+        (order,), (place,), at = self.space.lists, self.space.positions, np.arange(len(self.space))
+        counted = np.zeros((len(shares), at.size))
+        counted[:, place[words]] = shares
+        best = np.repeat((counted * self.outside(epsilon)[order]).max(axis=1, keepdims=True), at.size, axis=1)
+        for step in self._steps(epsilon).tolist():
+            outputs = at[:1] if self.shape == "ring" else at  # on a ring all have the same law
+            law = self.cells((outputs + step) % at.size, outputs, epsilon)
+            np.maximum(best, np.roll(counted, -step, axis=1) * law, out=best)
+        return best[:, place], self.cells(at, at, epsilon)[place[words]]
+
     def outside(self, epsilon: float) -> Float64:
         """Return the probability that each word gives one particular cell out of reach; float64 [V]."""
         size = len(self.space)
@@ -122,13 +136,16 @@ class OnLists(Mechanism):
 
     def near(self, outputs: Integers, epsilon: float) -> Int64:
         """Return the words within reach of each output on any list, int64 [U, W]; -1 for padding and repeated words."""
-        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
-        steps = np.arange(-reach, min(reach, size - reach - 1) + 1)
+        size, steps = len(self.space), self._steps(epsilon)
         neighbors: list[Int64] = []
         for number, (order, place) in enumerate(zip(self.space.lists, self.space.positions, strict=True)):
             words = order[(place[outputs][:, None] + steps) % size].astype(np.int64)
             neighbors.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
         return np.concatenate(neighbors, axis=1)
+
+    def _steps(self, epsilon: float) -> Int64:
+        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
+        return np.arange(-reach, min(reach, size - reach - 1) + 1)
 
     def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
         """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""

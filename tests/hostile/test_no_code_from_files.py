@@ -23,6 +23,7 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 ALLOWED = {
     ("compiled.py", "load of shipped"): "machine code in the installed package, trusted as its code is; numba reads it",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
+    ("sampling/blake2b.py", "load of builder"): "likewise",
     ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
     ("deployment/schedules.py", "import of yaml"): "writes YAML with the safe dumper; it reads none",
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
