@@ -41,10 +41,11 @@ def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int
         assert bytes(rendered) == written([[text] * (1 + others) for text in texts[skipped:]], separator), others
 
 
-@given(TEXTS, st.integers(0, 3))
+@given(TEXTS, st.integers(0, 3), st.sampled_from([1, 1000]))
 @settings(max_examples=80)
-def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int) -> None:
-    """Any text, at any place in its column; a null is ``null``."""
+def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int, times: int) -> None:
+    """Any text, short or long, at any place in its column; a null is ``null``."""
+    texts = [text and text * times for text in texts]
     whole = quoted(pa.array(texts, pa.large_string())[skipped:], "<", ">\n")
     wanted = [b"<" + orjson.dumps(text) + b">\n" for text in texts[skipped:]]
     assert bytes(whole) == b"".join(wanted)

@@ -27,7 +27,7 @@ SUFFIXES = (".json", ".jsonl")
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _FIRST_LINES = 100
-_LONG_LINE = 16 << 20
+_LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
 _CELLS = 1 << 12
 """The number of kept values that are Python objects at a time; each takes 4 KB."""
 _HOLE = b"\0"
@@ -153,12 +153,15 @@ def _types(columns: Columns) -> list[pa.DataType]:
     return [JSON] * (len(columns.whole) + (columns.others == "keep"))
 
 
-def quoted(texts: pa.Array, before: str, behind: str) -> memoryview:
+def quoted(texts: pa.Array, before: str, behind: str) -> bytes | memoryview:
     """Return large_string [N] as JSON strings, ``null`` for nulls, each between two pieces; as orjson writes them.
 
-    Arrow joins the texts in which JSON escapes nothing, in a fifth of orjson's time.
+    Arrow joins short texts in which JSON escapes nothing in a fifth of orjson's time; most long ones have a line break.
     """
     data, offsets = string_bytes(texts)
+    if _LONG_TEXT * len(texts) < offsets[-1] - offsets[0] < _LONG_LINE:
+        begin, end = before.encode(), behind.encode()
+        return b"".join([piece for text in texts.to_pylist() for piece in (begin, orjson.dumps(text), end)])
     some = data[offsets[0] : offsets[-1]]
     escaped = np.flatnonzero((some < 0x20) | (some == 0x22) | (some == 0x5C))
     odd = texts.is_null().to_numpy(zero_copy_only=False).copy()
