@@ -16,7 +16,7 @@ from corpusveil.arrays import Int64, UInt8, UInt64
 from corpusveil.compiled import compiled, for_loops, u
 from corpusveil.wide import WIDTH, copy_sixteen, place_of
 
-LANES, BLOCK, DIGEST_BYTES = 4, 128, 16
+LANES, BLOCK, DIGEST_BYTES, MOST_KEY_BYTES = 4, 128, 16, 64
 _LANES_BYTES = 8 * LANES
 _LENGTH, _FINAL = 8, 9
 """Rows of a state: 0 to 7 are the chain; then the bytes taken in so far, and all ones for the last block."""
@@ -151,8 +151,11 @@ def keyed_digests(key: bytes, heads: UInt8, bounds: Int64, data: UInt8, document
     """Return BLAKE2b-128 under a key of 1 to 64 bytes of D messages; uint64 [D, 2], low half first.
 
     Message d is ``heads[bounds[d]:bounds[d + 1]]``, which has a byte at least, and after it
-    ``data[documents[d]:documents[d + 1]]``; ``bounds`` and ``documents`` int64 [D + 1].
+    ``data[documents[d]:documents[d + 1]]``; ``bounds`` and ``documents`` int64 [D + 1]. Raises ValueError for a key of
+    another length.
     """
+    if not 1 <= len(key) <= MOST_KEY_BYTES:
+        raise ValueError(f"a key of {len(key)} bytes")
     state, blocks = np.zeros(10 * LANES, dtype=np.uint64), np.zeros(BLOCK * LANES, dtype=np.uint8)
     chain = state.reshape(10, LANES)
     chain[:8] = np.array(_START, dtype=np.uint64)[:, None]
@@ -162,5 +165,5 @@ def keyed_digests(key: bytes, heads: UInt8, bounds: Int64, data: UInt8, document
     _begin(state, blocks)
     out = np.empty(2 * (documents.size - 1), dtype=np.uint64)
     lanes = np.empty(LANES, dtype=np.int64)
-    _digests(state.copy(), heads, bounds, for_loops(data), documents, state, blocks, lanes, out)
+    _digests(state.copy(), heads, bounds, for_loops(np.ascontiguousarray(data)), documents, state, blocks, lanes, out)
     return out.reshape(-1, 2)

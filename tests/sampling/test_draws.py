@@ -83,6 +83,13 @@ def test_digests_in_lanes_are_those_of_hashlib(
     assert got.tobytes() == b"".join(hashlib.blake2b(a + b, digest_size=16, key=key).digest() for a, b in pairs)
 
 
+@pytest.mark.parametrize("size", [0, 65])
+def test_keys_that_hashlib_refuses_or_takes_for_none_are_refused(size: int) -> None:
+    nothing, ends = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="a key of"):
+        keyed_digests(bytes(size), nothing, ends, nothing, ends)
+
+
 IDENTITIES = [
     ("a", b"sa"), ("", b"s"), (b"a", b"ba"), (7, b"i7"), (-1, b"i-1"), (10**30, b"i" + str(10**30).encode()),
     (True, b"t"), (False, b"f"),
