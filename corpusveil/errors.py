@@ -199,7 +199,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 def existing(name: object, columns: Iterable[object]) -> str:
     """Return the end of a sentence about a missing column: those that exist, and the nearest."""
     names = [str(column) for column in columns]
-    listing = f"; the columns are {listed(names)}" if names else ""
+    listing = f"; {'the columns are' if any(map(is_name, names)) else 'it has'} {listed(names)}" if names else ""
     return listing + (nearest(name, filter(is_name, names)) or ".")
 
 

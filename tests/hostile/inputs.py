@@ -149,6 +149,11 @@ def rows() -> Iterator[Hostile]:
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
     for name, header, said in (
         ("a header without the column", b"body,other", "names no column 'text'"),
+        (
+            "texts in place of a header",
+            SECRET[:12] + b" rent,",
+            "the first line names no column 'text'; it has 2 columns.",
+        ),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
         ("a header with an open quote", b'"text', "the first line"),

@@ -120,7 +120,8 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
                     f"{name}: the first line names no column {column!r}, and does not look like a list of names; give "
                     "the file a first line that names its columns, or correct the name."
                 )
-            raise ColumnError(f"{name}: the first line names no column {column!r}{existing(column, header)}")
+            plain = ["" if " " in cell else cell for cell in header]  # of several words, it can be a text, too
+            raise ColumnError(f"{name}: the first line names no column {column!r}{existing(column, plain)}")
     return {column: header.index(column) for column in columns.named}
 
 
