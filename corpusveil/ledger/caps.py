@@ -25,7 +25,7 @@ from corpusveil.errors import AddressError, BadValueError, CapError, ConflictErr
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
-from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, write_entry
+from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, joined, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
 from corpusveil.storage.nested import column_of
@@ -162,10 +162,11 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
         )
     ledger.check(spending.units, begin=True)
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
-        held = []
+        held: list[str] = []
         for number, url in enumerate(notes):
             held.append(os.path.join(folder, f"note-{number}.parquet"))
             snapshot(url, held[-1])
+        held = joined(connection, held)
         planned = [
             write_entry(connection, held, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
             for number, unit in enumerate(spending.units)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RANGE_ROWS = 1 << 21
 """About the number of rows whose units are looked at together."""
-MEMORY = "1GB"
+MEMORY, MOST_FILES = "1GB", 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,21 @@ def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConn
             raise SizeError(
                 f"memory {memory}: a question to the ledger needs more memory, or more room where it spills; give more."
             ) from None
+
+
+def joined(connection: duckdb.DuckDBPyConnection, notes: Sequence[str]) -> list[str]:
+    """Return accounts in at most ``MOST_FILES`` local files, of which DuckDB keeps 11 KB each in memory."""
+    together = -(-len(notes) // MOST_FILES)
+    if together <= 1:
+        return list(notes)
+    paths = []
+    for first in range(0, len(notes), together):
+        paths.append(f"{notes[first]}.joined")
+        some = _read(notes[first : first + together])
+        connection.execute(f"COPY (FROM {some}) TO {_quoted(paths[-1])} (FORMAT parquet, COMPRESSION zstd)")
+        for note in notes[first : first + together]:
+            os.remove(note)
+    return paths
 
 
 def write_entry(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -49,14 +50,24 @@ def enter(store: Store, entry: Entry, refuse: Any = None) -> str:
     return digest
 
 
-def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(tmp_path: Path) -> None:
-    """One note or three, in another order, with rows twice; another row, unit, release or secret makes another."""
-    from corpusveil.ledger.questions import connected, write_entry
+def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One note or three, or too many to keep apart, in another order, with rows twice; anything else makes another."""
+    from corpusveil.ledger import questions
+    from corpusveil.ledger.questions import connected, joined, write_entry
 
     whole = entry_of(tmp_path / "a", ROWS)
     notes = [write_note(tmp_path / f"{k}.note", [*ROWS[k::3], ROWS[k]]) for k in (2, 0, 1)]
     with connected(str(tmp_path)) as connection:
         copies = write_entry(connection, notes, 0, about(), str(tmp_path / "e"))
+        assert joined(connection, notes) == notes
+        monkeypatch.setattr(questions, "MOST_FILES", 2)
+        fewer = joined(connection, notes)
+        assert len(fewer) == 2
+        again = write_entry(connection, fewer, 0, about(), str(tmp_path / "f"))
+    assert digest_of(again.path, bytes(32)) == digest_of(copies.path, bytes(32))
+    assert not any(map(os.path.exists, notes)), "their room is needed"
     assert (whole.about.documents, copies.about.documents) == (9, 12), "copies are counted, and are no rows"
     assert pq.read_table(copies.path).equals(pq.read_table(whole.path))
     turned = entry_of(tmp_path / "b", ROWS[::-1])
