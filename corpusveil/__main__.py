@@ -1,13 +1,18 @@
 """``corpusveil`` and ``python -m corpusveil``: the command line, which can be ended while it is being loaded."""
 
+import gc
 import signal
 import sys
 
 from corpusveil.cli import signals, temporary
 
+OBJECTS = 100_000
+"""After this many new objects garbage is looked for, and not after 700: what is loaded first is needed to the end."""
+
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
+    gc.set_threshold(OBJECTS)
     signals.install()
     from corpusveil.cli.main import run
 
@@ -19,7 +24,7 @@ def main() -> None:
         status = 128 + int((interrupted.args or (signal.SIGINT,))[0])
     finally:
         signals.work_ends()
-    sys.exit(status)
+    signals.exit_with(status)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,12 @@ here starts a thread: OpenBLAS and Arrow start theirs when imported, and see to 
 
 from __future__ import annotations
 
+import gc
+
 from corpusveil.jobs import startup
 
 if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
+    gc.disable()  # nothing here becomes garbage, and workers share its memory as long as nobody looks for some
     startup.end_quietly()
     startup.hide_pandas()
 
@@ -23,6 +26,8 @@ JOBS = (counting_stages.CountWords, job.ShardJob)
 """What workers are mostly asked for."""
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
+gc.freeze()
+gc.enable()
 
 if __name__ == "__main__":
     from pyspark import daemon, worker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -68,3 +69,14 @@ def test_the_next_command_removes_what_a_killed_one_left_and_nothing_of_a_runnin
         assert sorted(tmp_path.iterdir()) == sorted([kept, tmp_path / "corpusveil-notes"])
         assert ended(running) == 0
     assert [one.name for one in tmp_path.iterdir()] == ["corpusveil-notes"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_output_that_cannot_be_written_at_the_end_is_a_failure() -> None:
+    """What a command printed last waits in a buffer until the process ends, which then has another status than 0."""
+    prints = LEAVES.replace("    tempfile.mkdtemp", "    print('x'); return 0\n    tempfile.mkdtemp")
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}
+    with open("/dev/full", "w") as full:
+        call = [sys.executable, "-c", prints]
+        done = subprocess.run(call, env=buffered, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
