@@ -16,7 +16,7 @@ from corpusveil.jobs import startup
 if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
     gc.disable()  # nothing here becomes garbage, and workers share its memory as long as nobody looks for some
     startup.end_quietly()
-    startup.hide_pandas()
+    startup.load_less()
 
 from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer

@@ -40,6 +40,11 @@ def own_process(workers: int = 1) -> None:
     if workers > 1 and context(workers).get_start_method() == "forkserver":
         with starting(workers), deaf_to_interrupts():
             forkserver.ensure_running()
+    load_less()
+
+
+def load_less() -> None:
+    """Let Arrow do without pandas and numba without libraries that no loop calls, in a process with our code alone."""
     hide_pandas()
     sys.meta_path.insert(0, _NotForNumba)
 
