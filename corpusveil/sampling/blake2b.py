@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from corpusveil.arrays import Int64, UInt8, UInt64
-from corpusveil.compiled import compiled, for_loops, u
+from corpusveil.compiled import called, compiled, for_loops, u
 from corpusveil.wide import WIDTH, copy_sixteen, place_of
 
 LANES, BLOCK, DIGEST_BYTES, MOST_KEY_BYTES = 4, 128, 16, 64
@@ -93,8 +93,8 @@ def _compress(_: Any, state: Any, blocks: Any) -> Any:
     return nt.void(state, blocks), generate
 
 
-@compiled
-def _begin(state: Any, blocks: Any) -> None:
+@called
+def _compressed(state: Any, blocks: Any) -> None:
     _compress(state, blocks)
 
 
@@ -102,7 +102,10 @@ def _begin(state: Any, blocks: Any) -> None:
 def _digests(
     start: Any, heads: Any, bounds: Any, data: Any, documents: Any, state: Any, blocks: Any, lanes: Any, out: Any
 ) -> None:
-    """Hash each head with its document from a state on, in whichever lane is free."""
+    """Take in the key, which the blocks hold, and hash each head with its document, in whichever lane is free."""
+    _compressed(state, blocks)
+    for k in range(state.size):
+        start[k] = state[k]
     following, busy = np.int64(0), np.int64(0)
     for lane in range(LANES):
         lanes[u(lane)] = -1
@@ -137,7 +140,7 @@ def _digests(
             state[u(LANES * _FINAL + lane)] = _ONES if done + taken == size else u(0)
         if busy == 0:
             return
-        _compress(state, blocks)
+        _compressed(state, blocks)
         for lane in range(LANES):
             document = lanes[u(lane)]
             if document >= 0 and state[u(LANES * _FINAL + lane)] == _ONES:
@@ -162,8 +165,7 @@ def keyed_digests(key: bytes, heads: UInt8, bounds: Int64, data: UInt8, document
     chain[0] ^= u(0x01010000 ^ len(key) << 8 ^ DIGEST_BYTES)  # one node of a tree: fan-out and depth are 1
     chain[_LENGTH] = BLOCK
     blocks.reshape(LANES, BLOCK)[:, : len(key)] = np.frombuffer(key, dtype=np.uint8)
-    _begin(state, blocks)
-    out = np.empty(2 * (documents.size - 1), dtype=np.uint64)
-    lanes = np.empty(LANES, dtype=np.int64)
-    _digests(state.copy(), heads, bounds, for_loops(np.ascontiguousarray(data)), documents, state, blocks, lanes, out)
+    out, lanes = np.empty(2 * (documents.size - 1), dtype=np.uint64), np.empty(LANES, dtype=np.int64)
+    data = for_loops(np.ascontiguousarray(data))
+    _digests(np.empty_like(state), heads, bounds, data, documents, state, blocks, lanes, out)
     return out.reshape(-1, 2)
