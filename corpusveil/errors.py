@@ -171,7 +171,8 @@ def listed(names: Iterable[object]) -> str:
     every = [str(name) for name in names]
     shown = list(filter(is_name, every))[:_MOST_NAMES]
     left = len(every) - len(shown)
-    return ", ".join(shown) + (f" and {left:,} more" if shown and left else f"{left:,} columns" if left else "")
+    columns = f"{left:,} column{'' if left == 1 else 's'}"
+    return ", ".join(shown) + (f" and {left:,} more" if shown and left else columns if left else "")
 
 
 def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> BadValueError:

@@ -58,12 +58,13 @@ def install() -> None:
 def _end_process() -> None:
     """End the process of a finished command, whose status no signal changes any more.
 
-    The interpreter would now unload a thousand modules, which takes a quarter of the CPU time of a small command.
+    The interpreter would now unload a thousand modules, which takes a quarter of the CPU time of a small command. What
+    was registered to be done at exit before the command began (by a ``sitecustomize``, say) is not done.
     """
     for number in _SENTENCES:
         signal.signal(number, signal.SIG_IGN)
     if (status := _State.status) is not None:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             try:
                 stream.flush()
             except (OSError, ValueError):  # a full disk, or nobody reads it any more
@@ -131,7 +132,7 @@ def _end_children() -> None:
         return
     children, tracker = psutil.Process().children(recursive=True), sys.modules.get("multiprocessing.resource_tracker")
     if tracker is not None and (fd := tracker._resource_tracker._fd) is not None:  # noqa: SLF001 - no other way to it
-        os.close(fd)  # which ends it, once nothing that it cleans up after is left; it heeds no SIGTERM
+        os.dup2(os.open(os.devnull, os.O_WRONLY), fd)  # the end of its pipe ends it; it heeds no SIGTERM
     for end in (psutil.Process.terminate, psutil.Process.kill):
         for child in children:
             with contextlib.suppress(psutil.Error):

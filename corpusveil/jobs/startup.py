@@ -9,6 +9,7 @@ started: OpenBLAS reads that once, when it is loaded.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing
 import os
@@ -16,7 +17,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 from types import MappingProxyType, TracebackType
 from typing import Any
@@ -38,9 +39,17 @@ def own_process(workers: int = 1) -> None:
     """
     _own.append(True)
     if workers > 1 and context(workers).get_start_method() == "forkserver":
+        resource_tracker.ensure_running()  # it lets this thread hear interrupts again
         with starting(workers), deaf_to_interrupts():
             forkserver.ensure_running()
+        atexit.register(_end_fork_server)
     load_less()
+
+
+def _end_fork_server() -> None:
+    """End the fork server of a command that has ended: it could still be loading, with the command's output open."""
+    with contextlib.suppress(OSError):
+        os.kill(forkserver._forkserver._forkserver_pid, signal.SIGTERM)  # type: ignore[attr-defined] # noqa: SLF001
 
 
 def load_less() -> None:

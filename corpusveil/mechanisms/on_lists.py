@@ -121,8 +121,10 @@ class OnLists(Mechanism):
         (order,), (place,), at = self.space.lists, self.space.positions, np.arange(len(self.space))
         counted = np.zeros((len(shares), at.size))
         counted[:, place[words]] = shares
-        best = np.repeat((counted * self.outside(epsilon)[order]).max(axis=1, keepdims=True), at.size, axis=1)
-        for step in self._steps(epsilon).tolist():
+        best, steps = np.zeros_like(counted), self._steps(epsilon).tolist()
+        if len(steps) < at.size:
+            best += (counted * self.outside(epsilon)[order]).max(axis=1, keepdims=True)
+        for step in steps:
             outputs = at[:1] if self.shape == "ring" else at  # on a ring all have the same law
             law = self.cells((outputs + step) % at.size, outputs, epsilon)
             np.maximum(best, np.roll(counted, -step, axis=1) * law, out=best)

@@ -154,11 +154,13 @@ def keyed_digests(key: bytes, heads: UInt8, bounds: Int64, data: UInt8, document
     """Return BLAKE2b-128 under a key of 1 to 64 bytes of D messages; uint64 [D, 2], low half first.
 
     Message d is ``heads[bounds[d]:bounds[d + 1]]``, which has a byte at least, and after it
-    ``data[documents[d]:documents[d + 1]]``; ``bounds`` and ``documents`` int64 [D + 1]. Raises ValueError for a key of
-    another length.
+    ``data[documents[d]:documents[d + 1]]``; ``bounds`` and ``documents`` int64 [D + 1], ascending. Raises ValueError
+    for a key of another length, and for documents beyond the data.
     """
     if not 1 <= len(key) <= MOST_KEY_BYTES:
         raise ValueError(f"a key of {len(key)} bytes")
+    if documents[0] < 0 or documents[-1] > data.size:
+        raise ValueError(f"documents from {documents[0]} to {documents[-1]} of {data.size} bytes")
     state, blocks = np.zeros(10 * LANES, dtype=np.uint64), np.zeros(BLOCK * LANES, dtype=np.uint8)
     chain = state.reshape(10, LANES)
     chain[:8] = np.array(_START, dtype=np.uint64)[:, None]

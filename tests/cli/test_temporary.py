@@ -80,3 +80,9 @@ def test_output_that_cannot_be_written_at_the_end_is_a_failure() -> None:
         call = [sys.executable, "-c", prints]
         done = subprocess.run(call, env=buffered, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_command_whose_output_is_closed_ends_as_any_other() -> None:
+    call = [sys.executable, "-m", "corpusveil", "--version"]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *call], cwd=ROOT, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

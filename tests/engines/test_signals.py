@@ -74,11 +74,12 @@ def running(large: Ground, folder: Path, engine: str) -> Iterator[tuple[subproce
 MOMENTS = (0.0, 0.05, 0.3, 1.0, 3.0, "mid-run")
 BY_DAY = {
     ("local", 0.0, signal.SIGINT),
+    ("local-2", 1.0, signal.SIGINT),
     ("local-2", "mid-run", signal.SIGINT),
     ("spark", 0.3, signal.SIGINT),
     ("beam", 1.0, signal.SIGTERM),
 }
-"""One while each engine starts, and one amid the work of processes; the others are nightly."""
+"""While each engine starts, and amid the work of processes; the others are nightly."""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,10 @@ def test_one_sentence_and_no_process_left(
             wait_until(lambda: process.poll() is not None or done(tmp_path / "out") > 0, every=0.01)
         else:
             time.sleep(moment)
-        process.send_signal(number)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does, which sends it to all processes
+        else:
+            process.send_signal(number)
         status = process.wait(HANG_SECONDS)
         if status == 0 and moment == 3.0:  # it was faster
             assert (tmp_path / "out" / "manifest.json").exists()

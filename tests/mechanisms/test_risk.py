@@ -43,6 +43,20 @@ def test_it_grows_with_epsilon_and_is_above_both_simple_guesses(space: Space, na
     assert found[-1].share > found[0].share + 0.1
 
 
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
+@pytest.mark.parametrize("size", [2, 3, 4, 40, 90])
+def test_the_best_guess_on_a_list_is_that_of_the_law(name: str, size: int) -> None:
+    """For some of the words and two readers, where few, most and all words are within reach."""
+    space = space_of(size, lists=1)
+    words = np.arange(0, size, 2)
+    shares = np.random.default_rng(3).random((2, words.size))
+    for epsilon in (0.001, 0.05, 0.4, 2.0, 30.0):
+        law = cv.mechanism(name, space).distributions(words, epsilon)
+        best, stays = cv.mechanism(name, space).best_guess(epsilon, words, shares) or ()
+        assert best == pytest.approx((shares[:, :, None] * law).max(axis=1), rel=1e-12)
+        assert stays == pytest.approx(law[np.arange(words.size), words], rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["santext", "tem", "tight-exponential", "syntf"])
 @pytest.mark.parametrize("inputs", [None, 150])
 def test_blocks_of_rows_give_the_risk_of_the_integers(
