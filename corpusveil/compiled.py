@@ -42,7 +42,7 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
 
 
 class _Compiling(event.Listener):
-    """Lets whoever waits know that loops are being compiled; what is loaded from a cache is no such event."""
+    """Report that loops are being compiled; loading from a cache is not reported."""
 
     def on_start(self, _: Any) -> None:
         corpusveil.waiting.compiling += 1

@@ -126,7 +126,7 @@ def _end(reading: int) -> None:
 def _end_children() -> None:
     """End the child processes, with a module that is loaded before the first of them is started.
 
-    This thread loads none: a KeyboardInterrupt amid an import of the main thread may leave Python's import lock held.
+    This thread loads none: a KeyboardInterrupt during an import of the main thread may leave Python's import lock held.
     """
     if (psutil := sys.modules.get("psutil")) is None:
         return

@@ -14,7 +14,7 @@ import gc
 from corpusveil.jobs import startup
 
 if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
-    gc.disable()  # nothing here becomes garbage, and workers share its memory as long as nobody looks for some
+    gc.disable()  # nothing here becomes garbage, and workers share memory that no collector touches
     startup.end_quietly()
     startup.load_less()
 
