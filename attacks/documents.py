@@ -26,6 +26,10 @@ from corpusveil.sampling.weights import EXTRA_LOG_RATIO
 LEVEL = 1e-10
 UNKNOWN = -1
 WRONG_EPSILON = "controls at 1.5 epsilon, rejected"
+GEOMETRIES = (
+    "circle", "dense cluster and one far word", "exact duplicates", "simplex and one far word",
+    "Gaussian, 50 dimensions",
+)  # fmt: skip
 MECHANISMS = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "santext", "tem", "syntf")
 Floats = npt.NDArray[np.float64]
 
@@ -76,14 +80,7 @@ class _Laws:
 def attack(scale: float) -> Attempt:
     attempt = Attempt()
     random = np.random.default_rng(3)
-    chosen = (
-        "circle",
-        "dense cluster and one far word",
-        "exact duplicates",
-        "simplex and one far word",
-        "Gaussian, 50 dimensions",
-    )
-    for geometry in chosen:
+    for geometry in GEOMETRIES:
         space = space_of(geometries()[geometry])
         for name in MECHANISMS:
             mechanism = make(name, space)

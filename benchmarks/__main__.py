@@ -7,13 +7,12 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import bench, compare, examples, ledger, rehearsal, scaling, startup, tickets, utility
+from benchmarks import bench, compare, examples, ledger, rehearsal, startup, tickets, utility
 from benchmarks import names as people
 from benchmarks.report import Skipped, Table, machine, save
 
 BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "startup": startup.run,
-    "scaling": scaling.run,
     "tiny": rehearsal.tiny,
     "rehearsal": rehearsal.run,
     "ledger": ledger.run,

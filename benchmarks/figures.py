@@ -14,16 +14,15 @@ class FiguresError(Exception):
 
 
 class Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
 
 class Side(Form):
-    """Runs of one piece of work: seconds of each on ``items``, and instructions of the process, where they count."""
+    """Runs of one piece of work: seconds of each on ``items``."""
 
     what: str
     items: Positive
     seconds: list[Positive] = Field(min_length=1)
-    instructions: int | None
 
     def each(self) -> list[float]:
         """Return the seconds an item of each run."""
@@ -45,25 +44,15 @@ class Row(Form):
         return [ours / theirs[turn % len(theirs)] for turn, ours in enumerate(self.ours.each())]
 
 
-class Machine(Form):
-    cores: int
-    processor: str
-    system: str
-    python: str
-    versions: dict[str, str]
-    load_begin: tuple[float, float, float]
-    load_end: tuple[float, float, float]
-    seconds: Positive
-
-
 class Run(Form):
-    """One run. ``data`` says on which texts and vectors; ``no_instructions`` why none are counted, if so."""
+    """One run. ``data`` says on which texts and vectors."""
 
-    version: Literal[1]
+    version: Literal[2]
     when: str
-    machine: Machine
+    machine: str
+    load: str
+    minutes: Positive
     data: str
-    no_instructions: str
     rows: list[Row] = Field(min_length=1)
     skipped: dict[str, str]
 

@@ -1,4 +1,4 @@
-"""One measured piece of work in a separate process: first start-up, not counted, then wall, CPU and peak memory.
+"""One measured piece of work in a separate process: first start-up, not counted, then wall and CPU seconds.
 
 ``Started(kind, ...)`` runs it in turns; the process is ``python -m benchmarks.job``. The work of ``corpusveil`` is in
 this module, its baselines in ``benchmarks.baselines``.
@@ -10,8 +10,6 @@ import gzip
 import itertools
 import json
 import os
-import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,7 +34,6 @@ from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-EVENT = "instructions:u"
 DOCUMENTS = 4000
 """As many texts of a shard are searched for spans."""
 
@@ -50,21 +47,18 @@ class Started:
     def __init__(
         self, kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any
     ) -> None:
-        command = [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})]
-        self._folder = tempfile.TemporaryDirectory()
-        self._counted = Path(self._folder.name, "counted")
-        if perf_counts():
-            command = ["perf", "stat", "-x", ",", "-e", EVENT, "-o", str(self._counted), "--", *command]
-        held = {**held_to(threads), **(environment or {})}
         self._process = subprocess.Popen(
-            command, cwd=inputs.ROOT, env=held, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})],
+            cwd=inputs.ROOT, env={**held_to(threads), **(environment or {})},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._process.poll() is None:
+            self._process.communicate()
 
     def wait(self) -> None:
         """Return when everything is prepared."""
@@ -77,14 +71,6 @@ class Started:
         self._process.stdin.flush()
         return json.loads(self._line())
 
-    def close(self) -> int | None:
-        """End the process; return the instructions of all of it, start-up included, None where perf counts none."""
-        if self._process.poll() is None:
-            self._process.communicate()
-        said = self._counted.read_text(encoding="utf-8") if self._counted.exists() else ""
-        self._folder.cleanup()
-        return instructions(said)
-
     def _line(self) -> str:
         assert self._process.stdout
         if line := self._process.stdout.readline():
@@ -96,25 +82,6 @@ def held_to(threads: int) -> dict[str, str]:
     """Return this environment with this many threads of the BLAS and of ours, which are read when they are loaded."""
     work = {"CORPUSVEIL_BENCH_WORK": str(inputs.work())}  # artifacts such as a key are made once
     return {**os.environ, **work, **(dict.fromkeys(THREADS, str(threads)) if threads else {})}
-
-
-@functools.cache
-def perf_counts() -> bool:
-    """Say whether this machine lets perf count instructions; many virtual machines and containers do not."""
-    if shutil.which("perf") is None:
-        return False
-    asked = ["perf", "stat", "-x", ",", "-e", EVENT, "--", sys.executable, "-c", ""]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return done.returncode == 0 and instructions(done.stderr) is not None
-
-
-def instructions(said: str) -> int | None:
-    """Return the count in the output of ``perf stat -x ,``, None where it holds none."""
-    for line in said.splitlines():
-        count, _, rest = line.partition(",")
-        if count.isdecimal() and EVENT.partition(":")[0] in rest:
-            return int(count)
-    return None
 
 
 def warm_shard(folder: str) -> str:
@@ -132,8 +99,8 @@ def privatize(
         privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
 
     def run(folder: str) -> dict[str, Any]:
-        outcome = privatize_corpus(release, shards, f"{folder}/out", Local(workers))
-        return {"tokens": int(outcome.counts.roles.sum()), "digest": outcome.content_sha256}
+        privatize_corpus(release, shards, f"{folder}/out", Local(workers))
+        return {}
 
     return run
 
@@ -255,13 +222,9 @@ def space(vectors: str) -> Callable[[str], dict[str, Any]]:
     """Prepare nothing: reading vectors, ordering one greedy list, hashing and saving are all measured."""
 
     def run(folder: str) -> dict[str, Any]:
-        steps, began = {}, time.perf_counter()
-        read = cv.read_vectors(vectors)
-        steps["read"] = time.perf_counter() - began
-        built = cv.build_space(read)
-        steps["list and digest"] = time.perf_counter() - began - steps["read"]
+        built = cv.build_space(cv.read_vectors(vectors))
         built.save(f"{folder}/space")
-        return {"items": len(built), "words": len(built), "dimensions": built.dimensions, **steps}
+        return {"items": len(built)}
 
     return run
 
@@ -282,29 +245,18 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
 }
 
 
-def peak_mb() -> float:
-    """Return the peak memory of this process, MiB. (getrusage would count that of its parent before the fork.)"""
-    status = Path("/proc/self/status")
-    if status.exists():
-        held = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
-        return int(held.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
-
-
 def main(kind: str, **arguments: Any) -> None:
     """Prepare, print a line, and do the work for each line read; print the figures of each turn as a line."""
-    began, out = time.perf_counter(), sys.stdout
+    out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         run = KINDS[kind](**arguments)
-        start_up = time.perf_counter() - began
         print("prepared", file=out, flush=True)
         for _ in iter(sys.stdin.readline, ""):
             with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-                before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
+                cpu, wall = time.process_time(), time.perf_counter()
                 told = run(folder)
                 took = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-            figures = {**took, **told, "start_up": start_up, "peak_mb": peak_mb(), "peak_before_mb": before}
-            print(json.dumps(figures), file=out, flush=True)
+            print(json.dumps({**took, **told}), file=out, flush=True)
 
 
 if __name__ == "__main__":

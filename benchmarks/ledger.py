@@ -2,8 +2,7 @@
 
 A ledger has one release of this many documents, with the lengths of C4 (log-normal, 320 words on average), each a unit
 of its own or seven to a unit, and a second release is planned, with its accounts in files as a run's pass leaves them.
-``entry`` makes the planned entry, and the other rows decide or show. Nothing is tokenized. ``whole`` is a run from the
-text: tiny documents, without a ledger and with one, so that the books' share of a run is seen.
+``entry`` makes the planned entry, and the other rows decide or show. Nothing is tokenized.
 """
 
 import argparse
@@ -27,7 +26,6 @@ from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.budget.accounting import fixed
 from corpusveil.errors import CapError
-from corpusveil.jobs.local import Local
 from corpusveil.ledger.account import schema
 from corpusveil.ledger.caps import Caps, Spending, refuse_over
 from corpusveil.ledger.entries import VERSION, Entry, Store, about_of, digest_of
@@ -43,10 +41,7 @@ WORDS = 320
 BUDGET = 10.0
 UNITS = (Unit("customer", "customer"),)
 ENTRY, SHOWN = "making the planned entry", "ledger show"
-CAPS = {
-    "sum of epsilons": Caps(total=400.0),
-    "plain LDP": Caps(ldp=1e9),
-}
+CAPS = {"sum of epsilons": Caps(total=400.0), "plain LDP": Caps(ldp=1e9)}
 
 
 def run(arguments: Sequence[str] = ()) -> list[Table]:
@@ -65,19 +60,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
                 hours = round(done["cpu"] * C4 / size / 3600, 1)
                 table.rows.append((name, each, done["wall"], done["cpu"], done["memory"], hours))
     table.notes.append("Memory is the most that the process held, the start of Python included.")
-    return [table, whole(str(size))]
-
-
-def whole(documents: str) -> Table:
-    """Return the cost of a whole release of tiny documents, without a ledger and with a ledger under a cap."""
-    table = Table(
-        f"A release of {int(documents):,} documents of 3 words from 16 files, 2 processes",
-        ("ledger", "wall s", "CPU s", "driver MiB"),
-    )
-    for name in ("none", "with a cap", "with a cap, again under another key"):
-        done = apart("release", documents, name)
-        table.rows.append((name, done["wall"], done["cpu"], done["memory"]))
-    return table
+    return [table]
 
 
 def apart(what: str, *arguments: str) -> dict[str, Any]:
@@ -170,46 +153,11 @@ def measure(folder: str, name: str) -> dict[str, Any]:
         return measured(decide)
 
 
-def release(documents: str, name: str) -> dict[str, Any]:
-    """Measure a whole release of tiny documents, one a unit."""
-    import corpusveil as cv
-    from corpusveil.storage.rows import Columns
-    from corpusveil.transforms.release.corpus import privatize_corpus
-
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        space = cv.demo_space()
-        words = [space.word(number) for number in range(1000)]
-        source = Path(folder, "in")
-        source.mkdir()
-        for shard in range(16):
-            with (source / f"{shard:02}.csv").open("w", encoding="utf-8") as file:
-                file.write("customer,text\n")
-                for number in range(shard, int(documents), 16):
-                    chosen = (words[number % 1000], words[number // 1000 % 1000], words[number // 1_000_000 % 1000])
-                    file.write(f"{number}," + " ".join(chosen) + "\n")
-        spending = None if name == "none" else Spending(f"{folder}/ledger", Caps(total=25.0), UNITS, spill=folder)
-
-        def go(number: int) -> None:
-            drawn = cv.Release(
-                cv.mechanism("ring-geometric", space), cv.Budget(10.0, "document"), key=cv.Key.generate()
-            )
-            engine = Local(2)
-            privatize_corpus(
-                drawn, [str(source)], f"{folder}/out{number}", engine, columns=Columns(id="customer"), corpus="tiny",
-                spending=spending,
-            )  # fmt: skip
-            engine.close()  # so that workers are counted
-
-        if "again" in name:
-            go(1)
-        return measured(lambda: go(2))
-
-
 def main(what: str, *arguments: str) -> None:
     if what == "prepare":
         prepare(*arguments)
     else:
-        print(json.dumps({"measure": measure, "release": release}[what](*arguments)))
+        print(json.dumps(measure(*arguments)))
 
 
 if __name__ == "__main__":

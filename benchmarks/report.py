@@ -23,8 +23,14 @@ def load() -> str:
 
 
 def machine() -> str:
+    """Return the machine in words: cores, processor, system, and versions of what does the work."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    processor = next(named, platform.processor() or "an unnamed processor")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "pyarrow"))
-    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}; load {load()}"
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{os.cpu_count()} cores of {processor}, {system}; Python {platform.python_version()}, {versions}"
 
 
 @dataclass

@@ -56,23 +56,13 @@ LEAST, MOST = 1e-3, 2.0**14
 """Epsilons between which one is looked for."""
 KEEP = "stop words kept"
 OURS = "ring-geometric"
-WAYS = ("en", "without grammar", "plain", KEEP, "en 1")
+WAYS = ("en", "without grammar", "plain", KEEP)
 """How the space is made: as it is shipped; balanced, without grammar; without both, for the published mechanisms; as it
-is shipped, with stop words kept; the space of version 1, of the folder ``--first``."""
+is shipped, with stop words kept."""
 PUBLISHED = (
-    "vickrey-cmp",
-    "vickrey-mahalanobis",
-    "cmp",
-    "mahalanobis",
-    "santext",
-    "tem",
-    "syntf",
-    "diffractor-geometric",
-    "diffractor-exponential",
-    "custext",
-    "custext-per-word",
-    "truncated-gumbel",
-)
+    "vickrey-cmp", "vickrey-mahalanobis", "cmp", "mahalanobis", "santext", "tem", "syntf", "diffractor-geometric",
+    "diffractor-exponential", "custext", "custext-per-word", "truncated-gumbel",
+)  # fmt: skip
 TASKS = {
     "sst2": ("SST-2", ("label",)),
     "ag_news": ("AG News", ("label",)),
@@ -84,21 +74,13 @@ TASKS = {
 """Titles and labels. RTE has pairs, and no label that a classifier of words can learn."""
 SIZES = {
     "quick": {
-        "sst2": (2000, 872),
-        "ag_news": (700, 700),
-        "blog_authors": (1000, 450),
-        "rte": (0, 277),
-        "imdb": (0, 300),
+        "sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450), "rte": (0, 277), "imdb": (0, 300)
     },
     "smallest": {"film": (0, 200)},
     "full": {
-        "sst2": (6000, 872),
-        "ag_news": (4000, 2000),
-        "blog_authors": (2100, 450),
-        "rte": (2490, 277),
-        "imdb": (0, 1500),
+        "sst2": (6000, 872), "ag_news": (4000, 2000), "blog_authors": (2100, 450), "rte": (2490, 277), "imdb": (0, 1500)
     },
-}
+}  # fmt: skip
 """Rows to train on and to test on."""
 PILOT = {"quick": 80, "full": 80, "smallest": 100}
 """Texts of each set in the pilot."""
@@ -178,7 +160,6 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     parser.add_argument("--mechanism", nargs="+", choices=(OURS, *PUBLISHED), default=(OURS, *PUBLISHED))
     parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--keys", type=int, default=KEYS)
-    parser.add_argument("--first", help="the folder of the space of version 1")
     parser.add_argument("--picture", help="the SVG file into which the pilots' figures are drawn")
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
     asked = parser.parse_args(list(arguments))
@@ -189,7 +170,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
         raise Skipped("the shared data and its task sets are not on this machine.")
     began, cells = time.perf_counter(), []
     for share, name, way in itertools.product(asked.recovered, asked.mechanism, asked.way):
-        if (way == "plain") == (name != OURS) and (way != "en 1" or asked.first):
+        if (way == "plain") == (name != OURS):
             cells += [cell for task in asked.task if (cell := measured(task, name, way, share, asked))]
     if asked.picture:
         draw(asked.picture, asked.size)
@@ -200,8 +181,8 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
 
 
 @functools.lru_cache(maxsize=2)
-def mechanism(name: str, way: str, size: str, first: str | None = None) -> Mechanism:
-    return cv.mechanism(name, cv.load_space(str(first)) if way == "en 1" else contextual.space(way, WORDS[size]))
+def mechanism(name: str, way: str, size: str) -> Mechanism:
+    return cv.mechanism(name, contextual.space(way, WORDS[size]))
 
 
 def policy_of(way: str) -> cv.TextPolicy:
@@ -226,7 +207,7 @@ def pilots(name: str, way: str, size: str) -> tuple[Path, list[Point]]:
 
 
 def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Point:
-    law, texts, policy = mechanism(name, way, asked.size, asked.first), pilot_texts(asked.size), policy_of(way)
+    law, texts, policy = mechanism(name, way, asked.size), pilot_texts(asked.size), policy_of(way)
     release = cv.Release(law, cv.Budget(epsilon), policy, key_of("pilot"), accept_no_guarantee=True)
     drawn = cv.privatize(texts, release, cv.RowNumbers("pilot"))
     read = {"drawn": drawn}
@@ -274,7 +255,7 @@ def measured(task: str, name: str, way: str, share: float, asked: argparse.Names
         if at is None:
             return None
         path.parent.mkdir(exist_ok=True)
-        law = mechanism(name, way, asked.size, asked.first)
+        law = mechanism(name, way, asked.size)
         drawn, denoised = values_of(sampled(task, asked.size), task, law, policy_of(way), at.epsilon, asked.keys)
         path.write_bytes(orjson.dumps(Cell(task, name, way, share, at.epsilon, at.nats, drawn, denoised)))
         print(f"  {path.stem}", flush=True)

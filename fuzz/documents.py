@@ -189,16 +189,12 @@ def _table(content: bytes) -> bytes:
         kind = KINDS[given.number(0, 24) % len(KINDS)] if name != "text" else KINDS[given.number(0, 5)]
         table[name] = _column(given, kind, size)
     sink = io.BytesIO()
+    size, codec = given.number(1, 8), ("none", "snappy", "zstd", "gzip")[given.number(0, 3)]
     pq.write_table(
-        pa.table(table),
-        sink,
-        row_group_size=given.number(1, 8),
-        compression=("none", "snappy", "zstd", "gzip")[given.number(0, 3)],
-        use_dictionary=bool(given.number(0, 1)),
-        data_page_version=("1.0", "2.0")[given.number(0, 1)],
-        store_schema=bool(given.number(0, 1)),
+        pa.table(table), sink, row_group_size=size, compression=codec, use_dictionary=bool(given.number(0, 1)),
+        data_page_version=("1.0", "2.0")[given.number(0, 1)], store_schema=bool(given.number(0, 1)),
         write_statistics=bool(given.number(0, 1)),
-    )
+    )  # fmt: skip
     return changed(sink.getvalue(), edits)
 
 
