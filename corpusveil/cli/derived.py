@@ -18,9 +18,12 @@ from corpusveil.pipelines.flows import Flow
 from corpusveil.pipelines.settings import Settings, fields, rules, started
 from corpusveil.pipelines.settings.faults import cut, validated
 from corpusveil.pipelines.settings.fields import BEHIND, Setting, pairs
+from corpusveil.pipelines.settings.sections import SHOWING
 
 _PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
 MOST_USED = "Most used"
+STARTED = ("space", "mechanism")
+"""Sections that a first call need not name: they are those of a new file."""
 _OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
 
 
@@ -108,10 +111,10 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     """Return the settings of a call. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
+    if command in SHOWING:
+        sections = started(*STARTED)
     if command == "privatize":  # where the missing option can be either of two
-        sections = {name: {} for name in rules.NEEDED}
-    if command == "preview":
-        sections = started("space", "mechanism")
+        sections = {name: {} for name in rules.NEEDED} | sections
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value
@@ -134,6 +137,8 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
     for name, setting in options_of(command).items():
         if name != BEHIND:
             default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
+            if command in SHOWING and setting.name in STARTED:
+                default = setting.start
             yield _parameter(name, _annotation(name, setting, command), default)
         if setting.place == "mechanism.name":
             option = typer.Option(help=_PARAMETER, metavar="NAME=VALUE", rich_help_panel="How private")

@@ -30,8 +30,7 @@ def preview(
 ) -> None:
     """Show the first five texts before, after and denoised, at a risk or several epsilons. Writes and spends nothing.
 
-    Without --space, the installed space 'en' is used, with its language model. Without --key, a key is made and thrown
-    away.
+    Without --key, a key is made and thrown away.
 
     Example: corpusveil preview reviews.csv --text review --risk 0.5
     """

@@ -49,7 +49,7 @@ class TestHelp:
         for given, missing, remedy in (
             ([], "--space", "--space en"), (["--space", "s"], "--mechanism", "--mechanism ring-geometric"),
         ):  # fmt: skip
-            ended = command("privatize", "in", *given)
+            ended = command("audit", *given)
             assert ended.status == 2
             assert f"Missing option '{missing}'" in ended.err
             assert remedy in ended.err

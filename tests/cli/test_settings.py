@@ -105,7 +105,7 @@ class TestTheCommands:
         """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
         text = succeeds("privatize", "--help").out
         first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
-        needed = {"--space", "--mechanism", "--epsilon", "--risk", "--output", "--key", "--text", "--id", "--plan"}
+        needed = {"--space", "--epsilon", "--risk", "--output", "--key", "--text", "--id", "--plan"}
         assert needed <= set(first)
         assert len(first) <= 10
         assert "--page / --no-page" in text

@@ -77,7 +77,7 @@ def options() -> Iterator[Call]:
     yield privatize("--epsilonn", "--epsilonn", "1")
     yield privatize("ring-geometric?", mechanism="ring-geometrc")
     yield Call(("privatize",), "INPUT")
-    yield Call(("privatize", INPUT), "--space")
+    yield Call(("privatize", INPUT), "--output")
     yield Call(("privatise", INPUT), "privatise")
     yield Call(("mechanisms", "nonsense"), "nonsense")
     yield Call(("key", "new", KEY), "[output-in-use]")

@@ -117,7 +117,7 @@ class SpaceSettings(Section):
     path: str = key(
         "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
         named=True, commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
-        needed=("space", "privatize", "denoise", "audit"), metavar="URL", group="Files", start="en")
+        needed=("space", "denoise", "audit"), often=True, metavar="URL", group="Files", start="en")
     vectors: list[str] = key(
         "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
         needed=True, metavar="FILE")
@@ -233,7 +233,7 @@ class MechanismSettings(Section):
 
     name: str = key(
         "The mechanism; 'corpusveil mechanisms' compares all.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        needed=("privatize",), metavar="NAME", start="ring-geometric")
+        metavar="NAME", start="ring-geometric")
 
     @property
     def parameters(self) -> dict[str, Any]:
