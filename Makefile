@@ -118,9 +118,10 @@ workflows: ## check .github/workflows with actionlint, which go installs into .t
 compiled: setup ## compile the inner loops once, which each process of tests would do at the same time
 	@cd "$$(mktemp -d)" && $(CURDIR)/$(BIN)/python -c "from corpusveil.deployment import machine_code as m; m.do_a_little()"
 
-lint: setup ## style, types and the direction of imports; first write the stub of the package's names and the list of errors
+lint: setup ## style, types and the direction of imports; first write the stub of names, and the pages of errors and settings
 	$(BIN)/python scripts/public_names.py
 	$(BIN)/python scripts/error_codes.py
+	$(BIN)/python scripts/settings_page.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

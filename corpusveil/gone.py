@@ -30,6 +30,7 @@ _OF_PAIRS = "a label is learned from one text; 'corpusveil evaluate study colloc
 _OF_AUDITS = "leave it out; in Python, cv.audit(draws=…, pairs=…, words=…) sets the size of an audit"
 _OF_TRIALS = "an evaluation measures one release; 'corpusveil evaluate study' compares epsilons and mechanisms"
 _OF_DELTA = "a ledger adds up epsilons; {ledger.cap_ldp} holds over all metrics, and {budget.delta} is of one release"
+_OF_SEARCH = "the search tries 32 originals, 16 in triples; in Python, Search(breadth=…, width=…) sets other numbers"
 _RAY = "docs/frames.md has a recipe of ten lines: map_batches over cv.privatize_table"
 _CONNECT = (
     "cv.privatize and privatize_frame take frames of Spark Connect; for files, use the engine spark on another master"
@@ -93,6 +94,10 @@ GONE = (
     Gone("space.spacing", "every word has one step of a list; words of like frequency are neighbors by {space.balance}",
          ("space --spacing",)),
     Gone("space.importance", _FACTORS, ("space --importance",)),
+    Gone("space.cell", "a list is one exact order; {space.vocabulary} keeps the words that are needed",
+         ("space --cell",)),
+    Gone("denoise.breadth", _OF_SEARCH, ("denoise --breadth",)),
+    Gone("denoise.width", _OF_SEARCH, ("denoise --width",)),
     Gone("space.union", "a space has the words that all its embeddings have", ("space --union",)),
     Gone("a space whose lists have different words", "build the space again, without union"),
     Gone("space.sensitive", _FACTORS, ("space --sensitive",)),

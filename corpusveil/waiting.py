@@ -74,16 +74,6 @@ def reached(step: str, share: float | None = None) -> None:
 
 
 @contextlib.contextmanager
-def muted() -> Iterator[None]:
-    """Leave out the steps that are reached inside."""
-    token = _wait.set(None)
-    try:
-        yield
-    finally:
-        _wait.reset(token)
-
-
-@contextlib.contextmanager
 def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[None]:
     """Call a function in a thread while the block lasts: after ``first`` seconds, and then each ``every`` seconds."""
     stop = threading.Event()

@@ -42,7 +42,7 @@ def run(
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.reference import schema_text
+    from corpusveil.pipelines.settings.schema import schema_text
 
     if schema:
         print(schema_text(), end="")
@@ -65,7 +65,7 @@ def run(
 def _init(file: str, text: str) -> None:
     """Write a template and the schema beside it; neither overwrites an existing file."""
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.reference import schema_text
+    from corpusveil.pipelines.settings.schema import schema_text
 
     path = Path(file)
     if path.exists():

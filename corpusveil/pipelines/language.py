@@ -39,17 +39,13 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     chosen, space = needed(settings.denoise, "denoise"), needed(settings.space, "space")
     release = chosen.release or needed(settings.output, "output").path
     model = chosen.model or (None if settings.model is None else settings.model.path)
-    search = Search(
-        breadth=chosen.breadth, width=chosen.width,
-        margin=chosen.margin,
-    )  # fmt: skip
     table = chosen.collocations or settings.text.collocations
     made = denoise_corpus.denoise(
         release, chosen.path, space=load_space(space.path),
         model=None if model is None else load_model(model),
         collocations=None if table is None else load_collocations(table),
-        search=search if chosen.searches else None, candidates=chosen.candidates, chooser=chosen.chooser,
-        engine=settings.engine.make(), watch=watch.shards,
+        search=Search(margin=chosen.margin) if chosen.searches else None, candidates=chosen.candidates,
+        chooser=chosen.chooser, engine=settings.engine.make(), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
         documents = several(made.documents, "document is", "documents are")

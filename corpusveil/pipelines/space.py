@@ -48,17 +48,16 @@ def build(settings: Settings, watch: Watch) -> Space:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
-        "only": only, "balance": chosen.balance, "cell": chosen.cell,
-        "neighbors": neighbors, "grammar": chosen.grammar,
+        "only": only, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):
             built = load_space(output)
         else:
-            if chosen.cell is None and chosen.lists and size > MANY:
+            if chosen.lists and size > MANY:
                 watch.warn(
-                    f"{size:,} words: an exact order takes time that grows with the square of their number; a cell of "
-                    "250000 orders them in parts, at a loss that docs/spaces.md states"
+                    f"{size:,} words: their order takes time that grows with the square of their number; a vocabulary "
+                    "file keeps the words that are needed"
                 )
             with waiting(f"ordering {size:,} words"):
                 built = build_space(read, **how)
@@ -81,8 +80,6 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
     )
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
     watch.say(built.info["made"].get("grammar_note", "Grammar 0: the order of the lists knows meaning alone."))
-    if "cell_note" in built.info["made"]:
-        watch.warn(built.info["made"]["cell_note"])
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
         watch.say(f"{joined:,} words are collocations, which the tokenizers gst and mst look up.")

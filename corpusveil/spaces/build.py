@@ -23,7 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
-from corpusveil.spaces.list_orders import ORDERS, SMALLEST_CELL
+from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
@@ -39,7 +39,6 @@ def build_space(
     order: str | None = None,
     only: Collection[str] | None = None,
     balance: float | None = 0.0,
-    cell: int | None = None,
     neighbors: Neighbors | None = None,
     grammar: float | None = None,
 ) -> Space:
@@ -57,8 +56,6 @@ def build_space(
         only: keep only these words.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
-        cell: order the lists of an embedding with more words in cells of at most this many (``list_orders.py``),
-            at least ``SMALLEST_CELL``: for millions of words. None: one exact order for any number.
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
         grammar: how much the use of words counts beside their meaning in the order of lists (``grammar.py``); None:
             1 if there are neighbors, otherwise 0.
@@ -70,12 +67,12 @@ def build_space(
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
         raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
-    _check(embeddings, seed, order, cell)
+    _check(embeddings, seed, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
     call = call_of(
         embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, balance=balance,
-        cell=cell, neighbors=neighbors, grammar=grammar,
+        neighbors=neighbors, grammar=grammar,
     )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
     counted = embeddings[0].words
@@ -106,18 +103,18 @@ def build_space(
             chosen = settled(None, order, "all words have the same public count, or the same vector")
         else:
             ordered, scales = weighted
-    orders = np.concatenate([ORDERS[chosen.order](v, s, cell) for v, s in zip(ordered, starts, strict=True)])
+    orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
     names = [[words[start] for start in ids] for ids in starts]
     made = _made(embeddings, names, chosen.order, seed)
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
-    made |= _note(balance, chosen) | use_note | _cells(lists, cell, len(words))
+    made |= _note(balance, chosen) | use_note
     return _space(vocabulary, restricted[0], orders, made, call)
 
 
 def call_of(
     embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None,
-    only: Collection[str] | None, balance: float | None = 0.0, cell: int | None = None,
+    only: Collection[str] | None, balance: float | None = 0.0,
     neighbors: Neighbors | None = None, grammar: float | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
@@ -126,8 +123,6 @@ def call_of(
     words = None if only is None else sorted(only)
     # False is where earlier versions, whose digests stay, had a union of words
     decided: list[Any] = [VERSION, lists, seed, chosen.order, False, words, *chosen.decides]
-    if cell is not None and max(len(embedding) for embedding in embeddings) > cell:
-        decided.append({"cell": cell})
     if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
         decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):
@@ -186,17 +181,6 @@ def _use_note(weight: float, why: str) -> dict[str, Any]:
 def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
     """Return a description's fields for the balance; none unless a balance is requested."""
     return {} if balance == 0 else {"balance_note": chosen.sentence()}
-
-
-def _cells(lists: int, cell: int | None, words: int) -> dict[str, Any]:
-    """Return a description's fields for cells, and their cost; none without cells."""
-    if cell is None or not lists or words <= cell:
-        return {}
-    why = (
-        f"Lists of more than {cell:,} words are ordered in cells of at most this size, which misses nearer words in "
-        "other cells. Guarantees are stated in distances on the list and are not affected."
-    )
-    return {"cell": cell, "cell_note": why}
 
 
 def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order: str, seed: int) -> dict[str, Any]:
@@ -269,15 +253,13 @@ def _restricted(
     return made, counts
 
 
-def _check(embeddings: Sequence[Vectors], seed: int, order: str | None, cell: int | None) -> None:
+def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
     if not embeddings:
         raise UnsetError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
         raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
     if seed < 0:
         raise BadValueError(f"seed={seed}: give 0 or more.")
-    if cell is not None and cell < SMALLEST_CELL:
-        raise BadValueError(f"cell={cell}: give {SMALLEST_CELL} or more; 250,000 suits millions of words.")
 
 
 def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:

@@ -5,19 +5,11 @@ unused words. The distance is Euclidean; its square is summed in float64, dimens
 to the lowest id. The result is exact on every machine: ``nominations.py`` only skips distances that cannot matter.
 Cost: half the products of all words with all words, then a walk that rarely needs more than its nominees. ``improved``
 starts from this order (``tour_improvement.py``).
-
-More words than can be ordered together are cut into *cells* of near words, for lists that request this: halved
-repeatedly, across the direction in which they vary most (sums are float64, in a fixed order, so cells are the same
-everywhere). A cell is ordered exactly and separately; then the list continues at the nearest word of all remaining
-cells. So a word's neighbors on the list are near words of its cell, and nearer words in another cell are missed. A
-mechanism's guarantee is not affected: it measures distance on the list, and any order of the words is a list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -25,7 +17,7 @@ from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
 from corpusveil.search.nominations import Nominations, least_distance, nominate, squared_distance
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
-from corpusveil.waiting import muted, reached
+from corpusveil.waiting import reached
 
 NOMINEES = 40
 # A word whose nominees are all used needs a full scan of the words left. New nominations among them pay for their
@@ -34,46 +26,40 @@ NOMINEES = 40
 SHRUNK = 0.8
 SCANS = 1 / 64
 BLOCK = 8192
-LOOKED_AT, TIMES = 4096, 32
-"""The number of evenly spaced words that determine a direction, and the steps of its power iteration."""
-SMALLEST_CELL = 16
 
 
-def greedy_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
+def greedy_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
     """Return a greedy tour for every start word, int32 [L, V]; the tours share the first nominations.
 
-    ``vectors`` float32 [V, d] are finite; more than ``cell`` different ones are ordered in cells.
+    ``vectors`` float32 [V, d] are finite.
 
     Example:
         >>> greedy_orders(np.float32([[0], [5], [1], [2]]), starts=[0]).tolist()
         [[0, 2, 3, 1]]
     """
-    return _orders(vectors, starts, cell, improved=False)
+    return _orders(vectors, starts, improved=False)
 
 
-def improved_orders(vectors: Float32, starts: Sequence[int], cell: int | None = None) -> Int32:
-    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V].
-
-    With cells, moves join near words within a cell.
-    """
-    return _orders(vectors, starts, cell, improved=True)
+def improved_orders(vectors: Float32, starts: Sequence[int]) -> Int32:
+    """Return the greedy tours improved by 2-opt and Or-opt, as rings cut at their longest edge; int32 [L, V]."""
+    return _orders(vectors, starts, improved=True)
 
 
-def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improved: bool) -> Int32:
+def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32:
     vectors = np.ascontiguousarray(vectors, np.float32)
     orders = np.empty((len(starts), len(vectors)), np.int32)
     if not len(starts):
         return orders
     lowest = _lowest_equal(vectors)
     ids, group = np.unique(lowest, return_inverse=True)
-    neighbored = improved and len(ids) >= SMALLEST
-    cells = Cells.of(vectors, ids, cell, kept=len(starts) > 1, neighbored=neighbored)
-    whole = vectors if len(ids) == len(vectors) or not neighbored else vectors[ids]
+    distinct = vectors if len(ids) == len(vectors) else vectors[ids]
+    nominations = nominate(distinct, NOMINEES)
+    near = neighbors_among(NEIGHBORS, distinct, nominations) if improved and len(ids) >= SMALLEST else None
     for order, start in zip(orders, starts, strict=True):
-        tour = cells.tour(int(group[start]))
-        if neighbored:
+        tour, _ = _tour(distinct, nominations, int(group[start]))
+        if near is not None:
             reached("improving the list", 0.0)
-            tour = improve(whole, tour, cells.near)
+            tour = improve(distinct, tour, near)
         rank = np.empty(len(ids), np.int64)
         rank[tour] = np.arange(len(ids))
         order[:] = np.argsort(rank[group], kind="stable")
@@ -82,73 +68,6 @@ def _orders(vectors: Float32, starts: Sequence[int], cell: int | None, *, improv
             at = int(np.flatnonzero(order == start)[0])
             order[: at + 1] = np.roll(order[: at + 1], 1)
     return orders
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """The D different vectors, and their groups that are ordered together: all in one cell, or several cells.
-
-    Attributes:
-        vectors: float32 [V, d].
-        ids: int64 [D], ascending; the other attributes number the different vectors from 0.
-        cells: int64 [n] each, ascending; each vector is in one of them.
-        near: int32 [D, K], the nearest of each in its cell, if the order is improved; the rows of a cell are filled
-            when a tour goes through it.
-        made: the data of each cell so far; empty unless kept for further tours.
-        kept, neighbored: whether there will be further tours, and whether ``near`` is wanted.
-    """
-
-    vectors: Float32
-    ids: Int64
-    cells: list[Int64]
-    near: Int32
-    made: dict[int, tuple[Float32, Nominations]]
-    kept: bool
-    neighbored: bool
-
-    @classmethod
-    def of(cls, vectors: Float32, ids: Int64, cell: int | None, *, kept: bool, neighbored: bool) -> Self:
-        cells = [ids] if cell is None else cells_of(vectors, ids, -(-len(ids) // cell))
-        neighbors = min(NEIGHBORS, min(map(len, cells)) - 1) if neighbored else 0
-        near = np.empty((len(ids), neighbors), np.int32)
-        return cls(vectors, ids, [np.searchsorted(ids, some) for some in cells], near, {}, kept, neighbored)
-
-    def tour(self, start: int) -> Int32:
-        """Return the tour of all vectors from ``start``: a cell to its end, then the nearest vector of those left."""
-        left = set(range(len(self.cells)))
-        number = next(n for n in left if start in self.cells[n])
-        done: list[Int64] = []
-        while True:
-            left.remove(number)
-            if len(self.cells) == 1:
-                return self._through(number, start).astype(np.int32)
-            reached("cells", len(done) / len(self.cells))
-            with muted():
-                done.append(self._through(number, start))
-            if not left:
-                return np.concatenate(done).astype(np.int32)
-            last = int(self.ids[done[-1][-1]])
-            _, id, number = min((*nearest_of(self.vectors, self.ids[self.cells[n]], last), n) for n in left)
-            start = int(np.searchsorted(self.ids, id))
-
-    def _through(self, number: int, start: int) -> Int64:
-        """Return the tour of a cell; its memory is released before the next cell."""
-        some = self.cells[number]
-        vectors, nominations = self._prepared(number)
-        tour: Int64 = some[_tour(vectors, nominations, int(np.searchsorted(some, start)))[0]]
-        return tour
-
-    def _prepared(self, number: int) -> tuple[Float32, Nominations]:
-        if number in self.made:
-            return self.made[number]
-        some = self.cells[number]
-        vectors = self.vectors if len(some) == len(self.vectors) else self.vectors[self.ids[some]]
-        prepared = vectors, nominate(vectors, NOMINEES)
-        if self.neighbored:
-            self.near[some] = some[neighbors_among(self.near.shape[1], *prepared)]
-        if self.kept:
-            self.made[number] = prepared
-        return prepared
 
 
 ORDERS: Mapping[str, Callable[..., Int32]] = {"greedy": greedy_orders, "improved": improved_orders}
@@ -231,71 +150,6 @@ def _walk(
         order[at] = word
         at += 1
     return at, word
-
-
-def cells_of(vectors: Float32, ids: Int64, parts: int) -> list[Int64]:
-    """Cut words, ``ids`` int64 [n], ascending, into cells of about one size; neighbors in this list are near."""
-    if parts == 1:
-        return [ids]
-    some = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), LOOKED_AT)).astype(np.int64))
-    direction = np.empty(vectors.shape[1])
-    _direction(vectors[ids[some]].astype(np.float64), TIMES, direction)
-    along = np.empty(len(ids))
-    _project(vectors, ids, direction, along)
-    ranked = np.argsort(along, kind="stable")
-    first = parts // 2
-    middle = len(ids) * first // parts
-    lower, upper = np.sort(ids[ranked[:middle]]), np.sort(ids[ranked[middle:]])
-    return [*cells_of(vectors, lower, first), *cells_of(vectors, upper, parts - first)]
-
-
-@njit(nogil=True, cache=True)
-def _direction(points: Float64, times: int, out: Float64) -> None:
-    """Find the direction in which points vary most by power iteration, from the point farthest from their mean.
-
-    Changes ``points`` to what they are less their mean. float64 [n, d], int, float64 [d].
-    """
-    n, d = points.shape
-    for k in range(d):
-        total = 0.0
-        for i in range(n):
-            total += points[i, k]
-        mean = total / n
-        for i in range(n):
-            points[i, k] -= mean
-    farthest, at = -1.0, 0
-    for i in range(n):
-        square = 0.0
-        for k in range(d):
-            square += points[i, k] * points[i, k]
-        if square > farthest:
-            farthest, at = square, i
-    out[:] = points[at]
-    following = np.empty(d)
-    for _ in range(times):
-        following[:] = 0.0
-        for i in range(n):
-            product = 0.0
-            for k in range(d):
-                product += points[i, k] * out[k]
-            for k in range(d):
-                following[k] += product * points[i, k]
-        largest = 0.0
-        for k in range(d):
-            largest = max(largest, abs(following[k]))
-        if not (0.0 < largest < np.inf):
-            break
-        for k in range(d):
-            out[k] = following[k] / largest
-
-
-@njit(nogil=True, cache=True)
-def _project(vectors: Float32, ids: Int64, direction: Float64, out: Float64) -> None:
-    for i in range(len(ids)):
-        product = 0.0
-        for k in range(vectors.shape[1]):
-            product += np.float64(vectors[ids[i], k]) * direction[k]
-        out[i] = product
 
 
 @njit(nogil=True, cache=True)

@@ -18,8 +18,9 @@ from corpusveil.cli import main
 from corpusveil.cli.derived import MOST_USED, options_of
 from corpusveil.cli.run import STEPS
 from corpusveil.pipelines.flows import FLOWS
-from corpusveil.pipelines.settings import Settings, reference, toml
+from corpusveil.pipelines.settings import Settings, schema, toml
 from corpusveil.pipelines.settings.fields import BEHIND, declared, plain
+from scripts import settings_page
 from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, save, whole
 from tests.engines.corpora import ROOT
@@ -29,14 +30,14 @@ ALL = list(declared(Settings))
 
 class TestTheReference:
     def test_is_the_tree_s(self) -> None:
-        """Written by: python -m corpusveil.pipelines.settings.reference > docs/settings.md."""
-        assert (ROOT / "docs" / "settings.md").read_text() == reference.page()
+        """Written by ``scripts/settings_page.py``."""
+        assert settings_page.PAGE.read_text() == settings_page.page()
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
     """Return the schema, itself checked."""
-    found: dict[str, Any] = json.loads(reference.schema_text())
+    found: dict[str, Any] = json.loads(schema.schema_text())
     jsonschema.Draft7Validator.check_schema(found)
     return found
 
@@ -63,7 +64,7 @@ class TestTheTemplate:
         """Without its marks it is a file of every key, each of which the tree takes by itself."""
         file = tmp_path / "new.toml"
         succeeds("run", "--init", "full", file)
-        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == reference.schema()
+        assert json.loads((tmp_path / toml.SCHEMA).read_text()) == schema.schema()
         lines = file.read_text().splitlines()
         assert lines[0] == f"#:schema ./{toml.SCHEMA}"
         keys = [line[2:] for line in lines if line.startswith(("# [", "# ")) and (" = " in line or line[2] == "[")]

@@ -243,11 +243,9 @@ def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
     asked = settings.denoise
-    for name in ("breadth", "width", "unknown_share", "margin"):
-        if asked is not None and not asked.searches and settings.is_given(f"denoise.{name}"):
-            renamed = "how many originals the search tries is {denoise.breadth}"
-            why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
-            yield f"denoise.{name}", f"{why} ({renamed})"
+    if asked is not None and not asked.searches and settings.is_given("denoise.margin"):
+        why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
+        yield "denoise.margin", why
 
 
 def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:

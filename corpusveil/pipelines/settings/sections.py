@@ -124,9 +124,6 @@ class SpaceSettings(Section):
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
         "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
-    cell: int | None = key(
-        "The largest number of words in a cell, for millions of words: 250000, for example. A longer list is ordered "
-        "in cells, which is faster and misses near words of other cells. Default: one exact order.", None, ge=16)
     vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
@@ -186,8 +183,6 @@ class DenoiseSettings(Section):
         "with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
     chooser: str | None = key(
         "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
-    breadth: int = key("How many originals the search tries for each word.", 32, ge=1)
-    width: int = key("How many of these the search also scores in triples of words.", 16, ge=1)
     margin: float = key(
         "How many nats likelier a word must be to replace a rare released word. For more frequent words less, in "
         "proportion. 0: the likeliest word.", 0.4, ge=0)

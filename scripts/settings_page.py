@@ -1,21 +1,18 @@
-"""What is written about the settings: the reference, ``docs/settings.md``, and a JSON schema for editors.
+"""Write ``docs/settings.md``, every setting with its option, from ``corpusveil/pipelines/settings/sections.py``.
 
-``python -m corpusveil.pipelines.settings.reference > docs/settings.md`` writes the reference.
+``make lint`` runs it; ``tests/cli/test_settings.py`` fails if the page is out of date.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
-from corpusveil.mechanisms import registry
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.faults import parameters
-from corpusveil.pipelines.settings.fields import Setting, declared, named, plain
+from corpusveil.pipelines.settings.fields import Setting, declared, plain
 from corpusveil.pipelines.settings.toml import value_of
 
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 _KINDS = {
     float: "number",
     int: "whole number",
@@ -32,7 +29,7 @@ def page() -> str:
         "# Settings",
         "",
         "Every key of a configuration file, with its command-line option. This page is generated from",
-        "`corpusveil/pipelines/settings/sections.py` by `python -m corpusveil.pipelines.settings.reference`.",
+        "`corpusveil/pipelines/settings/sections.py` by `scripts/settings_page.py`.",
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
@@ -70,33 +67,5 @@ def _options(setting: Setting) -> Iterator[str]:
         yield f"`{option}` of {', '.join(commands)}"
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON schema: every section and key with its type, bounds, default and help."""
-    made = _without_nothing(Settings.model_json_schema())
-    mechanism = made["$defs"]["MechanismSettings"]
-    mechanism["properties"]["name"]["enum"] = registry.names()
-    mechanism["properties"] |= {name: {"type": "number", "title": name} for name in sorted(parameters())}
-    mechanism["additionalProperties"] = False
-    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "corpusveil run FILE.toml", **made}
-
-
-def _without_nothing(part: Any) -> Any:
-    """Return a part of a schema without ``null``, which TOML does not have: there a key is given or it is not."""
-    if isinstance(part, list):
-        return [_without_nothing(item) for item in part]
-    if not isinstance(part, dict):
-        return named(part, str) if isinstance(part, str) else part
-    kinds = [kind for kind in part.get("anyOf", ()) if kind != {"type": "null"}]
-    rest = {name: _without_nothing(setting) for name, setting in part.items() if name != "anyOf"}
-    if rest.get("default", "") is None:
-        del rest["default"]
-    return {**_without_nothing(kinds[0]), **rest} if len(kinds) == 1 else rest
-
-
-def schema_text() -> str:
-    """Return the schema as a file."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
-
-
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    PAGE.write_text(page(), encoding="utf-8")
