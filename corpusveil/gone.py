@@ -111,6 +111,7 @@ GONE = (
     Gone("audit.risks", _OF_CURVES, ("audit --risk",)),
     Gone("evaluate.epsilons", _OF_TRIALS, ("evaluate release --epsilon",)),
     Gone("evaluate.mechanisms", _OF_TRIALS, ("evaluate release --mechanism",)),
+    Gone("evaluate.words", "the words of the space are looked up", ("evaluate release --words",)),
     Gone("evaluate.second", _OF_PAIRS, ("evaluate release --second",)),
     Gone("evaluate.second_private", _OF_PAIRS, ("evaluate release --second-private",)),
     Gone("budget.risk_of = context",

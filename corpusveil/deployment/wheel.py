@@ -89,8 +89,8 @@ def requirement(wheel: Path, extras: Sequence[str]) -> str:
 
 def constraints(left_out: Sequence[str] = ()) -> str:
     """Return the versions of this environment, one a line, without corpusveil and the packages left out."""
-    found = reversed(list(metadata.distributions()))  # of two with a name, the first is the one that is imported
-    versions = {distribution.metadata["Name"].lower(): distribution.version for distribution in found}
+    installed = reversed(list(metadata.distributions()))  # of two with a name, the first is the one that is imported
+    versions = {distribution.metadata["Name"].lower(): distribution.version for distribution in installed}
     return "".join(
         f"{name}=={version}\n" for name, version in versions.items()
         if name not in (PACKAGE, *left_out) and "+" not in version

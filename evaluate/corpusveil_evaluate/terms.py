@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,7 @@ import pyarrow.compute as pc
 
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import BadTypeError, ShapeError
-from corpusveil.spaces import Space
-from corpusveil.spaces.vocabulary import Vocabulary, read_words
+from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import MASKS
 from corpusveil.text.tokens import Tokenizer, Tokens
@@ -125,26 +123,3 @@ def joint_terms(*sets: Sequence[str]) -> tuple[Vocabulary, list[Terms]]:
     vocabulary, _ = count_words(*sets)
     tokenizer = tokenizer_of(vocabulary)
     return vocabulary, [terms_of(texts, tokenizer) for texts in sets]
-
-
-@dataclass(frozen=True, slots=True)
-class WordList:
-    """A list of words, and the ``label`` of its figures: a share has no meaning without it."""
-
-    label: str
-    tokenizer: Tokenizer
-
-    @classmethod
-    def of_words(cls, words: Sequence[str], label: str) -> Self:
-        """Take given words; a word's case does not matter."""
-        return cls(f"{label}, {len(words):,} words", tokenizer_of(Vocabulary.from_words(list(dict.fromkeys(words)))))
-
-    @classmethod
-    def of_file(cls, url: str) -> Self:
-        """Read a list with one word a line; its name is the label, without its folder."""
-        return cls.of_words(read_words(url), f"list {url.rsplit('/', 1)[-1]}")
-
-    @classmethod
-    def of_space(cls, space: Space) -> Self:
-        """Use the words of a space, which by construction contain the outputs of a mechanism over this space."""
-        return cls.of_words(space.vocabulary.words, f"space {space.digest[:12]}")

@@ -523,9 +523,6 @@ class EvaluateSettings(Section):
         "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
         "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
         metavar="FILE")
-    words: str | None = key(
-        "A list of words, one per line. Default: /usr/share/dict/words, or the words of the space.", None, path=True,
-        metavar="URL")
     separator: Separator | None = key(
         "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
         "[corpus].", None)

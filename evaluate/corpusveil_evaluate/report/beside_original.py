@@ -80,7 +80,6 @@ class Asked(TypedDict, total=False):
     documents: int
     corpus: str | None
     counts: Address | None
-    words: Address | None
     separator: Separator
 
 
@@ -107,7 +106,7 @@ def evaluate_release(
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
     Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``corpus``,
-    ``counts``, ``words``, ``separator``.
+    ``counts``, ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.

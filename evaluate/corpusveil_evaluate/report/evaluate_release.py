@@ -66,7 +66,7 @@ def evaluate_release(
     measures, notes, counted = list[Figure](), [*_how(question, tasks)], [*_left_out(matched, tasks)]
     reached("texts")
     evidence = Evidence(
-        matched.originals, matched.privates, question.space, question.encoder_or_vectors(), question.word_list(),
+        matched.originals, matched.privates, question.space, question.encoder_or_vectors(),
         lambda texts: language.perplexity(texts).value, held_out,
         _promised(manifest, question),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import BadValueError, ConflictError, NoFileError, UnsetError, UserError
+from corpusveil.errors import BadValueError, ConflictError, UnsetError, UserError
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.pipelines.settings.sections import EvaluateSettings
@@ -20,11 +20,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
-from corpusveil_evaluate.terms import WordList
 from corpusveil_evaluate.utility.text_classifiers import Model, model_of, sklearn
-
-SYSTEM_WORDS = "/usr/share/dict/words"
-"""The word list of many systems; no dependency has a proper list of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +69,6 @@ class Question:
             raise UnsetError("A leaked key needs the space of the release; add it (space).")
         for name in self.models:
             model_of(name, self.space)
-        if asked.words is not None and not files.exists(asked.words):
-            raise NoFileError(f"{asked.words}: there is no such list; name a file with a word on each line.")
         if asked.counts is not None:
             read_artifact(asked.counts, "counts")
         if asked.label is not None or asked.attribute is not None:
@@ -104,13 +98,6 @@ class Question:
         if self.vectors is not None:
             return _averaged(self.vectors, self.space)
         return None if self.space is None else AveragedVectors(self.space, centered=True, moved_in=True)
-
-    def word_list(self) -> WordList | None:
-        """Return the list in which words are looked up, or None."""
-        words = self.asked.words or (SYSTEM_WORDS if os.path.isfile(SYSTEM_WORDS) else None)
-        if words is not None:
-            return WordList.of_file(words)
-        return None if self.space is None else WordList.of_space(self.space)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from typing import Any, TypeVar, cast
 
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import Encoder
-from corpusveil_evaluate.terms import WordList
 
 _WIDEST = 0.4
 """The width of an interval around no difference that is still shown: 20 points either way."""
@@ -91,7 +90,6 @@ class Evidence:
     privates: Sequence[str]
     space: Space | None = None
     encoder: Encoder | None = None
-    words: WordList | None = None
     perplexity: Callable[[Sequence[str]], float] | None = None
     held_out: slice = field(default_factory=lambda: slice(None))
     promised: float | None = None

@@ -30,7 +30,7 @@ from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import SLOW_LAWS, Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_evaluate.studies.study_data import Needs, StudyData, WordSpace, key_of
 from corpusveil_evaluate.studies.task_figures import mode_scores, original_scores, text_statistics
-from corpusveil_evaluate.terms import WordList, terms_of, tokenizer_of
+from corpusveil_evaluate.terms import count_words, terms_of, tokenizer_of
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 
 KEPT = "not"
@@ -82,7 +82,7 @@ class Comparative(Study):
     def work(self, cell: Cell, grid: ComparativeGrid, data: StudyData) -> Mapping[str, Any]:
         task = words_only_task(data.task(cell["task"], grid.train_rows, grid.test_rows))
         if cell.kind == "baseline":
-            english = english_share(task.texts, WordList.of_space(data.space()))
+            english = english_share(task.texts, data.space())
             return {**original_scores(task, data.model, cell["seed"]), "english": english}
         mechanism = data.mechanism(cell["mechanism"], f"words-{cell['size']}", **cell["parameters"])
         epsilon = cell["epsilon"]
@@ -99,7 +99,9 @@ class Comparative(Study):
         else:
             texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
         figures = mode_scores(task, task.with_texts(texts), data.model, seed, ("private-private",))
-        figures |= text_statistics(task.texts, texts, data.encoder, words=WordList.of_space(data.space()))
+        figures |= text_statistics(task.texts, texts, data.encoder)
+        if count_words(texts)[1]:
+            figures["english"] = english_share(texts, data.space())
         if cell["mechanism"] in grid.bag_of_words:
             figures["pp"] = changed_in_bags(task.texts, texts)
         return figures

@@ -10,7 +10,6 @@ import numpy as np
 from corpusveil_evaluate.statistics.encoders import Encoder
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import Evidence, statistics
-from corpusveil_evaluate.terms import WordList
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import Model
 from corpusveil_evaluate.utility.training_modes import MODES, Scores, train_and_test
@@ -52,11 +51,10 @@ def text_statistics(
     privates: Sequence[str],
     encoder: Encoder | None = None,
     language: KneserNey | None = None,
-    words: WordList | None = None,
 ) -> dict[str, float]:
-    """Return the statistics of private texts by key, except those whose encoder, model or list is missing."""
+    """Return the statistics of private texts by key, except those whose encoder or model is missing."""
     perplexity = None if language is None else lambda some: language.perplexity(some).value
-    evidence = Evidence(originals, privates, None, encoder, words, perplexity)
+    evidence = Evidence(originals, privates, None, encoder, perplexity)
     readings = {statistic.key: statistic.value(evidence) for statistic in statistics() if statistic.key}
     return {key: reading.value for key, reading in readings.items() if reading is not None}
 

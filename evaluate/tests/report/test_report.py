@@ -33,7 +33,7 @@ WRONG = {
     "--seeds 1": "wrong-value",
     "--documents 3": "wrong-value",
     "--counts nowhere": "missing-artefact",
-    "--words nowhere": "missing-file",
+    "--words nowhere": "unknown-name",
     "--second topic": "unknown-name",
     "--label topic --attribute topic": "conflicting-settings",
     "--encoder x --similarity-vectors y": "conflicting-settings",
@@ -48,7 +48,6 @@ FOUND_WRONG = {
     "--text nowhere": "unsuitable-data",
     "--label text": "wrong-column",
     "--label url": "unsuitable-data",
-    "--words TWICE": "bad-row",
 }
 """Calls that are refused on reading."""
 
@@ -59,8 +58,7 @@ def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
 ) -> None:  # fmt: skip
     Key.generate().save(tmp_path / "KEY")
     (tmp_path / "FILE").write_text("x")
-    (tmp_path / "TWICE").write_text("a\na\n")
-    named = {name: tmp_path / name for name in ("KEY", "FILE", "TWICE")}
+    named = {name: tmp_path / name for name in ("KEY", "FILE")}
     named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
     before = sorted(private.rglob("*"))
 
