@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -105,15 +104,6 @@ class TestProperties:
                 assert length == 1 or (tokens.classes[at : at + length] == 0).all()
                 at += length
             assert at == len(tokens)
-
-
-def test_long_sentences() -> None:
-    """A sentence of thousands of candidates is ranked as a short one is."""
-    rng = np.random.default_rng(0)
-    words = [f"w{k}" for k in rng.integers(0, 6, 5000)]
-    table: Table = {(f"w{a}", f"w{b}"): float(rng.integers(1, 5)) for a in range(6) for b in range(6)}
-    (row,) = units([" ".join(words)], table, "mst")
-    assert row == plain_mst(words, table)
 
 
 class TestTables:
