@@ -115,32 +115,18 @@ def broken(batch):
 """
 
 
-@pytest.fixture
-def chooser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module in the working folder, which is not on the path."""
+def test_wrong_choosers_and_searches_are_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a module in the working folder, which is not on the path."""
     (tmp_path / "my_model.py").write_text(CHOOSER)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "my_model", raising=False)
-    return "my_model:choose"
-
-
-def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:
     words = made.denoise(made.at("released"), str(tmp_path / "out"))
     fails([*words, "--chooser", "my_model:nothing"], "chooser-failed", "my_model:nothing", "AttributeError")
     fails([*words, "--chooser", "my_model:broken"], "chooser-failed", "my_model:broken", "KeyError")
-    fails([*words, "--chooser", chooser, "--margin", 1], "conflicting-settings", "--margin", "--chooser")
+    fails([*words, "--chooser", "my_model:choose", "--margin", 1], "conflicting-settings", "--margin", "--chooser")
     fails([*words, "--candidates", 8, "--width", 4], "conflicting-settings", "--width", "--candidates", "--breadth")
     fails([*words, "--candidates", 1000], "wrong-value", "candidates", "256")
     fails(words[:4] + words[6:], "missing-setting", "--model")
     assert not data_files(tmp_path / "out")
     assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-def test_a_file_of_an_earlier_version_is_refused_where_it_meant_the_search(made: Made, tmp_path: Path) -> None:
-    """The number that the search tries was called candidates."""
-    file = tmp_path / "old.toml"
-    lines = [f'[space]\npath = "{made.at("space")}"', f'[denoise]\nrelease = "{made.at("released")}"']
-    lines += [f'path = "{tmp_path}/out"', f'model = "{made.at("model")}"', "candidates = 64", "width = 40"]
-    file.write_text("\n".join(lines))
-    fails(["run", file], "conflicting-settings", "denoise.width", "denoise.candidates", "denoise.breadth")

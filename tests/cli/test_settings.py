@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from corpusveil.cli import main
-from corpusveil.cli.derived import MOST_USED, options_of
+from corpusveil.cli.derived import options_of
 from corpusveil.cli.run import STEPS
 from corpusveil.pipelines.flows import FLOWS
 from corpusveil.pipelines.settings import Settings, reference, toml
@@ -101,15 +101,6 @@ class TestTheTemplate:
 
 
 class TestTheCommands:
-    def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
-        """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
-        text = succeeds("privatize", "--help").out
-        first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
-        needed = {"--space", "--mechanism", "--epsilon", "--risk", "--output", "--key", "--text", "--id", "--plan"}
-        assert needed <= set(first)
-        assert len(first) <= 10
-        assert "--page / --no-page" in text
-
     @pytest.mark.parametrize("command", STEPS[:-1])
     def test_help_is_short_and_all_of_it_is_on_demand(self, command: str) -> None:
         """A sentence of each option but the rare ones; --help-all, which needs no arguments, has every word."""
