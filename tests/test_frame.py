@@ -16,10 +16,6 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {
-    "audits", "budget", "cli", "collocations", "deployment", "jobs", "kernel", "language", "ledger", "mechanisms",
-    "pipelines", "recognizers", "sampling", "search", "spaces", "storage", "text", "transforms",
-}  # fmt: skip
 LARGEST = 1_000_000
 REGISTERS = (
     ("corpusveil/cli/*.py", "\nCOMMAND = "),
@@ -72,12 +68,6 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
     used = [line for text in texts for line in text.splitlines() if "uses:" in line]
     assert used
     assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
-
-
-def test_every_room_is_there_and_says_what_it_is() -> None:
-    assert {path.parent.name for path in (ROOT / "corpusveil").glob("*/__init__.py")} == ROOMS
-    for room in ROOMS:
-        assert (ROOT / "corpusveil" / room / "__init__.py").read_text().startswith('"""'), room
 
 
 def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> None:
