@@ -45,13 +45,15 @@ def make_targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def tracked_files() -> list[Path]:
+def test_no_tracked_file_is_large() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git work tree")
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return [ROOT / name for name in listed.stdout.split("\0") if name]
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    large = {path.name for path in files if path.is_file() and path.stat().st_size > LARGEST}
+    assert large <= {"space.zip"}, "whose size test_installed.py limits"
 
 
 def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
@@ -81,11 +83,6 @@ def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> 
             room, name = file.parent.name, file.stem
             used = re.search(rf"{room}\.{name}\b|import_module\(.*{name}|{room} import .*\b{name}\b", text)
             assert used or declaration in file.read_text(), f"{file}: add{declaration.rstrip()} …, or import the file"
-
-
-def test_no_tracked_file_is_large() -> None:
-    large = {path.name for path in tracked_files() if path.is_file() and path.stat().st_size > LARGEST}
-    assert large <= {"space.zip"}, "whose size test_installed.py limits"
 
 
 def test_the_lock_resolves_anywhere_and_is_that_of_pyproject() -> None:

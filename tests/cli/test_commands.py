@@ -43,17 +43,16 @@ def call(ground: Ground, source: Path, tmp_path: Path) -> list[str]:
     return ground.arguments(source, tmp_path / "out")
 
 
-class TestHelp:
-    def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        point = metadata.EntryPoint("evaluate.study", "builtins:dict", GROUP)
-        monkeypatch.setattr(metadata, "entry_points", lambda *, group: [point] if group == GROUP else [])
-        monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: lambda: typer.echo("here"))
-        assert succeeds("evaluate", "study").out == "here\n"
-        monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
-        for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
-            fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
+def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    point = metadata.EntryPoint("evaluate.study", "builtins:dict", GROUP)
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: [point] if group == GROUP else [])
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: lambda: typer.echo("here"))
+    assert succeeds("evaluate", "study").out == "here\n"
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+    for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
+        fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
 class TestMechanisms:
@@ -150,6 +149,11 @@ def test_a_wrong_call_with_debug_shows_where(ground: Ground, tmp_path: Path) -> 
 
 
 class TestWhatIsPrinted:
+    def test_is_what_is_disclosed_the_digest_and_the_records(self, call: list[str], tmp_path: Path) -> None:
+        """The sentences of the guarantee are compared in transforms/test_release.py."""
+        out, digest = succeeds(*call, "--explain").out, manifest(tmp_path / "out")["content_sha256"]
+        assert all(said in out for said in ("Disclosed: how many tokens", digest, f"{tmp_path / 'out'}.records"))
+
     def test_is_a_warning_when_nearly_all_stays(self, call: list[str]) -> None:
         said = succeeds(*changed(call, "--epsilon", "10")).err
         assert said.startswith("warning: at epsilon 10 ")

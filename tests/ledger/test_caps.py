@@ -252,9 +252,15 @@ class TestRefusals:
         assert sorted(Path(ledger, "entries").iterdir()) == before
         assert not list(tmp_path.glob("in1-out*"))
         plan = cv.plan(
-            tmp_path / "in1", release_of(space, number=1), ledger=cv.Ledger(ledger, cap=1.5), unit="customer"
+            tmp_path / "in1",
+            release_of(space, number=1),
+            ledger=cv.Ledger(ledger, cap=1.5),
+            unit="customer",
+            duplicates=True,
         )
         assert plan.refused == sentence
+        assert plan.copies is not None
+        assert all(said in " ".join(str(plan).split()) for said in (sentence, plan.copies.sentence()))
 
     def test_caps_are_above_zero(self) -> None:
         for given in ({"largest": 0.0}, {"ldp": -1.0}, {"total": math.nan}):

@@ -13,6 +13,7 @@ from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.ledger import questions
 from corpusveil.ledger.entries import READINGS
 from corpusveil.ledger.questions import Books, connected
+from tests.calls import refused
 from tests.ledger.books import Row, entry_of
 
 
@@ -76,3 +77,8 @@ def test_sums_beyond_64_bits_are_exact_and_what_nothing_bounds_stays_unbounded(t
         most = Books(connection, [entry_of(tmp_path / "in", rows)]).worst({"total": 5 * (INFINITE - 1)})
     assert (most[0].value, most[0].unit, most[0].over) == (5 * (INFINITE - 1), uuid.UUID(int=1), 0)
     assert as_float(most[0].value) == np.inf
+
+
+def test_memory_is_a_size(tmp_path: Path) -> None:
+    with refused("wrong-value", "memory"), connected(str(tmp_path), "much"):
+        pass

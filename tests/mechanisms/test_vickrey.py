@@ -8,7 +8,6 @@ from scipy import special
 
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.vickrey import first_chances
-from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
@@ -46,22 +45,17 @@ class TestVickreyMahalanobis(Contract):
 # Oracle: the law by midpoints over angles and quantiles of the Gamma law (in the plane), of plain distances
 
 
-def law_of(
-    word: int, epsilon: float, t: float, leaves_out: str = "nothing", space: Space = PLANE, fine: int = 720
-) -> Floats:
-    """Return the law of a word by quadrature: ``fine`` angles (two signs on a line) times as many lengths."""
-    points = space.vectors.astype(np.float64)
-    k = points.shape[1]
-    lengths = special.gammaincinv(k, (np.arange(fine) + 0.5) / fine) / epsilon
+def law_of(word: int, epsilon: float, t: float, *, excluding: bool = False, fine: int = 720) -> Floats:
+    """Return the law of a word in the plane by quadrature: ``fine`` angles times as many lengths."""
+    points = PLANE.vectors.astype(np.float64)
+    lengths = special.gammaincinv(2, (np.arange(fine) + 0.5) / fine) / epsilon
     law = np.zeros(len(points))
     rows = np.arange(fine)
-    for ray in angles(fine) if k == 2 else np.array([[-1.0], [1.0]]):
+    for ray in angles(fine):
         noisy = points[word] + lengths[:, None] * ray
-        apart = np.sqrt(sum(np.square(noisy[:, [one]] - points[:, one]) for one in range(k)))
-        if leaves_out == "input":
+        apart = np.sqrt(sum(np.square(noisy[:, [one]] - points[:, one]) for one in range(2)))
+        if excluding:
             apart[:, word] = np.inf
-        elif leaves_out == "input when nearest":
-            apart[apart.argmin(axis=1) == word, word] = np.inf
         nearest = apart.argmin(axis=1)
         first = apart[rows, nearest]
         apart[rows, nearest] = np.inf

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import InUseError, SecretError
+from corpusveil.errors import AddressError, InUseError, SecretError
 from corpusveil.sampling import keys
 from corpusveil.sampling.keys import KEY_BYTES, Key, read_key
 from corpusveil.storage import files
@@ -125,6 +125,14 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
             Key.generate().save(taken)
     assert Key.load(path) == first
     assert not (tmp_path / "target").exists()
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with refused("unusable-key", "folder"):
+        Key.load(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AddressError):
+        Key.generate().save(tmp_path / "file" / "folder" / "release.key")
 
 
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

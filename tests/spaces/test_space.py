@@ -188,11 +188,13 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
+        ({"seed": -1}, ("wrong-value", "seed=-1")),
+        ({"order": "alphabetical"}, ("wrong-value", "'alphabetical'")),
         ({"counts": np.ones(3, np.int64)}, ("wrong-shape", "60")),
         ({"counts": -np.ones(SIZE, np.int64)}, ("wrong-value", "negative")),
     ],
 )
-def test_counts_out_of_range_are_named(arguments: dict[str, object], refusal: Any) -> None:
+def test_arguments_out_of_range_are_named(arguments: dict[str, object], refusal: Any) -> None:
     with refused(*refusal):
         build_space(embedding(), **arguments)  # type: ignore[arg-type]
 

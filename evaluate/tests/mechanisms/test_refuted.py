@@ -130,7 +130,7 @@ def test_excluding_never_returns_the_input(name: str) -> None:
         found = draw(mechanism, word, EPSILON, 20_000)
         assert (found != word).all()
     if name == "vickrey-cmp":
-        assert fit_p_value(draw(mechanism, 3, EPSILON, 50_000), law_of(3, EPSILON, 0.5, "input")) > LEVEL
+        assert fit_p_value(draw(mechanism, 3, EPSILON, 50_000), law_of(3, EPSILON, 0.5, excluding=True)) > LEVEL
 
 
 def test_exclusion_needs_three_words() -> None:

@@ -15,11 +15,14 @@ import pytest
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
+from corpusveil.spaces.build import build_space
+from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.matching import match
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import examples_of, render
+from corpusveil_evaluate.statistics.encoders import made_of
 from evaluate.tests.releases import call, manifest_of, privatize
 from tests.calls import command, fails
 from tests.engines.corpora import WORDS, write_shard
@@ -112,21 +115,14 @@ def test_documents_of_one_word_have_no_other_words_that_are_known(space: Space, 
     json.loads(found.as_json())
 
 
-class TestSimilarityOfMeaning:
-    """Measured by what no mechanism moved in, or it is said that it was."""
-
-    def test_a_space_of_several_embeddings_knows_them_all(self, tmp_path: Path) -> None:
-        """Of the second one it has the list only, so its name counts."""
-        from corpusveil.spaces.build import build_space
-        from corpusveil.spaces.vectors import Vectors
-        from corpusveil_evaluate.statistics.encoders import made_of
-
-        one, two, three = (
-            Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
-            for seed, name in enumerate(("one", "two", "three"))
-        )
-        space = build_space([one, two])
-        assert [made_of(space, some) for some in (one, two, three)] == [True, True, False]
+def test_a_space_of_several_embeddings_knows_them_all() -> None:
+    """Of the second one it has the list only, so its name counts: meaning is measured by what no mechanism moved in."""
+    one, two, three = (
+        Vectors(["a", "b", "c", "d"], np.random.default_rng(seed).normal(size=(4, 3)).astype(np.float32), name)
+        for seed, name in enumerate(("one", "two", "three"))
+    )
+    space = build_space([one, two])
+    assert [made_of(space, some) for some in (one, two, three)] == [True, True, False]
 
 
 def test_what_is_promised_of_unchanged_words_is_seen(
