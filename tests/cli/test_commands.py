@@ -150,9 +150,10 @@ def test_a_wrong_call_with_debug_shows_where(ground: Ground, tmp_path: Path) -> 
 
 class TestWhatIsPrinted:
     def test_is_what_is_disclosed_the_digest_and_the_records(self, call: list[str], tmp_path: Path) -> None:
-        """The sentences of the guarantee are compared in transforms/test_release.py."""
-        out, digest = succeeds(*call, "--explain").out, manifest(tmp_path / "out")["content_sha256"]
-        assert all(said in out for said in ("Disclosed: how many tokens", digest, f"{tmp_path / 'out'}.records"))
+        """With the guarantee in full, of which transforms/test_release.py compares every line."""
+        out, made = succeeds(*call, "--explain").out, manifest(tmp_path / "out")
+        shown = *made["guarantee_in_words"], made["content_sha256"], f"{tmp_path / 'out'}.records"
+        assert all(said in out for said in shown)
 
     def test_is_a_warning_when_nearly_all_stays(self, call: list[str]) -> None:
         said = succeeds(*changed(call, "--epsilon", "10")).err

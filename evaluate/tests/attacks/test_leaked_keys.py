@@ -82,11 +82,6 @@ def test_the_releases_own_key_gives_back_what_is_guessed_and_no_other_does(
     assert all(one.of_input for one in found.measures if "key" in one.model)
 
 
-def test_the_published_test_key_is_tried_unasked(source: Path, private: Path, space: Space) -> None:
-    told = by_key(asked(source, private, space), CONFIRMED)
-    assert {name: one.value for name, one in told.items()} == {"published test key": 1}
-
-
 def test_a_document_is_known_by_the_id_that_it_was_released_under(
     source: Path, space: Space, key: Path, tmp_path: Path
 ) -> None:
