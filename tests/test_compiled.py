@@ -31,14 +31,26 @@ print(json.dumps({name: f._cache._cache_file._source_stamp.digest for name, f in
 """
 
 
+def copied(folder: Path, called: str = "") -> Path:
+    """Copy the package into a folder, with a module of a function that is compiled."""
+    root = folder / "corpusveil"
+    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "called_one.py").write_text(called or CALLED.format(1))
+    return root
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return an environment with the package of a folder, where numba keeps what it compiled beside it."""
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return {**kept, "PYTHONPATH": str(folder), **more}
+
+
 def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: Path) -> None:
     """As by an upgrade in place: the caller's own file is the same to the byte, and its machine code is still there."""
-    root = tmp_path / "corpusveil"
-    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    root = copied(tmp_path)
     for folder in (root, tmp_path / "other"):
         folder.mkdir(exist_ok=True)
         (folder / "calling_one.py").write_text(CALLING)
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     found = []
     for number in (1, 1, 5):
         (root / "called_one.py").write_text(CALLED.format(number))
@@ -46,7 +58,7 @@ def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: P
         code = "\n".join(map(code.format, ("corpusveil", "other")))
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**kept, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=environment(tmp_path, PYTHONDONTWRITEBYTECODE="1"),
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
         found.append(done.stdout.split())
@@ -63,14 +75,11 @@ print(c(1), sum(c.stats.cache_misses.values()), gc.isenabled())
 
 
 def test_of_two_cold_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:
-    root = tmp_path / "corpusveil"
-    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
     steps = "".join(f"    if x == {-each}:\n        x += {each}\n" for each in range(1, 200))  # to compile for a while
-    (root / "called_one.py").write_text(CALLED.format(1).replace("    return", f"{steps}    return"))
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    copied(tmp_path, CALLED.format(1).replace("    return", f"{steps}    return"))
     two = [
         subprocess.Popen(
-            [sys.executable, "-c", CALLS], env={**kept, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, text=True,
+            [sys.executable, "-c", CALLS], env=environment(tmp_path), cwd=tmp_path, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         ) for _ in range(2)
     ]  # fmt: skip
@@ -108,13 +117,10 @@ print(called_one.called(1))
 
 
 def test_what_was_imported_before_an_upgrade_is_not_kept_as_what_came_after(tmp_path: Path) -> None:
-    root = tmp_path / "corpusveil"
-    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "called_one.py").write_text(CALLED.format(1))
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    copied(tmp_path)
     printed = [
         subprocess.run(
-            [sys.executable, "-c", CHANGED, *more], env={**kept, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, text=True,
+            [sys.executable, "-c", CHANGED, *more], env=environment(tmp_path), cwd=tmp_path, text=True,
             capture_output=True, check=True,
         ).stdout for more in (["change"], [])
     ]  # fmt: skip
@@ -130,13 +136,10 @@ print(called(1))
 
 
 def test_loops_run_where_neither_the_package_nor_a_home_can_be_written(tmp_path: Path) -> None:
-    root = tmp_path / "corpusveil"
-    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "called_one.py").write_text(CALLED.format(1))
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    copied(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", NOWHERE], env={**kept, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)},
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", NOWHERE], env=environment(tmp_path, TMPDIR=str(tmp_path)), cwd=tmp_path,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout == "2\n", done.stderr
     assert not [*tmp_path.glob("corpusveil-loops-*")], "they are removed at the end"
@@ -144,13 +147,12 @@ def test_loops_run_where_neither_the_package_nor_a_home_can_be_written(tmp_path:
 
 def test_only_what_machine_code_is_made_from_changes_its_stamp(tmp_path: Path) -> None:
     """A sentence in errors.py compiled all 216 functions again on every machine."""
-    root = tmp_path / "corpusveil"
-    shutil.copytree(compiled.PACKAGE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    root = copied(tmp_path)
 
     def stamps() -> dict[str, str]:
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        of = environment(tmp_path, PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run(
-            [sys.executable, "-c", STAMPS], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", STAMPS], env=of, cwd=tmp_path, capture_output=True, text=True, check=True
         )
         return dict(json.loads(done.stdout))
 

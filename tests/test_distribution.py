@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import corpusveil
-from tests.test_first_hour import assert_drawn, run_commands, script, shell_commands
+from scripts import readme_output
+from tests.test_first_hour import assert_drawn, run_commands, shell_commands
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -104,7 +105,7 @@ class TestARelease:
         (wheel,) = built.glob("*.whl")
         install(python, f"{wheel}[{extras[0]}]")
         assert_drawn(run_commands(shell_commands("README.md"), tmp_path, str(python.parent)), tmp_path)
-        program = script().example((ROOT / "README.md").read_text())
+        program = readme_output.example((ROOT / "README.md").read_text())
         done = subprocess.run(
             [python, "-c", program], cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True,
             check=False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import os
 import re
@@ -20,31 +18,17 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.pipelines import collocations
-from corpusveil.pipelines.settings import Settings, toml
+from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
-from corpusveil.spaces.installed import is_name, located
-from tests.calls import succeeds
+from corpusveil.spaces.installed import located
+from scripts import readme_output
+from tests.test_documentation import blocks
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 LONGEST = 90
 
 pytestmark = pytest.mark.slow
-
-
-def script() -> Any:
-    """Return the module that writes the README's output."""
-    spec = importlib.util.spec_from_file_location("readme_output", ROOT / "scripts" / "readme_output.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def blocks(page: str) -> list[str]:
-    """Return the Python of a page."""
-    return re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def shell_commands(page: str) -> list[str]:
@@ -74,38 +58,13 @@ def assert_drawn(said: str, folder: Path) -> None:
     assert not any(private.lower() == text.lower() for private, text in zip(after, before, strict=True))
 
 
-class TestTheDemoSpace:
-    def test_has_its_name_in_a_file_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From any folder; a folder of that name beside the file goes before it, and one of the working folder not."""
-        monkeypatch.chdir(tmp_path)
-        assert is_name("demo")
-        (tmp_path / "demo").mkdir()
-        assert not is_name("demo")
-        folder = tmp_path / "flow"
-        folder.mkdir()
-        (folder / "notes.txt").write_text("the river was cold\n")
-        cv.Key.generate().save(folder / "release.key")
-        file = folder / "release.toml"
-        file.write_text(
-            '[corpus]\ninput = ["notes.txt"]\n[space]\npath = "demo"\n[mechanism]\nname = "ring-geometric"\n[budget]\n'
-            'epsilon = 1\n[key]\npath = "release.key"\n[output]\npath = "out"\n'
-            '[denoise]\npath = "read"\nmodel = "demo"\n'
-        )
-        succeeds("run", file)
-        assert (
-            json.loads((folder / "out/manifest.json").read_text())["configuration"]["space"] == cv.demo_space().digest
-        )
-        (folder / "demo").mkdir()
-        assert toml.read(str(file)).settings.value("space.path") == str(folder / "demo")
-
-
 class TestTheReadme:
     def test_is_short_and_shows_what_its_example_prints(self) -> None:
         """Word by word: the space is shipped, so it is the same on every machine. Another output would be seen."""
         assert len(README.splitlines()) <= LONGEST
-        assert script().written(README) == README, "run: python scripts/readme_output.py"
+        assert readme_output.written(README) == README, "run: python scripts/readme_output.py"
         wrong = README.replace("[name]", "somebody")
-        assert script().written(wrong) == README != wrong
+        assert readme_output.written(wrong) == README != wrong
 
     def test_risks_are_those_of_its_readers(self) -> None:
         """The shares beside the texts are computed, not remembered, and the weakest reader is not named first."""
@@ -137,7 +96,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
         ("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"),
         ("spaces", "Space(58,711 words, 96 dimensions"),
     ):
-        exec(compile(script().example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
+        exec(compile(readme_output.example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
         assert printed in capsys.readouterr().out
     risky = cv.epsilon_for_risk(cv.RingGeometric(cv.demo_space()), 0.5).epsilon
     assert f"ε = {risky:.4g}" in (ROOT / "docs/tutorial.md").read_text()

@@ -16,10 +16,6 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {
-    "audits", "budget", "cli", "collocations", "deployment", "jobs", "kernel", "language", "ledger", "mechanisms",
-    "pipelines", "recognizers", "sampling", "search", "spaces", "storage", "text", "transforms",
-}  # fmt: skip
 LARGEST = 1_000_000
 REGISTERS = (
     ("corpusveil/cli/*.py", "\nCOMMAND = "),
@@ -49,13 +45,15 @@ def make_targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def tracked_files() -> list[Path]:
+def test_no_tracked_file_is_large() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git work tree")
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return [ROOT / name for name in listed.stdout.split("\0") if name]
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    large = {path.name for path in files if path.is_file() and path.stat().st_size > LARGEST}
+    assert large <= {"space.zip"}, "whose size test_installed.py limits"
 
 
 def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
@@ -74,12 +72,6 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
     assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
 
 
-def test_every_room_is_there_and_says_what_it_is() -> None:
-    assert {path.parent.name for path in (ROOT / "corpusveil").glob("*/__init__.py")} == ROOMS
-    for room in ROOMS:
-        assert (ROOT / "corpusveil" / room / "__init__.py").read_text().startswith('"""'), room
-
-
 def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> None:
     """A new command or mechanism that forgot its declaration was silently none."""
     sources = [*ROOT.glob("corpusveil/**/*.*"), *ROOT.glob("fuzz/*.py"), *ROOT.glob("evaluate/**/*.py")]
@@ -91,11 +83,6 @@ def test_a_file_in_a_folder_that_is_searched_declares_something_or_is_used() -> 
             room, name = file.parent.name, file.stem
             used = re.search(rf"{room}\.{name}\b|import_module\(.*{name}|{room} import .*\b{name}\b", text)
             assert used or declaration in file.read_text(), f"{file}: add{declaration.rstrip()} …, or import the file"
-
-
-def test_no_tracked_file_is_large() -> None:
-    large = {path.name for path in tracked_files() if path.is_file() and path.stat().st_size > LARGEST}
-    assert large <= {"space.zip"}, "whose size test_installed.py limits"
 
 
 def test_the_lock_resolves_anywhere_and_is_that_of_pyproject() -> None:

@@ -40,6 +40,6 @@ def manifest_of(release: Path) -> dict[str, Any]:
     return told
 
 
-def evaluate(source: Path, private: Path, output: Path, *more: str) -> int:
-    """Run the command; return its status."""
-    return run(["evaluate", "release", str(source), str(private), "--output", str(output), *more])
+def call(source: Path, private: Path, output: Path, *more: str) -> list[str]:
+    """Return a call of the command."""
+    return ["evaluate", "release", str(source), str(private), "--output", str(output), *more]

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from corpusveil import errors
-from corpusveil.cli.main import ended
-from corpusveil.errors import BadShardsError, DataError, NoFileError, UserError
+from corpusveil.errors import BadShardsError, DataError
+from scripts import error_codes
 
 ROOT = Path(__file__).parents[2]
 BASES = {"CorpusveilError", "UserError", "WorkError"}
 """To be caught, and in this package never to be raised: another one's engine or mechanism may."""
-
-
-def writer() -> Any:
-    """Return the module that writes the page."""
-    spec = importlib.util.spec_from_file_location("error_codes", ROOT / "scripts" / "error_codes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def made_without_code(source: str) -> Iterator[int]:
@@ -52,29 +39,22 @@ class TestTheCodes:
             assert list(made_without_code(f"import errors\n{line}\n")) == [2], line
 
     def test_each_class_has_its_own(self) -> None:
-        coded = list(writer().coded())
+        coded = list(error_codes.coded())
         assert len({kind.code for kind in coded}) == len(coded)
         kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
         assert kinds - {kind.__name__ for kind in coded} == {"CorpusveilError"}
 
     def test_the_page_says_what_there_is(self) -> None:
         """Written by ``scripts/error_codes.py``: a code that goes or changes is seen in the page's difference."""
-        assert writer().page() == (ROOT / "docs" / "errors.md").read_text()
+        assert error_codes.page() == (ROOT / "docs" / "errors.md").read_text()
 
 
 class TestTheWay:
     def test_between_processes(self) -> None:
-        for kind in writer().coded():
+        for kind in error_codes.coded():
             told: Any = {3: "in/c.csv: this is damaged."} if kind is BadShardsError else "in/c.csv: this is damaged."
             came = pickle.loads(pickle.dumps(kind(told)))
             assert (type(came), str(came), came.code) == (kind, "in/c.csv: this is damaged.", kind.code)
-
-    def test_to_the_command_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        def work() -> None:
-            raise NoFileError("in/c.csv: there is no such file.")
-
-        assert ended(work) == UserError.exit_status
-        assert capsys.readouterr().err == "corpusveil: in/c.csv: there is no such file. [missing-file]\n"
 
     def test_out_of_an_engine_s_traceback(self) -> None:
         """Another library's error of the same name may quote a document, and is not told."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,16 +33,12 @@ def test_each_name_is_refused_by_what_replaces_it(row: Gone, tmp_path: Path) -> 
     for line in row.options:
         name, _, option = line.partition(" --")
         options = {setting.place: f"--{key.replace('_', '-')}" for key, setting in options_of(name).items()}
-        told = named(row.instead, partial(_option, options))
+        told = named(row.instead, lambda place, options=options: options.get(place, place))
         if not option:
             _refused([name, "--space", "en"], name, told)
             continue
         for words in (line.split(), [*line.split(), "1"], [*name.split(), f"--{option.replace(' ', '=')}"]):
             _refused(words, f"--{option}", told)
-
-
-def _option(options: dict[str, str], place: str) -> str:
-    return options.get(place, place)
 
 
 def _refused(words: list[str], name: str, instead: str) -> None:

@@ -15,11 +15,11 @@ from corpusveil.audits.document_audit import audit_documents
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings
 from corpusveil.budget.composition import epsilon_at
-from corpusveil.cli.main import run
 from corpusveil.errors import NoGuaranteeError
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
+from tests.calls import command, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import make_space
 
@@ -74,14 +74,13 @@ def test_nothing_is_checked_where_nothing_is_promised(space: Space) -> None:
         audit_documents(make("truncated-gumbel", space), [Budget(1.0)], [2], 1e-6)
 
 
-def test_the_published_table_comes_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_published_table_comes_from_the_command_line(tmp_path: Path) -> None:
     """mechanisms.md §18: every word one step apart, a token's share of the budget, δ = 1e-6 by default."""
     make_space(tmp_path / "space")
     for whole, words, stated in ((5, 52, 3.09), (10, 200, 3.28), (30, 1000, 4.59)):
         told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric"]
         told += ["--epsilon", repr(whole / words), "--document", str(words), "--output", str(tmp_path / "found.json")]
-        assert run(told) == 0
-        assert "not refuted" in capsys.readouterr().out
+        assert "not refuted" in succeeds(*told).out
         (found,) = json.loads((tmp_path / "found.json").read_text())["documents"]
         assert found["epsilon"] == pytest.approx(stated, rel=0.01)
         assert found["pure"] == pytest.approx(whole, rel=1e-5)
@@ -91,7 +90,7 @@ def test_calls_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     make_space(tmp_path / "space")
     told = ["audit", "--space", str(tmp_path / "space"), "--mechanism", "ring-geometric", "--epsilon", "1"]
     for wrong in (["--delta", "2"], ["--distance", "0"], ["--per", "word"], ["--document", "0"]):
-        assert run([*told, "--document", "5", *wrong]) == 2, wrong
+        assert command(*told, "--document", "5", *wrong).status == 2, wrong
 
 
 class TestTheRelease:

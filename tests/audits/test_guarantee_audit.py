@@ -16,7 +16,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.audits.guarantee_audit import audit
-from corpusveil.cli.main import run
 from corpusveil.mechanisms import Guarantee, Mechanism, make, names
 from corpusveil.mechanisms.base import levels
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
@@ -26,6 +25,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from tests.calls import command, fails, succeeds
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import words_of
 from tests.engines.corpora import TEST_KEY
@@ -209,24 +209,23 @@ class TestTheCommand:
     def space(self, tmp_path: Path) -> str:
         return str(CLUSTERS.save(str(tmp_path / "space")).url)
 
-    def test_says_what_it_found(self, space: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_says_what_it_found(self, space: str, tmp_path: Path) -> None:
         """Status 0 and figures; JSON with the same."""
-        at = str(tmp_path / "audit.json")
-        command = ["audit", "--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", "--output", at]
-        assert run(command) == 0
-        out = capsys.readouterr().out
-        assert "not refuted" in out
-        told = json.loads(Path(at).read_text())
+        at = tmp_path / "audit.json"
+        words = ["audit", "--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", "--output", at]
+        assert "not refuted" in succeeds(*words).out
+        told = json.loads(at.read_text())
         assert told["kind"] == "exact"
         assert told["refuted"] is False
         assert told["realised"] == pytest.approx(1, rel=1e-5)
 
-    def test_ends_with_1_when_it_is_refuted(self, space: str, capsys: pytest.CaptureFixture[str]) -> None:
-        command = ["audit", "--space", space, "--mechanism", "custext-per-word", "--parameter", "K=3", "--epsilon", "1"]
-        assert run(command) == 1
-        assert "REFUTED" in capsys.readouterr().out
+    def test_ends_with_1_when_it_is_refuted(self, space: str) -> None:
+        words = ["audit", "--space", space, "--mechanism", "custext-per-word", "--parameter", "K=3", "--epsilon", "1"]
+        ended = command(*words)
+        assert ended.status == 1
+        assert "REFUTED" in ended.out
 
-    def test_refuses_wrong_calls(self, space: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_refuses_wrong_calls(self, space: str) -> None:
         for call, code in {
             "--epsilon 0": "wrong-value",
             "": "conflicting-settings",
@@ -238,8 +237,7 @@ class TestTheCommand:
             "--epsilon 1 --epsilon 2": "conflicting-settings",
             "--epsilon 1 --curve": "unknown-name",
         }.items():
-            assert run(["audit", "--space", space, "--mechanism", "ring-geometric", *call.split()]) == 2, call
-            assert capsys.readouterr().err.endswith(f"[{code}]\n"), call
+            fails(["audit", "--space", space, "--mechanism", "ring-geometric", *call.split()], code)
 
 
 def test_draws_come_from_the_key_that_is_given() -> None:

@@ -115,21 +115,16 @@ def broken(batch):
 """
 
 
-@pytest.fixture
-def chooser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module in the working folder, which is not on the path."""
+def test_wrong_choosers_and_searches_are_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a module in the working folder, which is not on the path."""
     (tmp_path / "my_model.py").write_text(CHOOSER)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "my_model", raising=False)
-    return "my_model:choose"
-
-
-def test_wrong_choosers_and_searches_are_refused(made: Made, chooser: str, tmp_path: Path) -> None:
     words = made.denoise(made.at("released"), str(tmp_path / "out"))
     fails([*words, "--chooser", "my_model:nothing"], "chooser-failed", "my_model:nothing", "AttributeError")
     fails([*words, "--chooser", "my_model:broken"], "chooser-failed", "my_model:broken", "KeyError")
-    fails([*words, "--chooser", chooser, "--margin", 1], "conflicting-settings", "--margin", "--chooser")
+    fails([*words, "--chooser", "my_model:choose", "--margin", 1], "conflicting-settings", "--margin", "--chooser")
     fails([*words, "--candidates", 1000], "wrong-value", "candidates", "256")
     fails(words[:4] + words[6:], "missing-setting", "--model")
     assert not data_files(tmp_path / "out")

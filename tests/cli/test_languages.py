@@ -28,14 +28,10 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return language, folder
 
 
-def artifact(folder: Path) -> dict[str, object]:
-    return dict(json.loads((folder / "_artifact.json").read_text()))
-
-
 def test_each_step_records_the_language(made: tuple[str, Path]) -> None:
     language, folder = made
     for name in ("counts", "tokens", "vectors"):
-        recorded = artifact(folder / name)
+        recorded = json.loads((folder / name / "_artifact.json").read_text())
         assert recorded["language"] == language, name
         assert ("/icu-" in str(recorded["tokenizer"])) == (language == "ja"), name
     space = cv.load_space(folder / "space")

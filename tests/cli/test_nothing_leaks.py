@@ -16,7 +16,6 @@ from tests.engines.corpora import (
     COLUMN_CANARY,
     NAME_CANARY,
     Ground,
-    read_shard,
     records_text,
     run,
     text_of,
@@ -134,12 +133,6 @@ def test_when_the_code_fails_with_text_in_the_error(
     ended = capfd.readouterr()
     assert "ValueError" in ended.err
     assert bool(found(PLANTED, ended.out + ended.err)) is debug
-
-
-def test_the_canaries_are_in_the_input(source: Path) -> None:
-    text = str([read_shard(path) for path in sorted(source.iterdir())])
-    assert found(IN_TEXT, text) == IN_TEXT
-    assert COLUMN_CANARY in text
 
 
 def test_what_is_kept_on_purpose_is_found(ground: Ground, source: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
@@ -128,15 +127,12 @@ def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path
 
 
-def test_charges_equal_noise_once_as_the_run_does(
-    space: Space, moved: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_charges_equal_noise_once_as_the_run_does(space: Space, moved: Path) -> None:
     """What was moved with the root that its path begins at draws the same, and neither plan nor run refuses it."""
     file = toml(moved, space, 400.0, name="news", root="in/sub")
-    capsys.readouterr()
     assert "refused" not in succeeds("plan", file).out
     entries = sorted((moved / "ledger" / "entries").iterdir())
-    assert run(["run", file, "--progress", "none"]) == 0
+    succeeds("run", file, *QUIET)
     assert sorted((moved / "ledger" / "entries").iterdir()) == entries
     first, again = (next((moved / name / "data").iterdir()).read_bytes() for name in ("out-1e+06", "out-400"))
     assert first == again

@@ -1,4 +1,4 @@
-"""``corpusveil space``: the list configurations of the 1-Diffractor study, and lists over chosen words."""
+"""``corpusveil space``: lists over chosen words, and files of any name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from tests.calls import QUIET, fails, succeeds
 from tests.engines.corpora import WORDS
 
@@ -21,18 +20,6 @@ def vectors(folder: Path, number: int, words: list[str]) -> str:
         "".join(f"{word} {' '.join(f'{x:.5f}' for x in row)}\n" for word, row in zip(words, random, strict=True))
     )
     return str(path)
-
-
-@pytest.fixture
-def five(tmp_path: Path) -> list[str]:
-    """Five embeddings, none of which has quite the words of another."""
-    return [vectors(tmp_path, n, WORDS[3 * n : 100 + 2 * n]) for n in range(5)]
-
-
-def space(files: list[str], output: Path, *more: str) -> cv.Space:
-    named = [word for file in files for word in ("--vectors", file)]
-    assert run(["space", *named, "--output", str(output), "--progress", "none", *more]) == 0
-    return cv.load_space(str(output))
 
 
 @pytest.mark.parametrize("how", ["bar", "lines", "none"])
@@ -49,19 +36,19 @@ def test_a_name_may_hold_any_character(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 class TestVocabulary:
-    def test_keeps_none_but_its_words(
-        self, five: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_keeps_none_but_its_words(self, tmp_path: Path) -> None:
         """In the order of the embedding; words without a vector are counted and said."""
         words = [*WORDS[50:70][::-1], "nowhere", "norhere"]
         (tmp_path / "words.txt").write_text("\n".join(words) + "\n\n")
-        made = space(five[:2], tmp_path / "space", "--vocabulary", str(tmp_path / "words.txt"))
-        assert list(made.vocabulary.words) == WORDS[50:70]
-        assert "2 of its 22 words" in capsys.readouterr().err
+        two = [vectors(tmp_path, number, WORDS[3 * number : 100 + 2 * number]) for number in range(2)]
+        named = [word for file in two for word in ("--vectors", file)]
+        more = ["--output", tmp_path / "space", "--vocabulary", tmp_path / "words.txt", *QUIET]
+        assert "2 of its 22 words" in succeeds("space", *named, *more).err
+        assert list(cv.load_space(tmp_path / "space").vocabulary.words) == WORDS[50:70]
 
-    def test_that_is_wrong_is_one_sentence(self, five: list[str], tmp_path: Path) -> None:
-        file = tmp_path / "words.txt"
-        arguments = ["space", "--vectors", five[0], "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
+    def test_that_is_wrong_is_one_sentence(self, tmp_path: Path) -> None:
+        file, embedding = tmp_path / "words.txt", vectors(tmp_path, 0, WORDS[:100])
+        arguments = ["space", "--vectors", embedding, "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
         for content, code, named in (
             (b"", "wrong-format", file), (b"\n \n", "wrong-format", file), (b"a\nb\na\n", "bad-row", "line 3"),
             (b"a\nnew york\n", "bad-row", "line 2"), (b"\xff\xfe", "damaged-file", "UTF-8"),

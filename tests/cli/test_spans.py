@@ -30,10 +30,6 @@ def call(tmp_path: Path) -> list[Any]:
             "--id", "id", "--corpus", "c"]  # fmt: skip
 
 
-def texts(folder: Path) -> list[str]:
-    return [json.loads(line)["text"] for file in sorted((folder / "data").iterdir()) for line in file.open()]
-
-
 def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> None:
     """A list of one name is not to be guessed from the manifest; another list is another release."""
     assert call

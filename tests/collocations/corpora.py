@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.calls import QUIET, Ended, command
 from tests.engines.corpora import write_shard
+
+STEPS = ("count", "score", "tokenize", "train", "space")
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ri", "so", "ta", "ve", "\u00e9l", "o'")
 WORDS = [a + b + c for a in SYLLABLES[:-1] for b in SYLLABLES for c in SYLLABLES[:-1]]
@@ -23,14 +26,6 @@ class Made:
     counts: Counter[str] = field(default_factory=Counter)
     sentences: int = 0
     words: int = 0
-
-    def __add__(self, other: Made) -> Made:
-        return Made(
-            self.documents + other.documents,
-            self.counts + other.counts,
-            self.sentences + other.sentences,
-            self.words + other.words,
-        )
 
 
 def make(documents: int, seed: int, max_n: int = 3, vocabulary: Sequence[str] = WORDS, sentences: int = 8) -> Made:
@@ -67,3 +62,15 @@ def kept(counts: Counter[str], min_count: int) -> Iterator[tuple[str, int, int]]
     for ngram, count in counts.items():
         if count >= min_count:
             yield ngram, ngram.count(" ") + 1, count
+
+
+def step(name: str, folder: Path, output: Path, *more: str) -> Ended:
+    """Run a step on what the steps before it made in a folder."""
+    arguments = {
+        "count": [str(folder / "in"), "--min-count", "2"],
+        "score": ["--counts", str(folder / "count")],
+        "tokenize": [str(folder / "in"), "--tokenizer", "gst", "--collocations", str(folder / "score")],
+        "train": ["--tokens", str(folder / "tokenize"), "--dimensions", "8", "--epochs", "1"],
+        "space": ["--vectors", str(folder / "train")],
+    }[name]
+    return command(name, *arguments, "--output", output, *QUIET, *more)

@@ -16,30 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli.main import run
-from tests.calls import succeeds
-from tests.collocations.corpora import make, write
 from tests.engines.corpora import UNKNOWN, write_shard
 
 Change = Callable[[Path], object]
-
-
-@pytest.fixture(scope="module")
-def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the whole flow into one folder."""
-    folder = tmp_path_factory.mktemp("flow")
-    write(folder / "corpus", make(700, 3), 2)
-    quiet = ("--progress", "none")
-    for step in (
-        ["count", f"{folder}/corpus", "--output", f"{folder}/counts", *quiet],
-        ["score", "--counts", f"{folder}/counts", "--output", f"{folder}/table", "--threshold", "0.01", *quiet],
-        ["tokenize", f"{folder}/corpus", "--tokenizer", "gst", "--collocations", f"{folder}/table",
-         "--output", f"{folder}/tokens", *quiet],
-        ["train", "--tokens", f"{folder}/tokens", "--output", f"{folder}/vectors", "--dimensions", "8",
-         "--epochs", "1", *quiet],
-        ["space", "--vectors", f"{folder}/vectors", "--output", f"{folder}/space", *quiet],
-    ):  # fmt: skip
-        succeeds(*step)
-    return folder
 
 
 def overwrite(name: str, data: bytes) -> Change:
@@ -67,44 +46,44 @@ def say(artifact: str, **fields: object) -> Change:
 
 
 def table_of(**columns: object) -> Change:
-    return lambda folder: pq.write_table(pa.table(columns), folder / "table" / "collocations.parquet")
+    return lambda folder: pq.write_table(pa.table(columns), folder / "score" / "collocations.parquet")
 
 
-COUNT = ["count", "{in}/corpus", "--output", "{out}"]
-SCORE = ["score", "--counts", "{in}/counts", "--output", "{out}"]
-TOKENIZE = ["tokenize", "{in}/corpus", "--tokenizer", "mst", "--collocations", "{in}/table", "--output", "{out}"]
-TRAIN = ["train", "--tokens", "{in}/tokens", "--output", "{out}"]
-SPACE = ["space", "--vectors", "{in}/vectors", "--output", "{out}"]
+COUNT = ["count", "{in}/in", "--output", "{out}"]
+SCORE = ["score", "--counts", "{in}/count", "--output", "{out}"]
+TOKENIZE = ["tokenize", "{in}/in", "--tokenizer", "mst", "--collocations", "{in}/score", "--output", "{out}"]
+TRAIN = ["train", "--tokens", "{in}/tokenize", "--output", "{out}"]
+SPACE = ["space", "--vectors", "{in}/train", "--output", "{out}"]
 PRIVATIZE = [
-    "privatize", "{in}/corpus", "--space", "{in}/space", "--tokenizer", "gst", "--collocations", "{in}/table",
+    "privatize", "{in}/in", "--space", "{in}/space", "--tokenizer", "gst", "--collocations", "{in}/score",
     "--mechanism", "cmp", "--epsilon", "5", "--key", "{in}/release.key", "--output", "{out}",
 ]  # fmt: skip
 OTHER = {"n": pa.array([2], pa.int8()), "count": [9]}
 
 CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
-    ("an empty folder", COUNT, lambda folder: shutil.rmtree(folder / "corpus") or (folder / "corpus").mkdir(),
-     ("corpus: this matches no file",)),
-    ("no words", COUNT, lambda folder: [path.unlink() for path in (folder / "corpus").iterdir()]
-     and write_shard(folder / "corpus" / "x.jsonl", [{"text": "12 34"}]), ("no words", "text")),
-    ("a shard cut short", COUNT, cut("corpus/*"), ("c4.00001.json.gz",)),
-    ("a row that is no JSON", COUNT, lambda folder: (folder / "corpus" / "c4.00001.json.gz").write_bytes(
+    ("an empty folder", COUNT, lambda folder: shutil.rmtree(folder / "in") or (folder / "in").mkdir(),
+     ("in: this matches no file",)),
+    ("no words", COUNT, lambda folder: [path.unlink() for path in (folder / "in").iterdir()]
+     and write_shard(folder / "in" / "x.jsonl", [{"text": "12 34"}]), ("no words", "text")),
+    ("a shard cut short", COUNT, cut("in/*"), ("c4.00001.json.gz",)),
+    ("a row that is no JSON", COUNT, lambda folder: (folder / "in" / "c4.00001.json.gz").write_bytes(
         gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
     ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "at most 5")),
     ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("threshold", "least count")),
-    ("counts of another tokenizer", SCORE, say("counts", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
-    ("counts with a damaged part", SCORE, cut("counts/ngrams/*"), ("part-", "damaged", "count again")),
-    ("a description that is none", SCORE, overwrite("counts/_artifact.json", b"{"), ("_artifact.json", "damaged")),
-    ("a table of another tokenizer", TOKENIZE, say("table", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil score")),
-    ("a table that is none", TOKENIZE, overwrite("table/collocations.parquet", UNKNOWN.encode()),
+    ("counts of another tokenizer", SCORE, say("count", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
+    ("counts with a damaged part", SCORE, cut("count/ngrams/*"), ("part-", "damaged", "count again")),
+    ("a description that is none", SCORE, overwrite("count/_artifact.json", b"{"), ("_artifact.json", "damaged")),
+    ("a table of another tokenizer", TOKENIZE, say("score", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil score")),
+    ("a table that is none", TOKENIZE, overwrite("score/collocations.parquet", UNKNOWN.encode()),
      ("collocations.parquet", "not a valid collocation table")),
     ("a table with a score that is none", TOKENIZE, table_of(ngram=["a b"], score=[np.nan], **OTHER),
      ("no finite score",)),
     ("a table without rows", TOKENIZE, table_of(ngram=pa.array([], pa.string()), n=pa.array([], pa.int8()),
      count=pa.array([], pa.int64()), score=pa.array([], pa.float64())), ("empty", "threshold")),
-    ("tokens cut short", TRAIN, cut("tokens/lines/*"), ("part-",)),
-    ("tokens that no longer are those counted", TRAIN, drop("tokens/lines/*"), ("tokenize the corpus again",)),
+    ("tokens cut short", TRAIN, cut("tokenize/lines/*"), ("part-",)),
+    ("tokens that no longer are those counted", TRAIN, drop("tokenize/lines/*"), ("tokenize the corpus again",)),
     ("a least count that leaves no token", [*TRAIN, "--min-count", "9999"], None, ("min_count = 9999",)),
-    ("vectors cut short", SPACE, cut("vectors/vectors.npy"), ("vectors",)),
+    ("vectors cut short", SPACE, cut("train/vectors.npy"), ("vectors",)),
     ("a table of another vocabulary", PRIVATIZE, table_of(ngram=["zzz yyy"], score=[3.0], **OTHER),
      ("none of the collocations", "tokenized with them")),
 ]  # fmt: skip

@@ -12,9 +12,8 @@ from corpusveil.collocations.count import count_corpus
 from corpusveil.errors import WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.storage.rows import BLOCK_ROWS
-from tests.calls import refused
+from tests.calls import Halting, refused
 from tests.collocations.corpora import make, write
-from tests.collocations.test_count import Halting
 from tests.engines.corpora import UNKNOWN, release_files
 
 pytestmark = pytest.mark.xdist_group("spark-rooms")
@@ -43,13 +42,9 @@ def reference(shard: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Seen(Local):
     """Keeps what it was asked to run."""
 
-    def __init__(self, slots: int = 1) -> None:
+    def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "jobs", [])
-        object.__setattr__(self, "many", slots)
-
-    def slots(self) -> int:
-        return self.many  # type: ignore[attr-defined, no-any-return]
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         self.jobs.append((function.name, list(tasks)))  # type: ignore[attr-defined]
@@ -68,7 +63,7 @@ class TestPieces:
     def test_of_another_split_are_not_gone_on_with(self, shard: Path, reference: Path, tmp_path: Path) -> None:
         """Stopped behind the first stage and run again in other pieces: every row is counted once."""
         with pytest.raises(WorkError):
-            count_corpus([str(shard)], str(tmp_path / "out"), Halting(), rows_per_task=BLOCK_ROWS)
+            count_corpus([str(shard)], str(tmp_path / "out"), Halting(99), rows_per_task=BLOCK_ROWS)
         count_corpus([str(shard)], str(tmp_path / "out"), Local(), rows_per_task=2 * BLOCK_ROWS)
         assert release_files(tmp_path / "out") == release_files(reference)
 

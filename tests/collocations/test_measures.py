@@ -103,18 +103,13 @@ class TestWhatIsKept:
         with pytest.raises(UserError):
             Scoring(**options)
 
-    def test_those_of_gensim_need_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As on Python 3.14, which it has no wheel for: a sentence says what to do; a file needs none."""
+    def test_connector_words(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """gensim's by default, or a sentence as on Python 3.14, which it has no wheel for; a file needs none."""
+        assert {"of", "the", "and"} <= connector_words()
         monkeypatch.setitem(sys.modules, "gensim", None)
         monkeypatch.delitem(sys.modules, "gensim.models.phrases", raising=False)
         with refused("missing-package", "gensim", "corpusveil[train]"):
             connector_words()
-        (tmp_path / "words").write_text("und\n")
-        assert connector_words(str(tmp_path / "words")) == {"und"}
-
-    def test_connector_words(self, tmp_path: Path) -> None:
-        """gensim's by default; a file's otherwise."""
-        assert {"of", "the", "and"} <= connector_words()
         (tmp_path / "words").write_text("Und\noder\n")
         assert connector_words(str(tmp_path / "words")) == {"und", "oder"}
 

@@ -49,39 +49,40 @@ class TestAbbreviations:
         for ngram in ("army then", "left a", "term well", "plan's end at", "end at", "at x a"):
             assert ngram not in found, ngram
 
+
+class TestUnits:
     @pytest.mark.parametrize("method", ["gst", "mst"])
-    def test_units_take_their_full_stops_in_where_the_table_was_counted_so(self, method: Any) -> None:
+    @pytest.mark.parametrize(
+        ("text", "ngrams", "more", "before", "then"),
+        [
+            (TEXT, ["mr kennedy", "u s army"], {"over_stops": True}, [], ["Mr. Kennedy", "U.S. Army"]),
+            (
+                "An x-ray, an x ray, my mother-in-law",
+                ["x ray", "in law"],
+                {"over_stops": True, "over_hyphens": True},
+                ["x ray"],
+                ["x-ray", "x ray", "in-law"],
+            ),
+        ],
+    )
+    def test_take_stops_and_hyphens_in_where_the_table_was_counted_so(
+        self, method: Any, text: str, ngrams: list[str], more: dict[str, bool], before: list[str], then: list[str]
+    ) -> None:
         """And not where it was not, so that releases by earlier tables stay what they were."""
-        rows = pa.table({"ngram": ["mr kennedy", "u s army"], "n": [2, 3], "score": [3.0, 4.0]})
-        for over, expected in ((False, []), (True, ["Mr. Kennedy", "U.S. Army"])):
-            table = Collocations.of(rows, ReadingOptions(over_stops=over))
-            tokens = Tokenizer.of_words(table.words).tokenize([TEXT])
+        rows = pa.table({"ngram": ngrams, "n": [ngram.count(" ") + 1 for ngram in ngrams], "score": [3.0, 4.0]})
+        tables = [Collocations.of(rows), Collocations.of(rows, ReadingOptions(**more))]
+        for table, expected in zip(tables, (before, then), strict=True):
+            tokens = Tokenizer.of_words(table.words).tokenize([text])
             segments, _ = units(tokens, tokens.ids, table, method)
             data = tokens.data.tobytes().decode()
             first = np.flatnonzero(segments.entries >= 0)
             last = first + segments.lengths[first] - 1
             assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
             assert segments.lengths.sum() == len(tokens)
-        assert Collocations.of(rows).digest != table.digest
+        assert tables[0].digest != tables[1].digest
 
 
 class TestHyphens:
-    @pytest.mark.parametrize("method", ["gst", "mst"])
-    def test_units_take_them_in_where_the_table_was_counted_so(self, method: Any) -> None:
-        """*x-ray* and *x ray* are then one unit; by a table of before, *x-ray* stays two words and a mark."""
-        rows = pa.table({"ngram": ["x ray", "in law"], "n": [2, 2], "score": [3.0, 4.0]})
-        digests = set()
-        for over, expected in ((False, ["x ray"]), (True, ["x-ray", "x ray", "in-law"])):
-            table = Collocations.of(rows, ReadingOptions(over_stops=True, over_hyphens=over))
-            digests.add(table.digest)
-            tokens = Tokenizer.of_words(table.words).tokenize(["An x-ray, an x ray, my mother-in-law"])
-            segments, _ = units(tokens, tokens.ids, table, method)
-            data = tokens.data.tobytes().decode()
-            first = np.flatnonzero(segments.entries >= 0)
-            last = first + segments.lengths[first] - 1
-            assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
-        assert len(digests) == 2
-
     @pytest.mark.parametrize(
         ("text", "expected"),
         [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -107,21 +106,7 @@ class TestProperties:
             assert at == len(tokens)
 
 
-def test_long_sentences() -> None:
-    """A sentence of thousands of candidates is ranked as a short one is."""
-    rng = np.random.default_rng(0)
-    words = [f"w{k}" for k in rng.integers(0, 6, 5000)]
-    table: Table = {(f"w{a}", f"w{b}"): float(rng.integers(1, 5)) for a in range(6) for b in range(6)}
-    (row,) = units([" ".join(words)], table, "mst")
-    assert row == plain_mst(words, table)
-
-
 class TestTables:
-    def test_the_digest_is_of_the_content(self) -> None:
-        table: Table = {("a", "b"): 1.0, ("b", "c"): 2.0}
-        other = dict(reversed(table.items()))
-        assert compiled(table).digest == compiled(other).digest != compiled({**table, ("b", "c"): 2.5}).digest
-
     def test_words_the_tokenizer_never_gives_are_left_out(self) -> None:
         found = compiled({("a", "b"): 1.0, ("a", "12"): 2.0, ("well-known", "b"): 3.0})
         assert (len(found), found.left_out) == (1, 2)

@@ -110,34 +110,7 @@ def test_the_sign_of_an_international_number_goes_with_it() -> None:
         assert (written[2] or "").count("+") == 4, numbers
 
 
-def test_counts_say_what_was_done() -> None:
-    """Documents, tokens by role, changed and unchanged words."""
-    texts = [f"{WORDS[0]} zzz 12, me@x.org 😀", None, ""]
-    _, counts = release().kernel().privatize(pa.array(texts), [0, 1, 2], "text")
-    assert counts.documents == 2
-    assert counts.roles.tolist() == [1, 1, 0, 1, 1, 1, 1, 0]
-    assert counts.tokens_written == 5
-    assert counts.privatized == 1
-    assert counts.unchanged in {0, 1}
-
-
 # Noise
-
-
-def test_identity_content_and_column_go_into_the_noise() -> None:
-    """Another id, another type of id, another column name, or one more blank gives independent noise."""
-    kernel = release().kernel()
-    text = " ".join(WORDS * 4)
-    column = pa.array([text])
-    base = run(kernel, [text], ["a"])
-    assert run(kernel, [text], ["a"]) == base
-    assert run(kernel, [text], ["b"]) != base
-    assert run(kernel, [text], [b"a"]) != base
-    assert run(kernel, [text + " "], ["a"]) != base
-    assert kernel.privatize(column, ["a"], "body")[0].to_pylist() != base
-    assert len({run(kernel, [text], [id])[0] for id in (1, "1", True, b"1", ("1", 1), ("", 1), 1.0)}) == 7
-    with refused("wrong-type", "id"):
-        run(kernel, [text], [{"a"}])
 
 
 def test_resampling_follows_the_public_counts() -> None:

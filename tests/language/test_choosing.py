@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import itertools
 import json
 import pickle
@@ -47,16 +46,6 @@ def likeliest(batch: Sequence[ReleasedText]) -> list[Any]:
 
 def listed(output: str | Path) -> list[dict[str, Any]]:
     return [row for path in sorted(Path(output, "data").iterdir()) for row in pq.read_table(path).to_pylist()]
-
-
-def module_of(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, text: str = SCRIPT) -> str:
-    """Write a module into a folder that becomes the working folder; return the chooser's name."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.py").write_text(text)
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    importlib.invalidate_caches()
-    return f"{name}:choose"
 
 
 # The table
@@ -218,7 +207,11 @@ def test_processes_import_the_chooser_and_a_changed_one_is_refused(
 ) -> None:
     """From the working folder; the manifest has its name and the digest of its file."""
     release = release_of(space, tmp_path, corpus(40, 5, 40))
-    name = module_of(monkeypatch, tmp_path / "here", "some_chooser")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "some_chooser.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    name = "some_chooser:choose"
     options: dict[str, Any] = {"space": space, "candidates": 2, "chooser": name}
     denoise(release, str(tmp_path / "out"), **options, engine=Local(2))
     denoised = json.loads((tmp_path / "out" / "manifest.json").read_text())["denoised"]

@@ -17,7 +17,7 @@ from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.language import model, modelling
-from corpusveil.language.fixed import LEAST, ONE, linear, tables, to_fixed
+from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
 from corpusveil.language.modelling import Pruning, build_model, model_of_counts
@@ -200,13 +200,3 @@ def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(counts
         (folder / "_artifact.json").write_text(json.dumps(about))
         with refused("damaged-artefact", "damaged"):
             pytest.fail(f"{name}: {load_model(folder)}")
-
-
-def test_logarithms_come_back_to_half_a_unit() -> None:
-    values = np.exp(-np.linspace(0, 59, 5000))
-    fixed = to_fixed(values)
-    low, high = tables()
-    back = np.array([linear(int(one), low, high) for one in fixed])
-    assert np.abs(np.log(back / values)).max() <= 0.51 / ONE
-    assert to_fixed(np.array([0.0, 1.0])).tolist() == [LEAST, 0]
-    assert linear(LEAST, low, high) == pytest.approx(np.exp(-60))

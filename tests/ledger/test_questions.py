@@ -16,8 +16,6 @@ from corpusveil.ledger.questions import Books, connected
 from tests.calls import refused
 from tests.ledger.books import Row, entry_of
 
-DELTA = 1e-6
-
 
 def random_rows(seed: int, size: int = 400) -> list[Row]:
     """Return rows of few units and noises, some of them equal, over the whole range of fingerprints."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_distances import OnDistances
@@ -86,6 +87,15 @@ class RowsContract(MechanismContract):
     def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
         assert isinstance(mechanism, OnDistances)
         return [int(weight) for weight in mechanism.rows(epsilon).row(word)]
+
+    def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
+        """P is proportional to exp(-(epsilon/2) d), but for the floor of 2^-44 that every word gets."""
+        assert case.distances is not None
+        expected = exponential(-epsilon / 2 * case.distances(epsilon))
+        mixed = (1 - len(expected) * 2.0**-44) * expected + 2.0**-44
+        law = matrix(case.mechanism, epsilon)
+        assert law == pytest.approx(mixed, rel=2.0**-20)
+        assert law == pytest.approx(mixed, abs=1e-12)
 
     def test_rows_total_two_to_the_64(self, case: Case, epsilon: float) -> None:
         """The integers are a law without a rounding error."""

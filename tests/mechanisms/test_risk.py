@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -24,23 +24,6 @@ def space_of(size: int = SIZE, dimensions: int = 3, lists: int = 2) -> Space:
     rng = np.random.default_rng(2)
     vectors = Vectors([f"w{i}" for i in range(size)], rng.normal(size=(size, dimensions)).astype(np.float32))
     return cv.build_space(vectors, lists=lists, counts=rng.integers(1, 100, size))
-
-
-@pytest.fixture(scope="module")
-def space() -> Space:
-    return space_of()
-
-
-@pytest.mark.parametrize("name", ["ring-geometric", "santext", "vickrey-cmp"])
-def test_it_grows_with_epsilon_and_is_above_both_simple_guesses(space: Space, name: str) -> None:
-    """The released word, and always the most frequent one; where samples estimate it they err upwards."""
-    mechanism = cv.mechanism(name, space)
-    found = [word_risk(mechanism, epsilon) for epsilon in (0.01, 0.3, 1.0, 3.0, 30.0)]
-    for one in found:
-        assert max(one.unchanged, one.blind) <= one.share <= 1
-    slack = 0.0 if found[0].exact else 0.01
-    assert all(low.share <= high.share + slack for low, high in itertools.pairwise(found))
-    assert found[-1].share > found[0].share + 0.1
 
 
 @pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
@@ -81,19 +64,27 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
     assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-exponential", "santext", "custext"])
-def test_explanations_are_bayes_rule(name: str) -> None:
-    """Of a released word over the whole vocabulary."""
-    space, every = space_of(30, 1), np.arange(30)
-    mechanism, shares = cv.mechanism(name, space), prior_of(space).shares
-    joint = shares[:, None] * mechanism.distributions(every, 0.7)
-    explained = explain(mechanism, 0.7, every, shares, every, 5)
-    for output in range(30):
-        best = np.lexsort((every, -joint[:, output]))[:5]
-        assert joint[explained.words[output], output] == pytest.approx(joint[best, output])
-        assert explained.joint[output] == pytest.approx(joint[best, output])
-    assert explained.evidence == pytest.approx(joint.sum(axis=0))
-    assert explained.own == pytest.approx(np.diag(joint) / shares)
+@pytest.mark.parametrize(
+    "name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential", "santext", "custext"]
+)
+@pytest.mark.parametrize(("epsilon", "lists", "inputs"), [(0.05, 3, None), (0.7, 1, None), (3.0, 1, 9), (30.0, 3, 9)])
+def test_explanations_are_bayes_rule(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
+    """Of a released word over the whole vocabulary or some inputs, several lists, near their ends; of some outputs."""
+    space = space_of(61, lists=lists)
+    mechanism, prior = cv.mechanism(name, space), prior_of(space, inputs)
+    law = mechanism.distributions(np.arange(61), epsilon)
+    joint = prior.shares[:, None] * law[prior.words]
+    for outputs in (np.arange(61), np.array([3, 60, 17])):
+        explained = explain(mechanism, epsilon, prior.words, prior.shares, outputs, 5)
+        best = -np.sort(-joint[:, outputs], axis=0)[:5].T
+        at = np.searchsorted(np.sort(prior.words), explained.words)
+        chosen = joint[np.argsort(prior.words)[at], outputs[:, None]]
+        assert chosen == pytest.approx(best, rel=3e-6)
+        assert explained.joint == pytest.approx(best, rel=3e-6)
+        assert explained.evidence == pytest.approx(joint[:, outputs].sum(axis=0), rel=3e-6)
+        assert explained.own == pytest.approx(law[outputs, outputs], rel=3e-6)
+    other = explain(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
+    assert other.own != pytest.approx(explained.own, rel=3e-6) or epsilon > 20
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
@@ -115,7 +106,7 @@ def test_what_is_no_mechanism_is_said() -> None:
 
 
 class TestTheLargestEpsilon:
-    @pytest.mark.parametrize("edge", [0.0039, 0.05, 1.0, 1.05, 512.0, 1000.0])
+    @pytest.mark.parametrize("edge", [0.0039, 0.05, 1.0, 1.05, 512.0, 1000.0, 5000.0])
     def test_is_the_last_one_of_the_grid_below_the_risk(self, edge: float) -> None:
         """Both neighbors are asked, and no more than a handful of others."""
         asked: list[float] = []
@@ -138,26 +129,17 @@ class TestTheLargestEpsilon:
         assert {chosen, *following} <= set(asked)
         assert len(set(asked)) < 16
 
-    def test_is_the_largest_there_is_where_all_fit(self) -> None:
-        assert largest_epsilon(lambda _: 0.2, 0.5) == grid_value(HIGHEST)
-
     @pytest.mark.parametrize(("defined", "expected"), [
         (lambda e: e > 3, 2.0**3), (lambda e: e < 5, grid_value(18)), (lambda e: 7 < e < 100, 2.0**3),
-        (lambda e: e > 0.1, 2.0**3),
+        (lambda e: e > 0.1, 2.0**3), (lambda _: False, None),
     ])  # fmt: skip
     def test_leaves_out_where_a_mechanism_is_not_defined(
-        self, defined: Callable[[float], bool], expected: float
+        self, defined: Callable[[float], bool], expected: float | None
     ) -> None:
         def risk_at(epsilon: float) -> float:
             if not defined(epsilon):
                 raise DataError("not defined here")
             return min(1.0, epsilon / 16)
 
-        assert largest_epsilon(risk_at, 0.5) == expected
-
-    def test_is_refused_where_none_fits(self) -> None:
-        def nowhere(_: float) -> float:
-            raise DataError("not defined here")
-
-        with refused("unsuitable-data"):
-            largest_epsilon(nowhere, 0.5)
+        with contextlib.nullcontext() if expected else refused("unsuitable-data"):
+            assert largest_epsilon(risk_at, 0.5) == expected

@@ -10,11 +10,9 @@ import pytest
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.vector_blocks import VectorBlocks
-from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.spaces import Space
-from tests.contracts.mechanism import Case, draws_of, matrix
-from tests.mechanisms import spaces
+from tests.contracts.mechanism import Case
 from tests.mechanisms.spaces import RowsContract, distances, normal, space_of
 
 
@@ -33,15 +31,6 @@ class TestSanText(RowsContract):
             cls.case("duplicates", space_of([[0, 0], [1, 2], [0, 0], [1, 2], [0, 0], [1, 2.0001], [-1, 3]])),
             cls.case("a cluster and one far word", space_of(np.vstack([normal(40, 2) / 50, [[3, 0]]]))),
         ]
-
-    def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
-        """P is proportional to exp(-(epsilon/2) d), but for the floor of 2^-44 that every word gets."""
-        assert case.distances is not None
-        expected = spaces.exponential(-epsilon / 2 * case.distances(epsilon))
-        mixed = (1 - len(expected) * 2.0**-44) * expected + 2.0**-44
-        law = matrix(case.mechanism, epsilon)
-        assert law == pytest.approx(mixed, rel=2.0**-20)
-        assert law == pytest.approx(mixed, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
@@ -62,7 +51,7 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(epsilon: float) 
 
 
 def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
-    """A row built alone, in a batch or later is the same row; so are samples of any split of a batch."""
+    """A row built alone, in a batch or later is the same row."""
     space = space_of(normal(200, 7))
     whole, single = (
         ExponentialRows(VectorBlocks.of(space.vectors), 0.7, math.inf),
@@ -73,15 +62,6 @@ def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
         single.build(np.array([word]))
     assert np.array_equal(whole.totals, single.totals)
     assert np.array_equal(whole.own, single.own)
-    mechanism = SanText(space)
-    ids = (np.arange(5000) % 200).astype(np.int32)
-    draws = draws_of(ids.size)
-    out = mechanism.privatize(ids, 2.0, draws)
-    for step in (1, 7, 1000):
-        for first in range(0, 2000, step):
-            part = slice(first, first + step)
-            some = Draws(draws.key, draws.tags, draws.documents[part], draws.positions[part])
-            assert np.array_equal(mechanism.privatize(ids[part], 2.0, some), out[part])
 
 
 def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

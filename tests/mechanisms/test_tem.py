@@ -12,7 +12,6 @@ from corpusveil.mechanisms.tem import Tem
 from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, matrix
-from tests.mechanisms import spaces
 from tests.mechanisms.spaces import (
     RowsContract,
     distances,
@@ -37,15 +36,6 @@ class TestTem(RowsContract):
             cls.case("rule", space_of(4 * normal(40, 3))),
             cls.case("gamma given", space_of(normal(35, 2)), 1.5),
         ]
-
-    def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
-        """P is proportional to exp(-(epsilon/2) min(d, gamma)), but for the floor of 2^-44 that every word gets."""
-        assert case.distances is not None
-        size = len(case.mechanism.space)
-        mixed = (1 - size * 2.0**-44) * spaces.exponential(-epsilon / 2 * case.distances(epsilon)) + 2.0**-44
-        law = matrix(case.mechanism, epsilon)
-        assert law == pytest.approx(mixed, rel=2.0**-20)
-        assert law == pytest.approx(mixed, abs=1e-12)
 
 
 def test_gamma_follows_the_rule() -> None:

@@ -25,7 +25,6 @@ from tests.calls import refused
 
 TOKENIZER = Tokenizer.of_words(["the", "born", "de89"])
 Found = list[tuple[str, str]]
-Planted = dict[str, list[tuple[str, str]]]
 
 CASES: dict[str, Found] = {
     # phones
@@ -70,7 +69,7 @@ CASES: dict[str, Found] = {
     # IP addresses
     "from 192.168.1.1:8080, 192.168.1.256 or 1.2.3.4.5": [("ip", "192.168.1.1")],
     "fe80::1 and 2001:db8::ff00:42:8329.": [("ip", "fe80::1"), ("ip", "2001:db8::ff00:42:8329")],
-    "12:30:45 std::vector abc::def a::b [Enum]::Get": [],
+    "12:30:45 std::vector abc::def a::b [Enum]::Get fe80::1::2": [],
     # dates of birth
     "born on 3 May 1980 in": [("date_of_birth", "3 May 1980")],
     "D.O.B. 05/03/80; geboren am 3. März 1980": [("date_of_birth", "05/03/80"), ("date_of_birth", "3. März 1980")],
@@ -111,13 +110,6 @@ def found(texts: Sequence[str], recognizer: Recognizer = rules) -> list[Found]:
 def test_each_kind_is_found_where_it_is_valid_and_stands_alone() -> None:
     for (text, expected), spans in zip(CASES.items(), found(list(CASES)), strict=True):
         assert spans == expected, text
-
-
-@pytest.mark.parametrize("text", CASES)
-def test_no_span_crosses_documents_wherever_a_text_is_cut(text: str) -> None:
-    for cut in range(1, len(text)):
-        parts = [text[:cut], text[cut:]]
-        assert found(parts) == [found([part])[0] for part in parts]
 
 
 @given(st.lists(st.text(alphabet='0129Zé@.:-+/() "\u2011＠bornDE89com\n💥'), max_size=4))
@@ -196,32 +188,17 @@ PLANTED: dict[str, tuple[Callable[[random.Random], str], list[str], float]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def planted() -> Planted:
+def test_two_thousand_planted_identifiers_are_found() -> None:
     rng = random.Random(7)
-    return {
-        kind: [(identifier := draw(rng), rng.choice(forms).format(identifier)) for _ in range(290)]
-        for kind, (draw, forms, _) in PLANTED.items()
-    }
-
-
-def _recall(planted: Planted) -> dict[str, float]:
-    return {
-        kind: sum(
+    assert set(PLANTED) == set(NAMES)
+    for kind, (draw, forms, least) in PLANTED.items():
+        planted = [draw(rng) for _ in range(290)]
+        lists = found([rng.choice(forms).format(identifier) for identifier in planted])
+        hits = sum(
             any(identifier in span for of, span in spans if of == kind or kind == "national_id")
-            for (identifier, _), spans in zip(rows, found([text for _, text in rows]), strict=True)
+            for identifier, spans in zip(planted, lists, strict=True)
         )
-        / len(rows)
-        for kind, rows in planted.items()
-    }
-
-
-def test_two_thousand_planted_identifiers_are_found(planted: Planted) -> None:
-    recall = _recall(planted)
-    assert sum(map(len, planted.values())) >= 2000
-    assert set(recall) == set(NAMES)
-    for kind, (_, _, least) in PLANTED.items():
-        assert recall[kind] >= least, recall
+        assert hits >= least * len(planted), (kind, hits)
 
 
 def test_ordinary_numbers_raise_few_alarms() -> None:

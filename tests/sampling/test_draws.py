@@ -193,8 +193,3 @@ def test_purposes_attempts_positions_and_documents_share_nothing() -> None:
     for other in others:
         assert independence_p_value(one, (other >> np.uint64(60)).astype(np.int64), 16) > LEVEL
     assert independence_p_value(one, one, 16) < LEVEL
-
-
-def test_a_draw_key_never_shows_itself() -> None:
-    key = draw_key()
-    assert repr(key) == str(key) == "DrawKey()"

@@ -73,17 +73,6 @@ def test_vectors_are_what_the_formula_says(k: int) -> None:
     assert gamma_noise(draws, k, np.full(20, 0.3)) == pytest.approx(np.array(expected), rel=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 300])
-def test_the_batch_changes_no_bit(k: int) -> None:
-    """A token's noise is the same to the last bit alone, in a part and in the whole."""
-    draws = Draws.of_tokens(KEY, 97)
-    whole = gamma_noise(draws, k, np.ones(97))
-    for part in (slice(0, 1), slice(5, 6), slice(3, 50), slice(96, 97)):
-        some = Draws(KEY, draws.tags, draws.documents[part], draws.positions[part])
-        assert np.array_equal(gamma_noise(some, k, np.ones(part.stop - part.start)), whole[part])
-    assert gamma_noise(Draws.of_tokens(KEY, 0), k, np.empty(0)).shape == (0, k)
-
-
 def test_lanes_are_the_pairs_of_all_attempts() -> None:
     """``Draws.lanes`` is ``pair`` for attempts 0, 1, ...: where the low half of a counter overflows, too."""
     tags = np.array([[2**64 - 2 - (NOISE << 32), 7], [2**64 - 1, 2**64 - 1]], dtype=np.uint64)

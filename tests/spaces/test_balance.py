@@ -22,14 +22,6 @@ def embedding(seed: int = 0) -> Vectors:
     return Vectors(words, np.random.default_rng(seed).normal(size=(SIZE, 6)).astype(np.float32) + 3, f"toy{seed}")
 
 
-def test_no_balance_is_the_space_as_before() -> None:
-    plain = build_space(embedding(), counts=COUNTS)
-    zero = build_space(embedding(), counts=COUNTS, balance=0)
-    assert (zero.digest, zero.info["call"]) == (plain.digest, plain.info["call"])
-    assert "balance" not in plain.info["made"]
-    assert build_space(embedding(), counts=COUNTS, balance=1).digest != plain.digest
-
-
 def test_by_default_lists_are_balanced_and_vectors_are_as_given() -> None:
     """Mechanisms on lists gain by it; those on vectors, which lose by it, keep what they had."""
     space = build_space(embedding(), counts=COUNTS, balance=None)

@@ -14,8 +14,8 @@ from corpusveil.spaces import list_orders
 from corpusveil.spaces.list_orders import greedy_orders
 
 
-def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) -> np.ndarray:
-    """Algorithm 1 word by word in float64, ties by id; ``among`` looks at that many nearest words only (a mutant)."""
+def brute_force(vectors: np.ndarray, start: int) -> np.ndarray:
+    """Algorithm 1 word by word in float64, ties by id."""
     points = vectors.astype(np.float64)
     used = np.zeros(len(points), bool)
     tour = [start]
@@ -24,10 +24,6 @@ def brute_force(vectors: np.ndarray, start: int, *, among: int | None = None) ->
         squared = np.zeros(len(points))
         for k in range(points.shape[1]):
             squared += (points[:, k] - points[tour[-1], k]) ** 2
-        if among is not None and not used[(near := np.argsort(squared, kind="stable")[:among])].all():
-            squared[np.setdiff1d(np.arange(len(points)), near)] = np.inf
-        elif among is not None:
-            squared = np.arange(len(points), dtype=float)
         squared[used] = np.inf
         tour.append(int(squared.argmin()))
         used[tour[-1]] = True

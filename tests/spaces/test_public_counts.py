@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.public_counts import read_counts
-from tests.calls import refused
+from tests.calls import command, refused, succeeds
 
 VOCABULARY = Vocabulary.from_words(["river", "new_york", "_", "never", '"', "я"])
 EXPECTED = [7, 4, 3, 0, 2, 1]
@@ -36,13 +35,13 @@ def test_ngram_counts_are_read_from_a_file_and_from_an_artefact(tmp_path: Path) 
     assert counts.dtype == np.int64
 
 
-def test_the_folder_that_count_wrote_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_folder_that_count_wrote_is_taken(tmp_path: Path) -> None:
     """``space --counts`` gets the unigram counts out of the artifact, and those of collocations."""
     (tmp_path / "in.txt").write_text("the river the bank\nthe river of new york\n")
-    assert run(["count", str(tmp_path / "in.txt"), "--min-count", "1", "--output", str(tmp_path / "counts")]) == 0
+    succeeds("count", tmp_path / "in.txt", "--min-count", "1", "--output", tmp_path / "counts")
     (tmp_path / "v.txt").write_text("river 1 0\nbank 0 1\nnew_york 1 1\nsea 2 1\n")
-    command = ["space", "--vectors", str(tmp_path / "v.txt"), "--counts", str(tmp_path / "counts")]
-    assert run([*command, "--output", str(tmp_path / "space")]) == 0
+    words = ["space", "--vectors", tmp_path / "v.txt", "--counts", tmp_path / "counts", "--output"]
+    succeeds(*words, tmp_path / "space")
     space = load_space(str(tmp_path / "space"))
     assert space.counts is not None
     assert space.counts.tolist() == [2, 1, 1, 0]
@@ -53,13 +52,13 @@ def test_the_folder_that_count_wrote_is_taken(tmp_path: Path, capsys: pytest.Cap
         ({"kind": 3}, "this record is damaged"),
     ):
         (tmp_path / "counts" / "_artifact.json").write_text(json.dumps({**description, **other}))
-        assert run([*command, "--output", str(tmp_path / "other")]) == 2
-        assert said in capsys.readouterr().err
+        ended = command(*words, tmp_path / "other")
+        assert ended.status == 2
+        assert said in ended.err
     (tmp_path / "counts" / "_artifact.json").write_text(json.dumps(description))
     for part in (tmp_path / "counts" / "ngrams").iterdir():
         part.unlink()
-    assert run([*command, "--output", str(tmp_path / "other")]) == 2
-    assert "there are no counts here" in capsys.readouterr().err
+    assert "there are no counts here" in command(*words, tmp_path / "other").err
 
 
 @pytest.mark.parametrize(("header", "suffix"), [("", "txt.gz"), ("word\tcount\n", "tsv")])

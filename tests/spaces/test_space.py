@@ -16,7 +16,6 @@ from corpusveil.errors import (
     ArtefactError,
     ChangedError,
     InUseError,
-    MismatchError,
     NotMadeError,
     UnsetError,
 )
@@ -54,14 +53,6 @@ def check_same(one: Space, other: Space) -> None:
     np.testing.assert_array_equal(one.vectors, other.vectors)
     np.testing.assert_array_equal(one.lists, other.lists)
     np.testing.assert_array_equal(one.counts, other.counts)
-
-
-def test_every_list_is_a_greedy_tour_from_its_own_start(space: Space) -> None:
-    assert space.lists.shape == (2, SIZE)
-    assert len(set(space.lists[:, 0].tolist())) == 2
-    for row in space.lists:
-        np.testing.assert_array_equal(row, greedy_orders(space.vectors, [int(row[0])])[0])
-    assert [made["start"] for made in space.info["made"]["lists"]] == [space.word(i) for i in space.lists[:, 0]]
 
 
 def test_the_digest_is_of_the_content_alone(space: Space) -> None:
@@ -125,12 +116,6 @@ def test_what_a_crash_left_is_no_space_and_is_replaced(tmp_path: Path, space: Sp
     check_same(space, load_space(url))
 
 
-def _flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[-5] ^= 1
-    path.write_bytes(bytes(data))
-
-
 def _repeat_one(path: Path) -> None:
     lists = np.load(path)
     lists[0, 0] = lists[0, 1]
@@ -140,18 +125,14 @@ def _repeat_one(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "harm"),
     [
-        ("vectors.npy", _flip),
-        ("vectors.npy", lambda path: path.write_bytes(path.read_bytes()[:-9])),
         ("vectors.npy", lambda path: np.save(path, np.load(path).astype(np.float64))),
-        ("vectors.npy", Path.unlink),
         ("lists.npy", _repeat_one),
         ("lists.npy", lambda path: np.save(path, np.load(path)[:1])),
-        ("vocabulary.parquet", _flip),
-        ("_artifact.json", lambda path: path.write_text("{")),
         ("_artifact.json", lambda path: path.write_text(path.read_text().replace('"digest": "', '"digest": "../'))),
     ],
 )
 def test_damage_is_noticed_and_the_folder_named(tmp_path: Path, space: Space, name: str, harm: object) -> None:
+    """Of parts that can be read; parts that are missing, cut or changed are among the hostile calls."""
     space.save(str(tmp_path / "s"))
     harm(tmp_path / "s" / name)  # type: ignore[operator]
     with pytest.raises(ArtefactError) as error:
@@ -159,20 +140,13 @@ def test_damage_is_noticed_and_the_folder_named(tmp_path: Path, space: Space, na
     assert f"{tmp_path}/s: this space is damaged" in str(error.value)
 
 
-def test_another_kind_and_another_version_are_refused(tmp_path: Path, space: Space) -> None:
+def test_a_space_with_arcs_is_refused(tmp_path: Path, space: Space) -> None:
+    """As an earlier version made it; other versions and kinds are among the hostile calls."""
     space.save(str(tmp_path / "s"))
     artifact = tmp_path / "s" / "_artifact.json"
-    artifact.write_text(json.dumps({**space.info, "version": 4}))
-    with refused("other-version", "version 4"):
-        load_space(str(tmp_path / "s"))
     artifact.write_text(json.dumps({**space.info, "version": 3}))
     with refused("other-version", "a space with arcs", "build the space again, without spacing"):
         load_space(str(tmp_path / "s"))
-    artifact.write_text(json.dumps({**space.info, "kind": "release"}))
-    with pytest.raises(MismatchError):
-        load_space(str(tmp_path / "s"))
-    with pytest.raises(NotMadeError):
-        load_space(str(tmp_path / "nothing"))
 
 
 def test_a_saved_space_is_pickled_as_its_address_and_opened_once(tmp_path: Path, space: Space) -> None:
@@ -203,6 +177,8 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
     assert list(space.vocabulary.words) == [f"w{i}" for i in range(10, 40)]
     np.testing.assert_array_equal(space.vectors, first.vectors[10:])
     np.testing.assert_array_equal(space.counts, counts[10:])
+    assert len(set(space.lists[:2, 0].tolist())) == 2
+    assert [made["start"] for made in space.info["made"]["lists"]] == [space.word(i) for i in space.lists[:, 0]]
     of_second = second.vectors[::-1][:30]
     for row, vectors in zip(space.lists, [first.vectors[10:]] * 2 + [of_second] * 2, strict=True):
         np.testing.assert_array_equal(row, greedy_orders(vectors, [int(row[0])])[0])
@@ -212,8 +188,6 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"lists": SIZE + 1}, ("wrong-value", "61", "60")),
-        ({"lists": -1}, ("wrong-value", "lists=-1")),
         ({"seed": -1}, ("wrong-value", "seed=-1")),
         ({"order": "alphabetical"}, ("wrong-value", "'alphabetical'")),
         ({"counts": np.ones(3, np.int64)}, ("wrong-shape", "60")),

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from corpusveil.errors import BadRowError, UserError
-from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors, read_vectors
-from corpusveil.spaces.vocabulary import write_vocabulary
 from tests.calls import refused
 
 WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]
@@ -199,12 +197,3 @@ def test_parquet_that_cannot_be_used_is_refused(tmp_path: Path, columns: dict[st
     pq.write_table(pa.table(columns), tmp_path / "v.parquet")
     with refused(*refusal):
         read_vectors(str(tmp_path / "v.parquet"))
-
-
-def test_a_vectors_artefact_is_read_with_its_counts(tmp_path: Path) -> None:
-    np.save(tmp_path / "vectors.npy", MATRIX)
-    counts = np.arange(len(WORDS), dtype=np.int64)
-    write_vocabulary(Vocabulary.from_words(WORDS, counts), str(tmp_path / "vocabulary.parquet"))
-    vectors = read_vectors(str(tmp_path))
-    same(vectors)
-    np.testing.assert_array_equal(vectors.counts, counts)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import sys
 import unicodedata
 from importlib import resources
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from corpusveil.text.characters import TABLE, UNICODE_VERSION, character_table, lower_table, upper
 from corpusveil.text.classes import TOKENIZER_VERSION
+from scripts import unicode_table
 
-ROOT = Path(__file__).parents[2]
 EVERY = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
 DIGESTS = ("a2cd284a95fc3314", "2cee1db7059971bd", "61a79e5ccd3ab390")
 
@@ -25,20 +22,10 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def writer() -> Any:
-    """Return the module that writes the tables."""
-    spec = importlib.util.spec_from_file_location("unicode_table", ROOT / "scripts" / "unicode_table.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.skipif(unicodedata.unidata_version != UNICODE_VERSION, reason="this Python has another Unicode version")
 def test_the_tables_are_those_of_a_python_of_their_version() -> None:
     """A hand that slips in the file, or a rule that changes in the script alone, is seen."""
-    assert json.loads((resources.files("corpusveil.text") / TABLE).read_bytes()) == writer().tables()
+    assert json.loads((resources.files("corpusveil.text") / TABLE).read_bytes()) == unicode_table.tables()
     assert [upper(one) for one in EVERY] == [one.upper() for one in EVERY]
 
 

@@ -83,12 +83,6 @@ def test_sound_markup_is_read_as_pythons_parser_reads_it(text: str) -> None:
 marks = st.sampled_from([*HOSTILE, ">", "-->", "]]>", "</script>", '"', "'", " ", "/>", "<p>", "x", "&lt;", "\n", "é"])
 
 
-@given(st.lists(marks, max_size=30).map("".join))
-def test_a_text_without_marks_of_html_stays(text: str) -> None:
-    if "<" not in text and "&" not in text:
-        assert plain(text) == text
-
-
 @given(st.lists(marks, max_size=10).map("".join), st.lists(marks, max_size=10).map("".join))
 def test_no_tag_shows_what_stands_in_it(before: str, behind: str) -> None:
     """Attributes, names that are not HTML's, and comments; a name is text or gone."""

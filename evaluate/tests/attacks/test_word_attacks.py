@@ -6,12 +6,11 @@ import itertools
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import _by_laws, _by_steps, prior_of, word_risk
+from corpusveil.mechanisms.risk import word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -22,7 +21,6 @@ from corpusveil_evaluate.attacks.word_attacks import (
 )
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.contracts.spaces import words_of
 from tests.mechanisms.spaces import normal
 
 CHAIN = ("words guessed by the released word", "words guessed one by one", "words guessed from context")
@@ -82,36 +80,3 @@ def test_no_printed_attack_is_below_a_simpler_one(
     assert risk.floor is not None
     assert risk.value >= risk.floor
     assert risk.value == word_risk(make(name, space), epsilon, prior_by(language, space)).share
-
-
-def test_the_better_of_the_attackers_is_told_by_its_name(space: Space) -> None:
-    """A language model of other text misleads both guesses: then the figure is that of the released word."""
-    words = [space.word(number) for number in range(len(space))]
-    rng = np.random.default_rng(5)
-    rare = [" ".join(rng.choice(words[::2], 12)) for _ in range(60)]
-    misled = KneserNey.of_texts([" ".join(words[1::2])] * 400)
-    found = [*attack_words(make("ring-geometric", space), 1.0, rare, misled, epsilon_given=True, model_public=True)]
-    told = {one.name: one for one in found}
-    unchanged, alone, within = (told[name] for name in CHAIN)
-    assert unchanged.value == alone.value == within.value
-    assert alone.model == within.model == "the released word itself"
-    assert "one by one are better" in within.note
-
-
-@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
-@pytest.mark.parametrize(("epsilon", "lists", "inputs"), [(0.05, 3, None), (3.0, 1, 9), (30.0, 3, 9)])
-def test_steps_on_lists_give_what_whole_rows_give(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
-    """Also with several lists, near their ends, where everything is in reach, and of some outputs only."""
-    counts = np.random.default_rng(3).integers(0, 90, 61)
-    mechanism = make(name, build_space(Vectors(words_of(61), normal(61, 3), counts=counts), lists=lists))
-    prior = prior_of(mechanism.space, inputs)
-    for outputs in (np.arange(61), np.array([3, 60, 17])):
-        steps, rows = (by(mechanism, epsilon, prior.words, prior.shares, outputs, 5) for by in (_by_steps, _by_laws))
-        np.testing.assert_allclose(steps.joint, rows.joint, rtol=3e-6)
-        np.testing.assert_allclose(steps.evidence, rows.evidence, rtol=3e-6)
-        np.testing.assert_allclose(steps.own, rows.own, rtol=3e-6)
-        apart = np.diff(rows.joint, axis=1, append=0) < -1e-5 * rows.joint  # of equals either may stand first
-        apart[:, 1:] &= apart[:, :-1]
-        assert (steps.words == rows.words)[apart].all()
-    wrong = _by_steps(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
-    assert not np.allclose(wrong.own, steps.own, rtol=3e-6) or epsilon > 20

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.matching import Matched, match
@@ -22,7 +21,8 @@ from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import render
 from corpusveil_evaluate.statistics.statistic import Figure
-from evaluate.tests.releases import DOCUMENTS, manifest_of, texts
+from evaluate.tests.releases import DOCUMENTS, call, manifest_of, texts
+from tests.calls import fails, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
 
 
@@ -102,6 +102,16 @@ class TestFigures:
             assert found.at(f"accuracy, {name}").value == found.at("accuracy, original to original").value > 0.9
         for name in ("static", "adaptive"):
             assert found.at(f"attribute, {name}").value == found.at("attribute, from original texts").value > 0.9
+        differences = [(one.difference, one.low, one.high) for one in found.measures if one.difference is not None]
+        assert set(differences) == {(0, 0, 0)}
+
+    def test_differences_are_paired(self, found: Findings) -> None:
+        """By hand; the floor of two labels, of which one is never said, is that of its accuracy."""
+        kept, whole = (found.at(f"macro F1, {mode}") for mode in ("private to private", "original to original"))
+        assert kept.difference == pytest.approx(kept.value - whole.value)
+        assert (kept.low + kept.high) / 2 == pytest.approx(kept.difference)  # type: ignore[operator]
+        accuracy = found.at("accuracy, private to private").floor
+        assert kept.floor == pytest.approx(accuracy / (1 + accuracy), abs=0.01)  # type: ignore[operator]
 
     def test_at_texts_of_others_everybody_is_at_chance(self, source: Path, tmp_path: Path) -> None:
         """Outputs that do not depend on the input: attackers and classifiers know nothing."""
@@ -127,12 +137,12 @@ class TestFigures:
 
 
 class TestTheReport:
-    def command(self, source: Path, private: Path, space: Space, output: Path, *more: str) -> int:
-        words = ["evaluate", "release", str(source), str(private), "--output", str(output), "--space", str(space.url)]
-        return run([*words, "--label", "topic", "--attribute", "trait", "--seeds", "2", *more])
+    def call(self, source: Path, private: Path, space: Space, output: Path) -> list[str]:
+        asked = ("--space", str(space.url), "--label", "topic", "--attribute", "trait", "--seeds", "2")
+        return call(source, private, output, *asked)
 
     def test_is_written_in_private(self, source: Path, private: Path, space: Space, tmp_path: Path) -> None:
-        assert self.command(source, private, space, tmp_path / "r") == 0
+        succeeds(*self.call(source, private, space, tmp_path / "r"))
         page = (tmp_path / "r" / "report.html").read_text()
         assert "DO NOT PUBLISH" in page
         assert texts(1)[0]["text"].split()[0] in page
@@ -146,7 +156,7 @@ class TestTheReport:
         assert not any(word in json.dumps(told["measures"]) for word in WORDS)
 
     def test_a_configuration_file_asks_for_it_and_for_an_audit(
-        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self, source: Path, private: Path, space: Space, tmp_path: Path
     ) -> None:
         """Paths are relative to the file; a refuted guarantee ends the run."""
         file = tmp_path / "run.toml"
@@ -154,21 +164,20 @@ class TestTheReport:
         evaluate = f'[evaluate]\noriginal = "{source}"\nprivate = "{private}"\npath = "r"\nlabel = "topic"\nseeds = 2\n'
         content = f'[space]\npath = "{space.url}"\n{audit}{evaluate}'
         file.write_text(content.format("custext-per-word"))
-        assert run(["run", str(file)]) == 1
-        assert "[refuted-guarantee]" in capsys.readouterr().err
+        fails(["run", file], "refuted-guarantee")
         assert not (tmp_path / "r").exists()
         file.write_text(content.format("ring-geometric"))
-        assert run(["run", str(file)]) == 0
+        succeeds("run", file)
         assert json.loads((tmp_path / "audit.json").read_text())["refuted"] is False
         names = {figure["name"] for figure in json.loads((tmp_path / "r" / "report.json").read_text())["measures"]}
         assert {"retention of a word (N_w)", "accuracy, private to private"} <= names
 
     def test_to_be_published_has_no_text_and_nothing_counted(
-        self, source: Path, private: Path, space: Space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self, source: Path, private: Path, space: Space, tmp_path: Path
     ) -> None:
         """No number of the input either, in notes and on standard output: how many documents there are, or words."""
-        assert self.command(source, private, space, tmp_path / "r", "--publishable", "--documents", "100") == 0
-        assert "words unchanged" not in capsys.readouterr().out
+        words = self.call(source, private, space, tmp_path / "r")
+        assert "words unchanged" not in succeeds(*words, "--publishable", "--documents", "100").out
         told = {name: (tmp_path / "r" / name).read_text() for name in ("report.html", "report.json", "report.csv")}
         for name, text in told.items():
             assert not [word for word in WORDS if re.search(rf"\b{word}\b", text)], name

@@ -14,7 +14,6 @@ import pytest
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
 from corpusveil.jobs.local import Local
-from corpusveil.language.fixed import LEAST
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.language.random_texts import corpus
 
@@ -103,20 +102,6 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
     )
     short = model.model.log_probability([names[0]], names[-2])
     assert math.exp(short) == pytest.approx(plain.probability((names[0],), names[-2]), rel=STEP)
-
-
-@pytest.mark.parametrize("least", [1, 4])
-def test_every_context_has_a_distribution(least: int) -> None:
-    """All pairs: seen, unseen, of a seen last word, beginnings, unknown ones."""
-    model = KneserNey.of_texts(corpus(600, 7), least)
-    ids = np.arange(-1, model.model.unknown + 1)
-    pairs = np.stack(np.meshgrid(ids, ids), axis=-1).reshape(-1, 2)
-    table = np.exp(model.model.log_probabilities(pairs, np.arange(model.model.unknown + 1)))
-    assert table.min() > 0
-    assert np.abs(table.sum(axis=1) - 1).max() < 2 * STEP
-    arrays = model.model.arrays
-    left = (arrays.bigrams[::3] >> np.uint64(32)).astype(np.int64)
-    assert ((left > 0) & (left < -LEAST)).sum() > 20, "contexts that were seen are among them"
 
 
 def test_scores_of_texts_are_sums_over_their_runs() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.errors import InUseError, UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import bundled_text, comparative
@@ -21,6 +20,7 @@ from corpusveil_evaluate.studies.run_study import prepare_study
 from corpusveil_evaluate.studies.study import STUDIES, Grid, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
 from corpusveil_evaluate.studies.study_preparation import prepare_data
+from tests.calls import QUIET, command, succeeds
 
 STUDY_FILES = Path(bundled_text.__file__).parent
 BUILT = [name for name, module in STUDIES.items() if (STUDY_FILES / f"{module}.py").exists()]
@@ -36,30 +36,52 @@ def test_the_grids_that_ship_are_sound_and_a_file_replaces_keys(name: str, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("name", "text", "said"),
     [
-        ("sedes = 3", 'grid.toml, "sedes": the study 1-diffractor has no such key; did you mean seeds?'),
-        ("seeds = 0", "grid.toml, seeds: input should be greater than or equal to 1."),
-        ("seeds = 'x'", "grid.toml, seeds: "),
-        ("beside = [{ name = 'cpm' }]", "there is no mechanism cpm"),
-        ("beside = [{ name = 'cmp', epsilon = [1] }]", "grid.toml, beside.0.epsilon: "),
-        ("seeds = ", "grid.toml: this is not valid TOML"),
+        (
+            "1-diffractor",
+            "sedes = 3",
+            'grid.toml, "sedes": the study 1-diffractor has no such key; did you mean seeds?',
+        ),
+        ("1-diffractor", "seeds = 0", "grid.toml, seeds: input should be greater than or equal to 1."),
+        ("1-diffractor", "beside = [{ name = 'cpm' }]", "there is no mechanism cpm"),
+        ("1-diffractor", "beside = [{ name = 'cmp', epsilon = [1] }]", "grid.toml, beside.0.epsilon: "),
+        ("1-diffractor", "seeds = ", "grid.toml: this is not valid TOML"),
+        ("1-diffractor", "epsilons = [1, -1]", "epsilons.1: input should be greater than 0"),
+        ("1-diffractor", "epsilons = [1, 1.0]", "epsilons: 1.0 occurs twice"),
+        ("1-diffractor", 'on_lists = ["santext"]', "on_lists.0: input should be 'diffractor-geometric'"),
+        (
+            "1-diffractor",
+            'beside = [{ name = "tem", parameters = { gama = 1 } }]',
+            "beside.0: tem has no parameter gama",
+        ),
+        (
+            "pypantera",
+            'mechanisms = [{ name = "tem" }, { name = "tem", parameters = { gamma = 1 } }]',
+            "tem occurs twice",
+        ),
+        (
+            "collocations",
+            'also = [{ name = "cmp", parameters = {} }]',
+            "cmp is already the mechanism of the whole grid",
+        ),
     ],
 )
-def test_a_wrong_key_of_a_grid_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
-    file = tmp_path / "grid.toml"
-    file.write_text(text)
+def test_a_wrong_key_of_a_grid_or_one_that_no_cell_could_do_is_one_sentence(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "grid.toml").write_text(text)
     with pytest.raises(UserError) as caught:
-        read_grid(find("1-diffractor"), file=str(file))
+        read_grid(find(name), quick=True, file=str(tmp_path / "grid.toml"))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 class Counting:
-    """Makes a function that squares, and writes down that it did."""
+    """Makes a function that squares, and writes down that it did; 3 it can't."""
 
-    def __init__(self, log: Path) -> None:
-        self.log = log
+    def __init__(self, log: Path, error: Exception) -> None:
+        self.log, self.error = log, error
 
     def __call__(self) -> Any:
         return self.work
@@ -68,34 +90,21 @@ class Counting:
         with self.log.open("a") as file:
             file.write(f"{cell['x']}\n")
         if cell["x"] == 3:
-            raise UserError("3 can't be squared; leave it out.")
+            raise self.error
         return {"square": np.float64(cell["x"] ** 2)}
 
 
 def test_cells_are_done_once_and_again_when_what_they_stand_on_changes(tmp_path: Path) -> None:
-    log = tmp_path / "log"
+    log, refusal = tmp_path / "log", UserError("3 can't be squared; leave it out.")
     cells = cells_over("square", x=[1, 2, 3])
     for mark, done in (("one", 3), ("one", 3), ("other", 6)):
-        found = run_cells(CellStage(str(tmp_path), mark, Counting(log)), cells, Local())
+        found = run_cells(CellStage(str(tmp_path), mark, Counting(log, refusal)), cells, Local())
         assert found.values("square") == [1.0, 4.0]
         assert found.refused == ["3 can't be squared; leave it out."]
         assert len(log.read_text().split()) == done
     record = json.loads(next((tmp_path / "cells" / "done").glob("square-2-*.json")).read_text())
     assert record["options"] == {"x": 2}
     assert record["seconds"] >= 0
-
-
-def test_results_are_selected_by_options_and_have_mean_and_deviation() -> None:
-    records = [
-        {"kind": "task", "options": {"m": m, "seed": seed}, "result": {"a": a}}
-        for m, seed, a in (("x", 0, 1.0), ("x", 1, 3.0), ("y", 0, 7.0))
-    ]
-    results = Results([*records, {"kind": "other", "options": {"m": "x"}, "result": {"a": 100.0}}])
-    assert results.where("task", m="x").figure("a") == SeedMean(2.0, float(np.sqrt(2)), 2)
-    assert results.where("task", m="y").figure("a") == SeedMean(7.0, None, 1)
-    assert results.where("task", m="z").figure("a") is None
-    assert results.where("task").options("m") == ["x", "y"]
-    assert str(SeedMean(0.5, 0.25, 2)) == "0.5 ± 0.25"
 
 
 @pytest.mark.parametrize("name", list(bundled_text.TASKS))
@@ -173,16 +182,15 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
     ],
 )
 def test_a_wrong_call_is_one_sentence_and_status_2_before_anything_is_prepared(
-    study: str, given: list[str], said: str, data: Path, vectors: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    study: str, given: list[str], said: str, data: Path, vectors: str, tmp_path: Path
+) -> None:
     (tmp_path / "grid.toml").write_text(TINY)
     named = {"GRID": str(tmp_path / "grid.toml"), "DATA": str(data), "VECTORS": vectors, "DATA/out": f"{data}/out"}
     output = [] if "--output" in given else ["--output", str(tmp_path / "out")]
     given = [*(named.get(one, one) for one in given), *output]
-    assert run(["evaluate", "study", study, "--config", named["GRID"], *given]) == 2
-    (sentence,) = capsys.readouterr().err.splitlines()
-    assert said in sentence
+    ended = command("evaluate", "study", study, "--config", named["GRID"], *given)
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert said in ended.err
     assert not (tmp_path / "out").exists()
     assert sorted(path.name for path in data.iterdir()) == ["blog_gender.csv", "sst2.csv"]
 
@@ -208,38 +216,6 @@ def test_a_data_set_that_cannot_be_read_is_told_at_once_with_its_name(
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("1-diffractor", "epsilons = [1, -1]", "epsilons.1: input should be greater than 0"),
-        ("1-diffractor", "epsilons = [1, 1.0]", "epsilons: 1.0 occurs twice"),
-        ("1-diffractor", 'on_lists = ["santext"]', "on_lists.0: input should be 'diffractor-geometric'"),
-        (
-            "1-diffractor",
-            'beside = [{ name = "tem", parameters = { gama = 1 } }]',
-            "beside.0: tem has no parameter gama",
-        ),
-        (
-            "pypantera",
-            'mechanisms = [{ name = "tem" }, { name = "tem", parameters = { gamma = 1 } }]',
-            "tem occurs twice",
-        ),
-        (
-            "collocations",
-            'also = [{ name = "cmp", parameters = {} }]',
-            "cmp is already the mechanism of the whole grid",
-        ),
-    ],
-)
-def test_a_grid_that_no_cell_could_do_or_that_mixes_figures_is_refused_by_its_key(
-    name: str, text: str, said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError) as caught:
-        grid_of(name, tmp_path, f"{text}\n")
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_there(
     vectors: str, data: Path, tmp_path: Path
 ) -> None:
@@ -253,22 +229,10 @@ def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_t
     assert one.done().refused == ["sst2: the space has none of its words, so no word can be drawn; give other vectors."]
 
 
-class Failing:
-    """Makes a function that can't do one of its cells."""
-
-    def __call__(self) -> Any:
-        return self.work
-
-    def work(self, cell: Cell) -> Mapping[str, Any]:
-        if cell["x"] == 3:
-            raise KeyError("a secret text")
-        return {"square": cell["x"] ** 2}
-
-
 def test_a_cell_that_fails_each_time_stops_no_other_and_is_tried_again(tmp_path: Path) -> None:
-    cells = cells_over("square", x=list(range(8)))
+    cells, work = cells_over("square", x=list(range(8))), Counting(tmp_path / "log", KeyError("a secret text"))
     for _ in range(2):
-        found = run_cells(CellStage(str(tmp_path), "mark", Failing()), cells, Local())
+        found = run_cells(CellStage(str(tmp_path), "mark", work), cells, Local())
         assert found.values("square") == [n**2 for n in range(8) if n != 3]
         (said,) = found.failed
         assert "square-3" in said
@@ -278,7 +242,7 @@ def test_a_cell_that_fails_each_time_stops_no_other_and_is_tried_again(tmp_path:
 
 
 def test_the_report_is_written_without_cells_that_failed_and_the_status_is_1(
-    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
@@ -286,11 +250,9 @@ def test_the_report_is_written_without_cells_that_failed_and_the_status_is_1(
     (tmp_path / "grid.toml").write_text(f'{TINY}sizes = [4]\nmechanisms = [{{ name = "cmp" }}]\nepsilons = [1]\n')
     monkeypatch.setattr(comparative, "word_statistics", fails)
     said = ["evaluate", "study", "comparative-mldp", "--quick", "--config", str(tmp_path / "grid.toml")]
-    assert (
-        run([*said, "--vectors", vectors, "--output", str(tmp_path / "o"), "--progress", "none"])
-        == WorkError.exit_status
-    )
-    assert "1 of 4 cells failed" in capsys.readouterr().err
+    ended = command(*said, "--vectors", vectors, "--output", tmp_path / "o", *QUIET)
+    assert ended.status == WorkError.exit_status
+    assert "1 of 4 cells failed" in ended.err
     told = json.loads((tmp_path / "o" / "study.json").read_text())
     assert len(told["cells"]) == 3
     assert any("ZeroDivisionError" in note for note in told["notes"])
@@ -311,7 +273,6 @@ def test_a_deviation_is_over_seeds_and_never_over_tasks() -> None:
     assert unseeded.figure("n") == SeedMean(2.0, 2**0.5, 2)
 
 
-def test_studies_are_listed_with_their_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["evaluate", "study", "--list"]) == 0
-    said = capsys.readouterr().out.splitlines()
+def test_studies_are_listed_with_their_papers() -> None:
+    said = succeeds("evaluate", "study", "--list").out.splitlines()
     assert [line.split(":")[0] for line in said] == list(STUDIES)

@@ -1,7 +1,8 @@
-"""Three of the published studies: what their cells measure, against known answers."""
+"""The published studies: what their cells measure, against known answers."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,16 @@ import numpy as np
 import pytest
 
 from corpusveil.jobs.local import Local
-from corpusveil_evaluate.studies import comparative
+from corpusveil_evaluate.studies import adversarial_robustness, comparative
 from corpusveil_evaluate.studies.cells import Cell
 from corpusveil_evaluate.studies.comparative import METRICS, score_of
-from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid
 from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.search_collections import JUDGED
 from corpusveil_evaluate.studies.study import Study, find, read_grid
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
 from tests.contracts.spaces import small_space, words_of
+from tests.mechanisms.spaces import normal
 
 SMALL = "seeds = 2\ntrain_rows = 60\ntest_rows = 30\n"
 
@@ -32,26 +33,6 @@ def opened(name: str, text: str, sources: Sources, folder: Path) -> tuple[Study,
     grid = read_grid(study, quick=True, file=str(file))
     one = prepare_study(study, grid, sources, str(folder / "out"), Local())
     return study, grid, one.data, one
-
-
-@pytest.fixture(scope="module")
-def diffractor(vectors: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    grid = (
-        'lists = ["L0"]\nbeside = [{ name = "tem" }]\nepsilons = [0.1, 30]\nwords = 20\nruns = 50\nspeed_words = 100\n'
-        "read_first = []\n"
-    )
-    return opened("1-diffractor", grid, Sources(vectors=(vectors,)), tmp_path_factory.mktemp("diffractor"))
-
-
-def test_nw_and_sw_of_a_cell_are_those_of_the_law(diffractor: Any) -> None:
-    study, grid, ground, _ = diffractor
-    at = {"mechanism": "diffractor-geometric", "parameters": {}, "space": "L0", "epsilon": 0.1}
-    found = study.work(Cell("words", at), grid, ground)
-    a = np.exp(-0.1)
-    assert found["n_w"] == pytest.approx((1 - a) / (1 + a), rel=0.25)  # the ends of the list keep more
-    assert found["n_w_sampled"] == pytest.approx(found["n_w"], abs=0.05)
-    assert 1 < found["s_w"] <= 50
-    assert found["s_w_sampled"] == pytest.approx(found["s_w"], abs=4)
 
 
 def test_an_attacker_who_denoises_first_has_a_figure_and_a_row_of_its_own(tmp_path: Path) -> None:
@@ -229,16 +210,6 @@ def at(kind: str, epsilon: float, **options: Any) -> Cell:
     return Cell(kind, {**options, "mechanism": "cmp", "parameters": {}, "epsilon": epsilon, "seed": 0})
 
 
-def test_the_whole_grid_is_that_of_the_paper() -> None:
-    whole, profile = read_grid(STUDY), PROFILES["pypantera"]
-    assert isinstance(whole, PypanteraGrid)
-    assert whole.epsilons == profile.epsilons
-    assert (whole.variants, whole.depth, whole.queries, whole.terms) == (20, 100, 200, 8)
-    given = {one.name: one.parameters for one in whole.mechanisms}
-    assert given == {"cmp": {}, "santext": {}, **profile.parameters}
-    assert isinstance(read_grid(STUDY, quick=True), PypanteraGrid)
-
-
 @pytest.mark.parametrize("judged", [False, True])
 def test_without_noise_variants_find_what_the_plain_query_finds(folder: Path, judged: bool) -> None:
     """And at an epsilon near 0 hardly anything, like random words."""
@@ -277,3 +248,55 @@ def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:
     """Also where a parameter is a whole number: a grid that made 10.0 of 10 lost CusText in every cell."""
     for one in read_grid(STUDY).mechanisms:  # type: ignore[attr-defined]
         assert ground(folder).mechanism(one.name, **one.parameters).name == one.name
+
+
+def test_a_tiny_study_of_robustness_has_all_figures_and_keeps_its_promises(tmp_path: Path) -> None:
+    """On sst2 and rte, whose labels words tell, with vectors that have them as a direction."""
+    rng, words, data = np.random.default_rng(0), words_of(60), tmp_path / "data"
+    data.mkdir()
+    for name, pairs in (("sst2", False), ("rte", True)):
+        with open(data / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow(["text", *(["text2"] if pairs else []), "label", "split"])
+            for row in range(130):
+                label = int(rng.integers(2))
+                text = " ".join(rng.choice(words[30 * label : 30 * label + 30], 5))
+                premise = [" ".join(rng.choice(words, 4))] if pairs else []
+                out.writerow([*premise, text, label, "train" if row < 100 else "test"])
+    vectors = 40 * normal(60, 6)
+    vectors[:, 0] += np.where(np.arange(60) < 30, -60, 60)
+    np.savez(data / "vectors.npz", vocab=np.array(words), vectors=vectors)
+    grid = read_grid(adversarial_robustness.STUDY, quick=True).model_copy(
+        update={
+            "seeds": 1, "train_rows": 100, "test_rows": 30,
+            "cmp_epsilons": (0.01, 20.0), "gumbel_log_epsilons": (2.0, 86.0),
+            "network_epochs": 12, "members": 5, "generations": 3, "words": 20, "runs": 20, "width": 16,
+        }
+    )  # fmt: skip
+    sources = Sources(str(data), (str(data / "vectors.npz"),))
+    one = prepare_study(adversarial_robustness.STUDY, grid, sources, str(tmp_path / "out"), Local(1))
+    assert len(one.cells) == 2 * 4 + 2 * 4 * 3
+    account, page = run_study(one, Local(1))
+    results = one.done()
+    assert not results.refused
+    for record in results.where("attack").records:
+        found = record["result"]
+        assert found["adversarial"] <= min(found["clean"], found["private"])
+        assert found["certified"] <= found["certified_reach"] <= found["clean"] + 1e-9
+    easy = results.where("attack", task="sst2", regime="normal")
+    assert easy.mean("clean") > 0.9
+    # truncated Gumbel draws among few near words, which have the same label here, so it costs little at any epsilon
+    for mechanism, low, high, least in (("cmp", 0.01, 20.0, 0.2), ("truncated-gumbel", 2.0, 86.0, 0.0)):
+        some = easy.where(mechanism=mechanism)
+        fallen, stands = (some.where(at=at).mean("adversarial") for at in (low, high))
+        assert fallen is not None
+        assert stands is not None
+        assert fallen + least <= stands
+        assert stands > 0.8
+    names = {one.title for one in account.tables}
+    assert {"N_w and S_w over epsilon", "S_w at equal N_w", "Accuracy under cmp"} <= names
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["checks"]
+    assert Path(page).exists()
+    assert all(check.differs for check in account.checks)
+    rises = [check for check in account.checks if "N_w rises" in check.claim]
+    assert [check.same for check in rises] == [True, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from corpusveil.errors import (
     UserError,
 )
 from corpusveil.spaces import Space
+from corpusveil_evaluate.attacks.attribute_inference import infer_attribute, relative_gain
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts, read_task, split_rows
 from corpusveil_evaluate.utility.text_classifiers import (
     Averaged,
@@ -262,3 +264,19 @@ def test_a_classifier_is_trained_to_its_optimum_where_the_signal_is_weak() -> No
     texts = [" ".join(rng.choice(words, 150, p=laws[number % 2])) for number in range(600)]
     train, test = LabelledTexts(texts[:400], labels * 200), LabelledTexts(texts[400:], labels * 100)
     assert train_and_test(train, test, Tfidf()).accuracy > 0.7
+
+
+def test_second_texts_that_stand_in_the_clear_are_not_denoised() -> None:
+    task = made(60, pairs=True)
+    pairs = LabelledTexts(task.texts, ["x", "y"] * 30, task.texts, "pairs")
+    seen: list[tuple[str, ...]] = []
+
+    def readable(texts: Sequence[str]) -> list[str]:
+        seen.append(tuple(texts))
+        return list(texts)
+
+    private = pairs.with_texts([text[::-1] for text in pairs.texts])
+    infer_attribute(pairs, [private], "static", Tfidf(), fewest=1, readable=readable)
+    assert seen == [tuple(private.texts)]
+    with pytest.raises(BadValueError):
+        relative_gain(0.5, 0, 0.5, 0.5)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from corpusveil.errors import BadValueError
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
 from corpusveil_evaluate.studies.robustness.genetic import Genetic, attack, measure
 from corpusveil_evaluate.studies.robustness.interval_bounds import (
@@ -30,7 +29,6 @@ from corpusveil_evaluate.studies.robustness.networks import (
     Network,
     Trained,
     initial,
-    vectors_of,
 )
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import TEST_KEY
@@ -41,7 +39,7 @@ KINDS = {"texts": Convolutional(D, 3, 6), "pairs": Entailment(D, 3, 6)}
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def ids(rng: np.random.Generator, rows: int, most: int, least: int = 1) -> np.ndarray:
+def ids(rng: np.random.Generator, rows: int, most: int, least: int) -> np.ndarray:
     out = np.full((rows, most), PADDING, np.int32)
     for row in out:
         length = rng.integers(least, most + 1)
@@ -49,16 +47,18 @@ def ids(rng: np.random.Generator, rows: int, most: int, least: int = 1) -> np.nd
     return out
 
 
-def made(kind: str, seed: int, rows: int = 7) -> tuple[Network, dict[str, np.ndarray], np.ndarray, Examples]:
-    """Return a network with random weights and biases, vectors and examples, all of float64."""
+def made(
+    kind: str, seed: int, rows: int = 7, least: int = 1
+) -> tuple[Network, dict[str, np.ndarray], np.ndarray, Examples]:
+    """Return a network with random weights and biases, vectors and examples of ``least`` words, all of float64."""
     rng = np.random.default_rng(seed)
     network = KINDS[kind]
     parameters = initial(network, rng, np.float64)
     for name in parameters:
         if name.endswith("bias"):
             parameters[name] = rng.normal(size=parameters[name].shape)
-    premises = ids(rng, rows, 6) if network.pairs else None
-    examples = Examples(ids(rng, rows, 5), rng.integers(0, 3, rows), ("a", "b", "c"), premises)
+    premises = ids(rng, rows, 6, least) if network.pairs else None
+    examples = Examples(ids(rng, rows, 5, least), rng.integers(0, 3, rows), ("a", "b", "c"), premises)
     return network, parameters, rng.normal(size=(WORDS, D)), examples
 
 
@@ -164,50 +164,15 @@ class TestTraining:
                 assert slopes[name][place] == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=2e-4, abs=1e-7), name
 
 
-MANY = 40
-KEY = Key(TEST_KEY)
-
-
-@pytest.fixture(scope="module")
-def space() -> Space:
-    return small_space(MANY)
-
-
-def noise_of(space: Space, epsilon: float = 1.0, name: str = "santext") -> Noise:
-    return Noise(make(name, space), epsilon, KEY)
-
-
-def examples_of(seed: int, rows: int = 12, *, pairs: bool = False) -> Examples:
-    rng = np.random.default_rng(seed)
-
-    def texts(most: int) -> np.ndarray:
-        out = np.full((rows, most), PADDING, np.int32)
-        for number, row in enumerate(out):
-            length = number % (most + 1)  # an empty one is among them
-            row[:length] = rng.integers(0, MANY, length)
-        return out
-
-    return Examples(texts(7), rng.integers(0, 2, rows), ("a", "b"), texts(4) if pairs else None)
-
-
-def random_network(space: Space, seed: int, *, pairs: bool = False) -> Trained:
-    network = (Entailment if pairs else Convolutional)(space.dimensions, 2, 5)
-    rng = np.random.default_rng(seed)
-    sizes = network.sizes
-    parameters = {f"{k}.weight": rng.normal(size=v) * math.sqrt(2 / v[0]) for k, v in sizes.items()}
-    parameters |= {f"{k}.bias": np.zeros(v[1]) for k, v in sizes.items()}
-    return Trained.of(network, parameters, vectors_of(space, np.float64))
-
-
 class TestRegimes:
-    def test_a_variant_replaces_every_word_by_the_law_and_nothing_else(self, space: Space) -> None:
-        noise = noise_of(space, 2.0)
+    def test_a_variant_replaces_every_word_by_the_law_and_nothing_else(self) -> None:
+        noise = Noise(make("santext", small_space(40)), 2.0, Key(TEST_KEY))
         texts = np.full((3000, 4), 7, np.int32)
         texts[:, 3] = PADDING
         found = noise.variant(texts, "x")
         assert (found[:, 3] == PADDING).all()
         law = noise.mechanism.distribution(7, 2.0)
-        shares = np.bincount(found[:, :3].ravel(), minlength=MANY) / 9000
+        shares = np.bincount(found[:, :3].ravel(), minlength=40) / 9000
         assert np.abs(shares - law).max() < 5 * math.sqrt(law.max() / 9000)
         other = noise.mechanism.distribution(7, 4.0)
         assert np.abs(shares - other).max() > 5 * math.sqrt(law.max() / 9000), "another epsilon is told apart"
@@ -220,9 +185,9 @@ class TestGenetic:
         self, seed: int, pairs: bool, epsilon: float, members: int
     ) -> None:
         """Text by text: what is robust is right unchanged, on its wholly private variant, and on all that was tried."""
-        space = small_space(MANY)
-        noise, examples = noise_of(space, epsilon), examples_of(seed, pairs=pairs)
-        trained = random_network(space, seed, pairs=pairs)
+        network, parameters, vectors, examples = made("pairs" if pairs else "texts", seed, 12, least=0)
+        trained = Trained.of(network, parameters, vectors)
+        noise = Noise(make("santext", space_of(vectors)), epsilon, Key(TEST_KEY))
         variant = noise.variant(examples.texts, "variant")
         tried: list[tuple[np.ndarray, np.ndarray]] = []
 
