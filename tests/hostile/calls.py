@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 SPACE, KEY, INPUT = "{space}", "{key}", "{input}"
 ORDINARY = {
@@ -73,6 +72,15 @@ def options() -> Iterator[Call]:
     yield privatize("--engine*[conflicting-settings]", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key*--test-key*[conflicting-settings]", "--test-key")
+    for more, said in (
+        (("--strategy", "s5"), "s1, s2, s3, s4"), (("--strategy", "s3"), "--collocations"),
+        (("--strategy", "s3", "--tokenizer", "mst"), "--tokenizer: mst contradicts"),
+        (("--strategy", "s1", "--per", "token"), "--per: token contradicts"),
+        (("--tokenizer", "gst"), "--collocations"), (("--collocations", "{release}"), "takes no"),
+        (("--allocation", "word-share"), "per document"),
+        (("--tokenizer", "gst", "--collocations", "{corpus}"), "no collocation table"),
+    ):  # fmt: skip
+        yield privatize(said, *more)
     yield privatize("--nonsense", "--nonsense")
     yield privatize("--epsilonn", "--epsilonn", "1")
     yield privatize("ring-geometric?", mechanism="ring-geometrc")
@@ -87,9 +95,6 @@ def options() -> Iterator[Call]:
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
     yield Call(("space", "--vectors", "{vectors}", "--lists", "-1", "--output", "{output}"), "--lists")
     yield Call(("space", "--vectors", "{vectors}", "--lists", "4", "--output", "{output}"), "lists=4")
-    yield Call(("space", "--vectors", "{vectors}", "--seed", "-1", "--output", "{output}"), "--seed")
-    yield Call(("space", "--vectors", "{vectors}", "--order", "best", "--output", "{output}"), "--order")
-    yield Call(("space", "--vectors", "{vectors}", "--counts", "{missing}", "--output", "{output}"), "{missing}")
     yield Call(("space", "--vectors", "{vectors}", "--output", SPACE), SPACE)
     yield Call(("space", "--vectors", "{vectors}", "--output", "{file}"), "{file}")
 
@@ -113,44 +118,23 @@ def places() -> Iterator[Call]:
     yield privatize("{empty}*[missing-file]", source="{empty}")
     yield privatize("{hidden}*[missing-file]", source="{hidden}")
     yield privatize("short.key*[wrong-format]", source="{keys}/short.key")
-    yield privatize("[wrong-format]", source=(INPUT, "{table}"))
+    yield privatize("x.jsonl*x.csv*[wrong-format]", source=(INPUT, "{table}"))
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
     yield privatize("nonsense", output="nonsense://bucket/out")
     yield privatize("nonsense", space="nonsense://bucket/space")
-    if find_spec("gcsfs") is None:
-        yield privatize("corpusveil[gcs]", source="gs://bucket/x.jsonl")
-    if find_spec("adlfs") is None:
-        yield privatize("corpusveil[azure]", output="abfs://bucket/out")
     yield privatize("{missing}", space="{missing}")
     yield privatize("{file}", space="{file}")
     yield privatize("{empty}*[missing-artefact]", space="{empty}")
-    for part in ("vectors", "lists", "vocabulary", "description"):
-        for damage in ("missing", "cut", *(["changed"] if part != "description" else [])):
-            yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
-    yield privatize("version", space="{damaged}/version")
-    yield privatize("{damaged}/kind", space="{damaged}/kind")
-    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}/out")
-    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}", records="{output}")
-    yield privatize("[overlapping-paths]", source="{corpus}", output="{corpus}/..", records="{output}")
-    yield privatize("[overlapping-paths]", records="{output}/records")
-    yield privatize("[overlapping-paths]", records="{output}")
-    yield privatize("[overlapping-paths]", records="{output}/..")
-    counted = ("--unit", "content", "--ledger")
+    yield privatize("{damaged}: this space is damaged", space="{damaged}")
     finding = ("--spans", "rules", "--treat", "phone=pseudonym", "--pseudonym-key")
     yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
-    yield privatize("the ledger*[overlapping-paths]", *counted, "{output}/..")
     yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
     yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
-    yield privatize("[overlapping-paths]", source="{corpus}", records="{corpus}/records")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")
     yield privatize("{file}", records="{file}")
     yield privatize("{foreign}*[output-in-use]", output="{foreign}")
     yield privatize("{release}*[output-in-use]", output="{release}", epsilon="2")
-    yield privatize("{release}*[output-in-use]", "--numbers", "drop", output="{release}")
-    yield privatize("{release}*[output-in-use]", output="{release}", mechanism="diffractor-geometric")
-    yield privatize("{release}*[output-in-use]", "--id", "text", output="{release}")
-    yield privatize("{release}*[output-in-use]", output="{release}", source=(INPUT, "{corpus}"))
     yield privatize("{release}*[output-in-use]", "--format", "csv", output="{release}")
     yield privatize("{release}.records*[output-in-use]", records="{release}.records")
 

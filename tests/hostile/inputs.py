@@ -58,7 +58,6 @@ def compressed() -> Iterator[Hostile]:
         checksum = whole[:-1] + bytes([whole[-1] ^ 1])
         for name, damaged, said in (
             ("the last byte missing", whole[:-1], cut),
-            ("half of it", whole[: len(whole) // 2], cut),
             ("a few bytes", whole[:5], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
             ("not compressed", data, unsound),
@@ -85,13 +84,11 @@ def parquet() -> Iterator[Hostile]:
     not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
     for name, data, said in (
         ("empty", b"", "not a valid Parquet file"),
-        ("cut", whole[: len(whole) // 2], "not a valid Parquet file"),
         ("nothing but marks", b"PAR1" + bytes(4) + b"PAR1", "not a valid Parquet file"),
         ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a valid Parquet file"),
         ("no text column", parquet_of({"body": [UNKNOWN]}), "there is no column 'text'"),
         ("two text columns", twice.getvalue(), "there are several columns 'text'"),
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
-        ("lists", parquet_of({"text": [[UNKNOWN]]}), "not text"),
         ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
         ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
     ):
@@ -101,7 +98,6 @@ def parquet() -> Iterator[Hostile]:
         ("an id that is null", ("--id", "n"), "row 2: the id column 'n' is empty"),
         ("an id that is a float", ("--id", "f"), "the id column 'f' is double"),
         ("no id column", ("--id", "m"), "there is no column 'm'"),
-        ("no kept column", ("--keep", "m"), "there is no column 'm'"),
     ):
         yield Hostile(name, "x.parquet", parquet_of(table), said, more)
 
@@ -112,31 +108,24 @@ def rows() -> Iterator[Hostile]:
     column, not_text = "row 2: has no column 'text'", "row 2: column 'text' is not text"
     for name, line, said in (
         ("half a line", b'{"text": "' + SECRET, not_json),
-        ("bare text", SECRET, not_json),
-        ("two values", b'{"text": "' + SECRET + b'"} {}', not_json),
         ("Latin-1", b'{"text": "caf\xe9 ' + SECRET + b'"}', not_json),
         ("a surrogate in UTF-8", b'{"text": "\xed\xa0\x80' + SECRET + b'"}', not_json),
         ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
-        ("surrogates turned round", b'{"text": "\\ude00\\ud83d' + SECRET + b'"}', not_json),
         ("a raw NUL", b'{"text": "' + SECRET + b'\x00"}', not_json),
         ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
         ("a byte order mark", b'\xef\xbb\xbf{"text": "' + SECRET + b'"}', not_json),
-        ("UTF-16", ('{"text": "' + UNKNOWN + '"}').encode("utf-16"), not_json),
-        ("a deep hole", b"[" * 100_000, not_json),
         ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
         ("another column", b'{"txt": "' + SECRET + b'"}', column),
         ("no columns", b"{}", column),
         ("a number for text", b'{"text": 17}', not_text),
         ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
         ("a list", b'["' + SECRET + b'"]', no_object),
-        ("a number", b"17", no_object),
         ("null", b"null", no_object),
     ):
         yield Hostile(name, "x.jsonl", SOUND["jsonl"] + line + b"\n", said)
     for name, line, said in (
         ("Latin-1", b"caf\xe9 " + SECRET, "row 2: not valid UTF-8"),
         ("a cut character", SECRET + b"\xf0\x9f\xa7", "row 2: not valid UTF-8"),
-        ("UTF-16", UNKNOWN.encode("utf-16"), "row 2: not valid UTF-8"),
     ):
         yield Hostile(name, "x.txt", SOUND["txt"] + line + b"\n", said)
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
@@ -157,7 +146,6 @@ def rows() -> Iterator[Hostile]:
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
         ("a header with an open quote", b'"text', "the first line"),
-        ("another separator", b"text;other", "names no column 'text'"),
     ):
         yield Hostile(name, "x.csv", header + b"\n" + SECRET + b",x\n", said)
 

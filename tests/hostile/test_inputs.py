@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.calls import command
-from tests.engines.corpora import UNKNOWN, Ground, data_files
+from tests.engines.corpora import UNKNOWN, Ground
 from tests.hostile import inputs
 from tests.hostile.inputs import SECRET, Hostile
 
@@ -38,21 +38,3 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
         assert hostile.said in sentence, (hostile, sentence)
         assert hostile.more or str(source) in sentence, hostile
         assert not [*output.rglob("*part*"), *output.rglob("manifest.json")], hostile
-
-
-@pytest.mark.parametrize("megabytes", [4, pytest.param(40, marks=pytest.mark.nightly)])
-def test_a_line_of_megabytes(ground: Ground, tmp_path: Path, megabytes: int) -> None:
-    """A huge line is a document like any other where it is one, and one sentence where it is not."""
-    size = megabytes << 20
-    for number, (name, kind) in enumerate((("jsonl", "words"), ("jsonl", "open"), ("csv", "open"), ("csv", "zeros"))):
-        source, output, case = tmp_path / f"{number}.{name}", tmp_path / f"out{number}", (name, kind)
-        before = {"jsonl": b'{"text": "', "csv": b"text\n"}[name]
-        body = {"words": b"bababa dede " * (size // 12), "zeros": bytes(size), "open": b'"' + b"a" * size}[kind]
-        source.write_bytes(before + body + (b'"}\n' if kind == "words" else b"\n"))
-        ended = command(*ground.arguments(source, output))
-        sound = kind != "open"
-        assert ended.status == (0 if sound else 2), case
-        errors = [line for line in ended.err.splitlines() if not line.startswith("warning: many words")]
-        assert len(errors) == (0 if sound else 1), case
-        assert len(ended.err) < 1000, case
-        assert bool(data_files(output)) == sound, case

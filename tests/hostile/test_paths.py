@@ -19,7 +19,7 @@ from corpusveil.pipelines.schedule_state import Planned
 from corpusveil.spaces import load_space
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage.durable import Done, PartTask, Stage
-from corpusveil.storage.inputs import find_shards, lies_at
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.records import Records
 from corpusveil.transforms.release.manifest import read_manifest
 from tests.calls import refused, succeeds
@@ -113,14 +113,6 @@ def test_the_state_of_a_schedule(tmp_path: Path) -> None:
         (tmp_path / "state" / "runs" / Path(name).name).write_text("{}")
     state.write("runs/00001.plan.json", Planned(shards=[(str(folder / "x.jsonl"), "x.jsonl", 1, "")], why={}))
     assert list(found.runs()) == [1]
-
-
-def test_where_a_file_lies() -> None:
-    assert lies_at("/a/b/c.x", "/a", "b/c.x")
-    assert lies_at("/a/./b/c.x", "/a/", "b/c.x")
-    assert lies_at("memory://a/b/c.x", "memory://a", "b/c.x")
-    for url, relative in (("/a/b/c.x", "c.x"), ("/a/b/../c.x", "b/c.x"), ("/x", "../x"), ("/etc/x", "/etc/x")):
-        assert not lies_at(url, "/a", relative)
 
 
 def test_members_of_an_archive(tmp_path: Path) -> None:

@@ -91,14 +91,6 @@ def test_of_a_key(tmp_path: Path) -> None:
     refuse_open(tmp_path / "keys")
 
 
-def test_of_a_temporary_file(tmp_path: Path) -> None:
-    """While a private file is written, its temporary file has the same mode."""
-    with files.open_write(str(tmp_path / "records" / "x.json"), private=True) as file:
-        file.write(b"{}")
-        refuse_open(tmp_path / "records")
-    refuse_open(tmp_path / "records")
-
-
 def test_public_files_are_public_and_not_written_by_others(tmp_path: Path) -> None:
     files.write_bytes(str(tmp_path / "a" / "b" / "x.json"), b"{}")
     assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/x.json")] == [0o755, 0o755, 0o644]

@@ -373,21 +373,6 @@ class TestParquet:
             got = [row["v"] for row in read(only(tmp_path / form))]
             assert got == [(value or "") if form == "csv" else value for value in want]
 
-    def test_ids_have_a_type(self, ground: Ground, tmp_path: Path) -> None:
-        """The number 1 in Parquet is the number 1 in JSON, and not the string."""
-        texts = ["bababa dedede kikiki lololo nanana"] * 6
-        pq.write_table(pa.table({"text": texts, "id": range(6)}), tmp_path / "x.parquet")
-        outs = []
-        for name, documents in (("n", range(6)), ("s", map(str, range(6)))):
-            path = tmp_path / f"{name}.jsonl"
-            path.write_bytes(encode([{"text": texts[0], "id": number} for number in documents]))
-            succeeds(*ground.arguments(path, tmp_path / name, "--id", "id"))
-            outs.append([row["text"] for row in read(only(tmp_path / name))])
-        succeeds(*ground.arguments(tmp_path / "x.parquet", tmp_path / "p", "--id", "id"))
-        private = [row["text"] for row in read(only(tmp_path / "p"))]
-        assert private == outs[0]
-        assert private != outs[1]
-
 
 class TestCsv:
     def test_fields_in_quotes(self, ground: Ground, tmp_path: Path) -> None:

@@ -7,9 +7,6 @@ import io
 import json
 from pathlib import Path
 
-import pytest
-
-from corpusveil.errors import BadFileError
 from corpusveil.storage.formats import find
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from tests.calls import fails, succeeds
@@ -88,11 +85,3 @@ class TestKeptColumns:
         written = [json.loads(line, parse_int=str, parse_float=str) for line in text.split("\n")[:-1]]
         assert {tuple(row) for row in written} == {("text", "kept")}
         assert [row["kept"] for row in written] == [json.loads(v, parse_int=str, parse_float=str) for v in self.VALUES]
-
-
-class TestBlocks:
-    """Where rows are read from, and how they come in over the file, changes neither rows nor bytes."""
-
-    def test_rows_of_half_a_file_are_not_counted(self) -> None:
-        with pytest.raises(BadFileError):
-            JSON_LINES_GZIP.rows(io.BytesIO(gzip.compress(GOOD)[:-4]), "x")

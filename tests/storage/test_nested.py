@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import itertools
 import json
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import formats
-from corpusveil.storage.nested import Path, Places, changed, path_of
+from corpusveil.storage.nested import Path, Places, path_of
 from corpusveil.storage.nested_columns import filled, flat
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.transforms.frames import collected, refilled
@@ -179,12 +178,6 @@ class TestPath:
         for name in ("[]", "[].a", "a[]b", "a[]..b", ".a[].b", "a[].", "a[].b[x]", "..a.b"):
             with refused("wrong-value", name):
                 path_of(name)
-
-    def test_values_of_python_stay_as_they_were(self) -> None:
-        value = [{"content": "a", "role": "x"}, None, {"content": None, "role": "y"}]
-        before = copy.deepcopy(value)
-        assert changed(value, PATH, lambda text, at: f"{text} {at}")[0] == {"content": "a (0,)", "role": "x"}
-        assert value == before
 
 
 class TestIdentity:

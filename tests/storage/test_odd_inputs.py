@@ -45,19 +45,17 @@ def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
     return sentence
 
 
-class TestNames:
-    def test_that_are_not_utf8(self, ground: Ground, tmp_path: Path) -> None:
-        """Of a file, of a folder above it, and of what is asked for."""
-        for name in (b"\xff/a.jsonl", b"\xffa.jsonl"):
-            path = os.fsencode(tmp_path / "in") + b"/" + name
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            Path(os.fsdecode(path)).write_text('{"text": "ba"}\n')
-            said = sentence(ground, tmp_path / "in", tmp_path / "out")
-            assert re.search(r"in/\\xff(/a|a)\.jsonl: this name is not valid UTF-8; rename", said)
-            os.unlink(path)
-        assert "/o\\xff: this name is not valid UTF-8" in sentence(
-            ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
-        )
+def test_names_that_are_not_utf8(ground: Ground, tmp_path: Path) -> None:
+    """Of a file, of a folder above it, and of what is asked for."""
+    for name in (b"\xff/a.jsonl", b"\xffa.jsonl"):
+        path = os.fsencode(tmp_path / "in") + b"/" + name
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_text('{"text": "ba"}\n')
+        said = sentence(ground, tmp_path / "in", tmp_path / "out")
+        assert re.search(r"in/\\xff(/a|a)\.jsonl: this name is not valid UTF-8; rename", said)
+        os.unlink(path)
+    said = sentence(ground, ground.corpus, os.fsdecode(os.fsencode(tmp_path) + b"/o\xff"))
+    assert "/o\\xff: this name is not valid UTF-8" in said
 
 
 class TestAByteOrderMark:

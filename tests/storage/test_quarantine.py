@@ -75,7 +75,6 @@ def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
     sound = [SOUND] * 9
     for name, lines in (("a", sound), ("b", [*sound[:4], b"{\n", *sound[5:]])):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "x.json.gz").write_bytes(b"")
         (tmp_path / name / "y.jsonl").write_bytes(b"".join(lines))
         source = tmp_path / name / "y.jsonl"
         succeeds(*ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *QUARANTINE))

@@ -43,11 +43,7 @@ def test_what_is_split() -> None:
         assert sizes_of(*[LARGE] * 8, slots=slots) == [2] * 8
     assert sizes_of(SPLIT_FROM_BYTES - 1, slots=64) == [1]
     assert sizes_of(1000 * LARGE, slots=1000) == [MOST_PIECES]
-
-
-def test_how_many_workers_there_are_is_asked_for_large_shards_only() -> None:
-    """An engine that has to be started to answer is not."""
-    assert tasks._shares(shards(1, 2, 3), lambda: pytest.fail("asked")) == {}
+    assert tasks._shares(shards(1, 2, 3), lambda: pytest.fail("an engine has to be started to answer")) == {}
 
 
 def as_lines(path: Path, count: int) -> Path:
@@ -85,12 +81,3 @@ def test_rows_are_guessed_from_the_beginning(tmp_path: Path, monkeypatch: pytest
     assert tasks._about_rows(str(source), ".json") == 100_000
     monkeypatch.setattr(tasks, "_LOOKED_AT", 2)
     assert 90_000 < tasks._about_rows(str(source), ".json") < 110_000
-
-
-def test_only_the_first_split_shards_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of the others are estimated from theirs."""
-    looked: list[str] = []
-    monkeypatch.setattr(tasks, "_about_rows", lambda url, _: looked.append(url) or 8 * BLOCK_ROWS)
-    planned = plan(shards(*[LARGE] * 100), None, None, lambda: 200)
-    assert looked == [f"{number}.json" for number in range(tasks._SHARDS_LOOKED_AT)]
-    assert {task.start for task in planned} == {0, 4 * BLOCK_ROWS}
