@@ -18,8 +18,6 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 COMMIT = "0" * 40
-PAGE = 3
-"""Entries of a listing in one answer; the Hub gives 1000."""
 
 
 @dataclass
@@ -115,13 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         if tree is None or (folder and not listed):
             self._missing("Revision" if tree is None else "Entry")
             return
-        first = int(query.get("cursor", ["0"])[0])
-        more = {}
-        if first + PAGE < len(listed):
-            rest = "".join(f"&{name}={value[0]}" for name, value in query.items() if name != "cursor")
-            where = f"{self.hub.url}{urlsplit(self.path).path}?cursor={first + PAGE}{rest}"
-            more = {"Link": f'<{where}>; rel="next"'}
-        self._answer(200, listed[first : first + PAGE], **more)
+        self._answer(200, listed)
 
     def _resolve(self, revision: str, path: str) -> None:
         data = (self.hub.tree(revision) or {}).get(path)

@@ -41,7 +41,6 @@ class Store:
     """The store behind ``endpoint``, looked at with a client of its own that passes no proxy; this one is S3."""
 
     scheme = "s3"
-    bucket_word = "bucket"
     write_method = "PUT"
     dialect = Dialect()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,11 @@ from tests.engines.corpora import (
     COLUMN_CANARY,
     HANG_SECONDS,
     ROOT,
-    TEST_KEY,
     UNKNOWN,
     Ground,
     encode,
     environment,
-    make_space,
+    make_ground,
     release_files,
     rows,
     run,
@@ -41,17 +41,13 @@ PRIVATE = [*CANARIES.values(), UNKNOWN, COLUMN_CANARY]
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    folder = tmp_path_factory.mktemp("hub")
-    key = folder / "release.key"
-    key.touch(mode=0o600)
-    key.write_bytes(TEST_KEY)
-    corpus = folder / "reviews"
+    ground = make_ground(tmp_path_factory.mktemp("hub"), [])
+    corpus = ground.folder / "reviews"
     (corpus / "data").mkdir(parents=True)
     for number in range(5):
         (corpus / "data" / f"part-{number}.jsonl").write_bytes(encode(rows(60 * number, number, words=20)))
-    ground = Ground(folder, make_space(folder / "space"), key, corpus)
-    succeeds(*ground.arguments(corpus / "data", folder / "expected", *NAMED))
-    return ground
+    succeeds(*ground.arguments(corpus / "data", ground.folder / "expected", *NAMED))
+    return replace(ground, corpus=corpus)
 
 
 @pytest.fixture
@@ -67,20 +63,9 @@ def hub(own: Ground, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
         yield made
 
 
-def python(code: str, home: Path) -> str:
-    """Run a program; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(home), cwd=ROOT, capture_output=True, text=True,
-        timeout=HANG_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-OTHERS = (f"{WHERE}/part-*.jsonl", f"hf://datasets/{NAME}@{COMMIT}/data")
-
-
-@pytest.mark.parametrize("where", [WHERE, *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)])
+@pytest.mark.parametrize(
+    "where", [WHERE, pytest.param(f"hf://datasets/{NAME}@{COMMIT}/data/part-*.jsonl", marks=pytest.mark.nightly)]
+)
 def test_a_release_of_what_lies_there_is_that_of_a_disk(own: Ground, hub: Hub, tmp_path: Path, where: str) -> None:
     workers = 2 if where == WHERE else 1
     done = run(*own.arguments(where, tmp_path / "b", *NAMED, "--workers", workers), home=tmp_path)
@@ -104,8 +89,12 @@ def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None
         own.arguments(own.corpus / "data", tmp_path / "out", "--ledger", f"hf://datasets/{NAME}/ledger"),
         ["count", str(own.corpus / "data"), "--output", f"hf://datasets/{NAME}/counts"],
     ]
-    ends = f"from tests.calls import command\nfor call in {calls!r}:\n    print(repr(command(*call)))"
-    for call, ended in zip(calls, python(ends, tmp_path).splitlines(), strict=True):
+    code = f"from tests.calls import command\nfor call in {calls!r}:\n    print(repr(command(*call)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True,
+        timeout=HANG_SECONDS, check=True,
+    )  # fmt: skip
+    for call, ended in zip(calls, done.stdout.splitlines(), strict=True):
         assert ended.startswith("Ended(status=2"), (call, ended)
         assert "hf upload" in ended
         assert "Traceback" not in ended

@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import ChangedError
 from corpusveil.jobs.local import Local
 from corpusveil.storage.records import WARNING
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import succeeds
-from tests.engines.corpora import Ground, make_release, release_files, write_large_corpus
+from tests.engines.corpora import Ground, release_files, write_large_corpus
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference, everywhere
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
-
-
-def same(place: Place, reference: Reference, engine: Any, **options: Any) -> None:
-    """Run an engine with everything at the store; compare all that it made with the release on a disk."""
-    release = make_release(cv.load_space(f"{place.root}/space"))
-    outcome = privatize_corpus(release, [place.corpus], place.output, engine, corpus="c4", **options)
-    assert outcome.content_sha256 == reference.outcome.content_sha256
-    assert outcome.counts.private() == reference.outcome.counts.private()
-    assert place.store.objects(place.output) == reference.files
-    assert place.store.unfinished(place.bucket) == []
-
-
-@pytest.mark.usefixtures("s3")
-class TestAgain:
-    """A finished release is recognized, and what changed is noticed although another process wrote it."""
-
-    def test_a_finished_release_is_left_as_it_is(self, place: Place, reference: Reference, proxy: Proxy) -> None:
-        same(place, reference, Local())
-        proxy.clear()
-        same(place, reference, Local())
-        assert proxy.seen("PUT", ".") == proxy.seen("PUT", r"out\.records/lease-\d+")
-        same(place, reference, Local(), records=f"{place.output}.records/")
-        succeeds(*place.arguments(output=f"{place.output.replace('s3://', 's3a://')}/"))
-
-    def test_an_input_that_another_process_changed_is_noticed(self, place: Place, reference: Reference) -> None:
-        same(place, reference, Local())
-        first = min(place.store.client.ls(f"{place.bucket}/c4", detail=False))
-        place.store.client.pipe_file(first, place.store.client.cat_file(first) + b"\n" * 9)
-        with pytest.raises(ChangedError):
-            same(place, reference, Local())
 
 
 @everywhere
