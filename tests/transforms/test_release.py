@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,8 @@ def test_key_and_place_do_not_go_into_the_digest(tmp_path: Path) -> None:
     saved = SPACE.save(str(tmp_path / "space"))
     assert release(mechanism=RingGeometric(saved)).digest == release().digest
     assert release(budget=Budget(1)).digest == release().digest
+    sent = pickle.loads(pickle.dumps(release()))
+    assert (sent.digest, sent.key) == (release().digest, release().key)
 
 
 TABLE = pa.table({"text": ["a"]})
@@ -92,6 +95,7 @@ PLACE: Any = "spaces/glove"
         (lambda: release(duplicates="never"), ("wrong-value", "duplicates = 'never'")),
         (lambda: release(policy=TextPolicy(tokenizer="gst")), ("conflicting-settings", "tokenizer = 'gst'")),
         (lambda: make("tem", PLACE), ("wrong-type", "space", "cv.load_space", "str")),
+        (lambda: cv.mechanism("tem", SPACE, x=1), ("unknown-name", "x: tem has no such parameter")),
         (lambda: make(SPACE, PLACE), ("wrong-type", "mechanism")),  # type: ignore[arg-type]
         (lambda: cv.build_space(PLACE), ("wrong-type", "cv.read_vectors")),
         (lambda: cv.load_space(5), ("wrong-type", "int")),  # type: ignore[arg-type]
