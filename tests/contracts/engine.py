@@ -24,9 +24,9 @@ import corpusveil as cv
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
 from tests.engines.corpora import CANARIES, ROOT, Ground, data_files, make_ground, make_release, rows, write_corpus
-from tests.engines.processes import Cluster, end_session, worker_pool
+from tests.engines.processes import Cluster, finished, worker_pool
 from tests.engines.table import ENGINES, PROMISES, Cell
-from tests.faults.harm import OPTIONS, PATIENCE, Bench, held_environment, spent
+from tests.faults.harm import OPTIONS, Bench, held_environment, spent
 
 TOOLS = ROOT / ".tools"
 WITH_WORKERS = "with workers"
@@ -139,11 +139,7 @@ class EngineContract:
 
     def refused(self, bench: Bench, folder: Path, *more: object) -> tuple[str, str]:
         """Run a command that has to be refused; return its one sentence, and all that it said."""
-        job = bench.start(folder, self.engine, *more)
-        try:
-            status = job.wait(PATIENCE)
-        finally:
-            end_session(job)
+        status = finished(bench.start(folder, self.engine, *more))
         said = (folder / "said.log").read_text()
         assert status == 2, said
         assert "Traceback" not in said

@@ -136,11 +136,6 @@ def read_shard(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (gzip.decompress(data) if path.name.endswith(".gz") else data).splitlines()]
 
 
-def texts_by_id(output: Path) -> dict[str, str]:
-    """Return the texts of a release by their kept ``id``."""
-    return {row["id"]: row["text"] for path in data_files(output) for row in read_shard(path)}
-
-
 def data_files(output: Path) -> list[Path]:
     """Return the shards of a release."""
     return sorted(path for path in (output / "data").glob("*") if not path.name.startswith("."))
@@ -210,12 +205,11 @@ class Ground:
         return privatize_arguments(self.space_folder, source, output, self.key, *more)
 
 
-def make_ground(folder: Path) -> Ground:
-    """Make the ground of a suite under ``folder``."""
+def make_ground(folder: Path, *first: Sequence[dict[str, Any]]) -> Ground:
+    """Make the ground of a suite under ``folder``, its corpus perhaps with other first shards."""
     key = folder / "release.key"
-    key.touch(mode=0o600)
-    key.write_bytes(TEST_KEY)
-    shards = [rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
+    cv.Key(TEST_KEY).save(key)
+    shards = [*(first or (rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3))), [], rows(40, 2, words=400), rows(1, 3)]
     return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))
 
 

@@ -172,10 +172,6 @@ class Cluster:
             PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
         )  # fmt: skip
 
-    def logs(self) -> bytes:
-        """Return all that master, workers and executors have written."""
-        return b"".join(path.read_bytes() for path in self.folder.rglob("*") if path.is_file())
-
     def stop(self) -> None:
         """End every process of the cluster."""
         for process in reversed(self._started):
@@ -213,12 +209,12 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def alive(pid: int) -> bool:
-    """Say whether a process is still running (a zombie is not)."""
+def finished(process: subprocess.Popen[bytes]) -> int:
+    """Wait for what ``start`` started; return its status, with nothing left of it."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+        return process.wait(HANG_SECONDS)
+    finally:
+        end_session(process)
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:
