@@ -86,11 +86,6 @@ def test_of_a_schedule(ground: Ground, tmp_path: Path, opened: list[tuple[str, i
     assert set(private) == {0o600}
 
 
-def test_of_a_key(tmp_path: Path) -> None:
-    Key.generate().save(tmp_path / "keys" / "x.key")
-    refuse_open(tmp_path / "keys")
-
-
 def test_public_files_are_public_and_not_written_by_others(tmp_path: Path) -> None:
     files.write_bytes(str(tmp_path / "a" / "b" / "x.json"), b"{}")
     assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/x.json")] == [0o755, 0o755, 0o644]

@@ -72,13 +72,6 @@ def raising(part: int, error: BaseException) -> Callable[[PartTask], None]:
     return fault
 
 
-def test_what_is_done_is_not_done_again(source: Path) -> None:
-    first, again = stage(source), stage(source)
-    assert [record.size for record in run(first, TASKS, Local())] == [0, 1, 2, 3]
-    assert [record.size for record in run(again, TASKS, Local())] == [0, 1, 2, 3]
-    assert (first.worked, again.worked) == ([0, 1, 2, 3], [])
-
-
 def test_another_mark_or_another_input_is_other_work(source: Path) -> None:
     run(stage(source), TASKS, Local())
     other = stage(source, "other")

@@ -64,15 +64,6 @@ class TestRightToLeft:
 
 
 class TestReading:
-    def test_the_language_of_the_space_is_that_of_its_releases(self, tmp_path: Path) -> None:
-        release = release_of("ja")
-        assert release.policy.language == "ja"
-        assert "/icu-" in release.configuration()["tokenizer"]
-        saved = cv.load_space(release.mechanism.space.save(str(tmp_path / "space")).url)
-        assert saved.language == "ja"
-        with refused("mismatch", "language", "ja"):
-            release_of("ja", cv.TextPolicy(language="zh"))
-
     def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
         mechanism = cv.RingGeometric(space_of(None, public("de")))
         for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
