@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from corpusveil.cli.main import run
 from corpusveil.errors import AddressError, BadRecordError, MismatchError, UserError
 from corpusveil.pipelines.schedule import Schedule
 from corpusveil.pipelines.schedule_state import Planned
 from corpusveil.spaces import load_space
-from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage.durable import Done, PartTask, Stage
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.records import Records
 from corpusveil.transforms.release.manifest import read_manifest
-from tests.calls import refused, succeeds
-from tests.engines.corpora import Ground, encode, rows, write_shard
-from tests.hostile.test_private_modes import BAD
+from tests.calls import refused
+from tests.engines.corpora import Ground, rows, write_shard
 
 NAMES = ["../x", "/etc/passwd", "a/b", "..", ".", "", "a\\b", "x\0y", "x\ny", "data/../../x", "~/x"]
 
@@ -152,4 +145,3 @@ class TestLinks:
         with pytest.raises(AddressError):
             find_shards(inputs, str(folder))
         assert [one.relative for one in find_shards(inputs, f"{folder}/..")] == ["blobs/b.jsonl", "in/a.jsonl"]
-

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.sampling.keys import Key
 from corpusveil.storage import files
 from tests.calls import QUIET, succeeds
 from tests.engines.corpora import Ground, encode, rows, write_shard
