@@ -146,19 +146,10 @@ class EngineContract:
         (sentence,) = [line for line in said.splitlines() if line.startswith("corpusveil: ")]
         return sentence, said
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def undisturbed(cls, bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """A folder with a run on each engine that nothing disturbed."""
-        folder = tmp_path_factory.mktemp("undisturbed")
-        for engine in ("local", cls.engine):
-            (folder / engine).mkdir()
-            bench.complete(folder / engine, engine)
-        return folder
-
-    def test_the_same_bytes(self, bench: Bench, undisturbed: Path, keeps: Any) -> None:
+    def test_the_same_bytes(self, bench: Bench, tmp_path: Path, keeps: Any) -> None:
         """Every file of the release, and what the ledger counts."""
-        bench.all_is_well(undisturbed / self.engine)
+        bench.complete(tmp_path, self.engine)
+        bench.all_is_well(tmp_path)
         keeps("equal bytes", "equal")
 
     def test_other_bytes_are_noticed(self, bench: Bench, tmp_path: Path) -> None:

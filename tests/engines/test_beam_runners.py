@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,9 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from corpusveil.errors import GO_ON
 from tests.contracts.engine import LOOPBACK, BeamContract, installed
-from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 from tests.engines.processes import answers, end_session, free_port, start, tree, wait_until
 from tests.faults.harm import Bench
 
@@ -151,32 +148,3 @@ class TestPrism(BeamContract):
         assert bench.goes_on(job, tmp_path, self.engine) == "again"
         assert "Prism" not in (tmp_path / "said.log").read_text(), "its log may hold what a worker said"
         bench.all_is_well(tmp_path)
-
-
-SCRIPT = """
-import sys
-from corpusveil.errors import CorpusveilError
-from corpusveil.jobs.beam import Beam
-
-def wrong(task):
-    raise ValueError("canaryinanerror")
-
-if __name__ == "__main__":
-    import job
-    try:
-        Beam("PrismRunner", (f"--prism_location={sys.argv[1]}",)).run(job.wrong, [1, 2])
-    except CorpusveilError as error:
-        print(error)
-        sys.exit(error.exit_status)
-"""
-
-
-def test_what_a_worker_raises_is_one_sentence(tmp_path: Path) -> None:
-    """Prism itself raises a RuntimeError, whose text is a traceback; what a document may be in is not shown."""
-    (tmp_path / "job.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "job.py", str(installed("prism"))], cwd=tmp_path, capture_output=True, text=True,
-        timeout=HANG_SECONDS, check=False, env=environment(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, f"The Beam pipeline failed: RuntimeError. {GO_ON}\n")
-    assert done.stderr == ""

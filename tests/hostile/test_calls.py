@@ -28,7 +28,6 @@ from tests.engines.corpora import (
     Ground,
     data_files,
     environment,
-    make_release,
     rows,
     write_shard,
 )
@@ -286,7 +285,7 @@ class TestNoPermission:
         source = write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
         key, space = tmp_path / "k.key", tmp_path / "space"
         cv.Key(TEST_KEY).save(key)
-        make_release(ground.space).mechanism.space.save(str(space))
+        ground.space.save(str(space))
         closed = {"input": source, "folder": source.parent, "key": key, "space": space / "_artifact.json"}.get(what)
         parent = tmp_path / "closed"
         parent.mkdir()

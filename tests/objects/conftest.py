@@ -38,7 +38,6 @@ def amazon(folder: Path) -> Iterator[Store]:
 
 STORES: dict[str, Any] = {"s3": amazon, "gs": google, "abfs": azure}
 _OTHERS = [pytest.param(name, marks=pytest.mark.stores) for name in ("gs", "abfs")]
-others = pytest.mark.parametrize("store", _OTHERS, indirect=True)
 everywhere = pytest.mark.parametrize("store", ["s3", *_OTHERS], indirect=True)
 """A test of S3, which make stores runs at Google's and Azure's stores, too."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import corpusveil as cv
 from corpusveil.errors import CorpusveilError
 from corpusveil.storage import files
 from tests.calls import command, fails, refused, succeeds
+from tests.engines.corpora import run
+from tests.engines.processes import free_port
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
@@ -166,3 +170,27 @@ def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, 
         with pytest.raises(CorpusveilError, match=f"^{url}: .*{says}") as caught:
             use_it(url)
         assert caught.value.exit_status == exits
+
+
+@pytest.mark.stores
+@pytest.mark.parametrize("store", ["gs"], indirect=True)
+def test_a_raw_token_that_can_not_be_asked_about_is_not_shown(
+    place: Place, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's client sends it in an address, which the error of a connection quotes; the emulator looks at none."""
+    monkeypatch.setenv("FSSPEC_GS", json.dumps({"token": "ya29.s3cret-s3cret"}))
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+    ended = run(*place.arguments(), home=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    (sentence,) = ended.stderr.splitlines()
+    assert sentence.startswith("corpusveil: ")
+    assert f"{place.root}/" in sentence
+    assert "s3cret" not in sentence
+
+
+@pytest.mark.stores
+def test_the_emulators_are_those_of_the_documentation() -> None:
+    """docs/stores.md names the versions that this suite ran on."""
+    page = (Path(__file__).parents[2] / "docs" / "stores.md").read_text()
+    for package in ("gcsfs", "adlfs", "gcp-storage-emulator"):
+        assert f"{package} {importlib.metadata.version(package)}" in page

@@ -1,16 +1,25 @@
 """The Hugging Face Hub (``hf://``): read from, never written to file by file, and nothing private ever reaches it.
 
-The real client against a server on loopback (``hub.py``), in processes of their own, since the client reads its
-settings once.
+The real client against a server on loopback, in processes of their own, since the client reads its settings once. The
+server answers what the client asks when it reads and lists a repository of data, and keeps all that was sent.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
+import json
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -29,7 +38,132 @@ from tests.engines.corpora import (
     rows,
     run,
 )
-from tests.objects.hub import COMMIT, Hub, serve
+
+COMMIT = "0" * 40
+
+
+@dataclass
+class Hub:
+    """A server with one repository of data, in one commit."""
+
+    repository: str
+    files: dict[str, bytes]
+    sent: list[tuple[str, str, bytes]] = field(default_factory=list)
+    """Method, address with headers, and body of each request."""
+    status: int = 0
+    """What every request is answered with, unless 0."""
+    url: str = ""
+
+    def received(self) -> bytes:
+        """Return all that clients sent, also inside base64."""
+        bodies = [body for _, _, body in self.sent]
+        coded = [base64.b64decode(text) for body in bodies for text in re.findall(rb'"([A-Za-z0-9+/=]{8,})"', body)
+                 if len(text) % 4 == 0]  # fmt: skip
+        return b"\n".join([*(f"{method} {where}".encode() for method, where, _ in self.sent), *bodies, *coded])
+
+    def tree(self, revision: str) -> dict[str, bytes] | None:
+        """Return the files of a revision: ``main`` or the id of its commit."""
+        return self.files if revision in ("main", COMMIT) else None
+
+
+def entries(tree: dict[str, bytes], folder: str, *, recursive: bool) -> list[dict[str, Any]]:
+    """Return the listing of a folder, as the Hub gives it."""
+    below = f"{folder}/" if folder else ""
+    listed: dict[str, dict[str, Any]] = {}
+    for path, data in sorted(tree.items()):
+        if path.startswith(below):
+            parts = path[len(below) :].split("/")
+            for depth in range(1, len(parts)) if recursive else range(1, min(2, len(parts))):
+                name = below + "/".join(parts[:depth])
+                listed[name] = {"type": "directory", "oid": "0" * 40, "size": 0, "path": name}
+            if recursive or len(parts) == 1:
+                listed[path] = {"type": "file", "oid": hashlib.sha1(data).hexdigest(), "size": len(data), "path": path}
+    return list(listed.values())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub: Hub
+
+    def log_message(self, *_: object) -> None: ...
+
+    def _answer(self, status: int, body: Any = b"", **headers: str) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _missing(self, what: str) -> None:
+        self._answer(404, {"error": f"{what} not found"}, X_Error_Code=f"{what}NotFound")
+
+    def _do(self) -> None:
+        hub = self.hub
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        hub.sent.append((self.command, f"{self.path}\n{self.headers}", body))
+        asked = urlsplit(self.path)
+        path, query = unquote(asked.path), parse_qs(asked.query)
+        if hub.status:
+            self._answer(hub.status, {"error": "no"})
+        elif not re.search(rf"/{hub.repository}(?=[/.]|$)", path):
+            self._answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
+        elif match := re.fullmatch(rf"/api/datasets/{hub.repository}(?:/revision/(.+))?", path):
+            if hub.tree(match[1] or "main") is None:
+                self._missing("Revision")
+            else:
+                self._answer(200, {"id": hub.repository, "sha": COMMIT, "private": False, "tags": [],
+                                   "downloads": 0, "likes": 0, "siblings": []})  # fmt: skip
+        elif match := re.fullmatch(rf"/api/datasets/{hub.repository}/tree/([^/]+)/?(.*)", path):
+            self._list(match[1], match[2], query)
+        elif match := re.fullmatch(rf"/api/datasets/{hub.repository}/paths-info/(.+)", path):
+            asked_for = json.loads(body)["paths"] if body.startswith(b"{") else parse_qs(body.decode())["paths"]
+            every = entries(hub.tree(match[1]) or {}, "", recursive=True)
+            self._answer(200, [entry for entry in every if entry["path"] in asked_for])
+        elif match := re.fullmatch(rf"/datasets/{hub.repository}/resolve/([^/]+)/(.+)", path):
+            self._resolve(match[1], match[2])
+        else:
+            self._missing("Entry")
+
+    do_GET = do_HEAD = do_POST = do_PUT = _do  # noqa: N815 - http.server's names
+
+    def _list(self, revision: str, folder: str, query: dict[str, list[str]]) -> None:
+        tree = self.hub.tree(revision)
+        listed = entries(tree or {}, folder, recursive=query.get("recursive") == ["True"])
+        if tree is None or (folder and not listed):
+            self._missing("Revision" if tree is None else "Entry")
+            return
+        self._answer(200, listed)
+
+    def _resolve(self, revision: str, path: str) -> None:
+        data = (self.hub.tree(revision) or {}).get(path)
+        if data is None:
+            self._missing("Entry")
+            return
+        same = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X_Repo_Commit": COMMIT}
+        if match := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")):
+            part = data[int(match[1]) : int(match[2]) + 1]
+            self._answer(206, part, Content_Range=f"bytes {match[1]}-{match[2]}/{len(data)}", **same)
+        else:
+            self._answer(200, data, **same)
+
+
+@contextlib.contextmanager
+def serve(repository: str, files: dict[str, bytes]) -> Iterator[Hub]:
+    """Run a Hub with one repository, which has these files."""
+    hub = Hub(repository, files)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+
 
 pytest.importorskip("huggingface_hub")
 NAME = "jane/reviews"

@@ -14,13 +14,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import corpusveil as cv
+from corpusveil.choices import Separator
 from corpusveil.storage.formats import SUFFIXES, find
+from corpusveil.storage.forms.delimited import MARKS, Csv
+from corpusveil.storage.forms.jsonlines import quoted
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, succeeds
@@ -410,16 +416,16 @@ class TestCsv:
     def test_another_mark_than_it_has_is_said(self, ground: Ground, tmp_path: Path) -> None:
         """Also where the names are in quotes, or one of them has a comma; and where there is no CSV at all."""
         path, lines = tmp_path / "x.csv", write(tmp_path / "x.jsonl", DOCUMENTS)
-        for header, given, said in (
+        for header, mark, said in (
             ('"id";"text"', "comma", "separator semicolon"),
             ("id, or key;text", "comma", "separator semicolon"),
             ("id\ttext", "semicolon", "separator tab"),
             ("id,text", "tab", "separator comma"),
         ):
             path.write_text(f"{header}\n1;{UNKNOWN}\n")
-            sentence = fails(ground.arguments(path, tmp_path / "out", "--separator", given), "bad-shards", said)
+            sentence = fails(ground.arguments(path, tmp_path / "out", "--separator", mark), "bad-shards", said)
             assert UNKNOWN not in sentence
-            fails(["preview", path, "--space", ground.space_folder, "--separator", given], "wrong-column")
+            fails(["preview", path, "--space", ground.space_folder, "--separator", mark], "wrong-column")
         fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "conflicting-settings")
 
 
@@ -515,3 +521,45 @@ class TestKeptColumns:
         written = [json.loads(line, parse_int=str, parse_float=str) for line in text.split("\n")[:-1]]
         assert {tuple(row) for row in written} == {("text", "kept")}
         assert [row["kept"] for row in written] == [json.loads(v, parse_int=str, parse_float=str) for v in self.VALUES]
+
+
+TEXTS = st.lists(
+    st.none() | st.text() | st.text(st.sampled_from('ab",;\\\n\r\t\x00\x1f\x7f =+-@é'), max_size=60), max_size=9
+)
+
+
+def written(rows: Sequence[Sequence[str | None]], separator: Separator) -> bytes:
+    lines = []
+    for row in rows:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=MARKS[separator], lineterminator="\r\n").writerow(row)
+        lines.append(text.getvalue()[:-2] + "\n")
+    return "".join(lines).encode()
+
+
+@given(TEXTS, st.integers(0, 3), st.sampled_from([*MARKS]))
+@settings(max_examples=80)
+def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int, separator: Separator) -> None:
+    """Any text, at any place in its column, alone in its row or with others."""
+    column = pa.array(texts, pa.large_string())[skipped:]
+    for others in range(3):
+        columns = Columns(separator=separator)
+        rendered = Csv("").render(column, [column] * others, columns)
+        assert bytes(rendered) == written([[text] * (1 + others) for text in texts[skipped:]], separator), others
+
+
+@given(TEXTS, st.integers(0, 3), st.sampled_from([1, 1000]))
+@settings(max_examples=80)
+def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int, times: int) -> None:
+    """Any text, short or long, at any place in its column; a null is ``null``."""
+    texts = [text and text * times for text in texts]
+    whole = quoted(pa.array(texts, pa.large_string())[skipped:], "<", ">\n")
+    wanted = [b"<" + orjson.dumps(text) + b">\n" for text in texts[skipped:]]
+    assert bytes(whole) == b"".join(wanted)
+
+
+def test_every_byte_that_is_escaped_and_every_one_that_is_not() -> None:
+    """Alone, and at each place of a text longer than what is written at once."""
+    texts = [" " * place + chr(code) + " " * (20 - place) for code in range(0x100) for place in range(21)]
+    whole = quoted(pa.array([*texts, *map(chr, range(0x100))], pa.large_string()), "", "\n")
+    assert bytes(whole).splitlines() == [orjson.dumps(text) for text in [*texts, *map(chr, range(0x100))]]
