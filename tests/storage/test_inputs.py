@@ -11,7 +11,6 @@ from fsspec.implementations.local import LocalFileSystem
 
 import corpusveil as cv
 from corpusveil.errors import AccessError, UserError
-from corpusveil.storage import files
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from tests.calls import fails, refused
 from tests.engines.corpora import Ground, make_release, rows, write_shard
@@ -159,9 +158,3 @@ class TestOutput:
             with refused("overlapping-paths", private):
                 refuse_nested(private, "the ledger", public)
         refuse_nested("s3://b/out.ledger", "the ledger", "s3://b/out")
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_in_memory() -> Iterator[None]:
-    yield
-    assert files.listing("memory://") == []

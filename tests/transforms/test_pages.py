@@ -28,7 +28,6 @@ from corpusveil.transforms.release.illustration import (
     illustrate,
 )
 from corpusveil.transforms.release.pages import render_public
-from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest
 
 SECRET = "zanzibarquux"
@@ -106,17 +105,6 @@ class TestPublic:
             assert not re.search(r"(at most|e\^\()[^.]*8\.333", text), "which is too small"
         assert "8.334" in said[0]
         assert public["configuration"]["budget"]["epsilon"] == 8 + 1 / 3
-
-
-def test_a_foreign_file_in_the_place_of_the_page_stays(ground: Path, tmp_path: Path) -> None:
-    """Nothing is written over, and nothing is begun."""
-    (tmp_path / "out.report.html").write_text("mine")
-    mechanism = cv.mechanism("ring-geometric", cv.load_space(str(ground / "space")))
-    release = cv.Release(mechanism, cv.Budget(1.0), key=cv.Key(TEST_KEY))
-    with refused("output-in-use"):
-        privatize_corpus(release, [str(ground / f"in-{SECRET}")], str(tmp_path / "out"), Local())
-    assert (tmp_path / "out.report.html").read_text() == "mine"
-    assert [one.name for one in tmp_path.iterdir()] == ["out.report.html"]
 
 
 class TestPrivate:
