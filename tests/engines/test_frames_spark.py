@@ -18,7 +18,6 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
@@ -239,16 +238,12 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
     assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))
 
 
-def unsaved_space() -> Space:
-    rng = np.random.default_rng(3)
-    return cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
-
-
 def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> None:
     """A space of this process only is sent whole; a saved one by its address, at which workers open it."""
     from pyspark.errors import PythonException
 
-    space = unsaved_space()
+    rng = np.random.default_rng(3)
+    space = cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
     texts = [" ".join(WORDS[:30]), f"{CANARY} {WORDS[0]}"]
     frame = spark.createDataFrame(list(enumerate(texts)), "id INT, text STRING")
     wanted = cv.privatize_table(pa.table({"id": [0, 1], "text": texts}), make_release(space), id="id")

@@ -130,16 +130,11 @@ SAID = {
 
 
 class TestAnotherPython:
-    @pytest.fixture
-    def other(self, tmp_path: Path) -> Path:
-        """A program that says of itself that it is Python 3.9."""
-        program = tmp_path / "python3.9"
-        program.write_text("#!/bin/sh\necho 3.9\n")
-        program.chmod(0o755)
-        return program
-
-    def test_on_this_machine_is_refused_before_anything_starts(self, other: Path) -> None:
+    def test_on_this_machine_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
         """By a sentence that names both versions and the variable to set."""
+        other = tmp_path / "python3.9"
+        other.write_text("#!/bin/sh\necho 3.9\n")
+        other.chmod(0o755)
         with refused(VersionError.code, f"PYSPARK_PYTHON = {other}", "Python 3.9", f"Python {MINE}"):
             refuse_other_python(SimpleNamespace(master="local[2]", pythonExec=str(other)))
 

@@ -7,7 +7,6 @@ server answers what the client asks when it reads and lists a repository of data
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import re
@@ -150,21 +149,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, data, **same)
 
 
-@contextlib.contextmanager
-def serve(repository: str, files: dict[str, bytes]) -> Iterator[Hub]:
-    """Run a Hub with one repository, which has these files."""
-    hub = Hub(repository, files)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 pytest.importorskip("huggingface_hub")
 NAME = "jane/reviews"
 WHERE = f"hf://datasets/{NAME}/data"
@@ -188,13 +172,16 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 def hub(own: Ground, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     """A Hub with the corpus, to which clients that start from now on go."""
     files = {f"data/{path.name}": path.read_bytes() for path in (own.corpus / "data").iterdir()}
-    with serve(NAME, files | {"README.md": b"# reviews", ".gitattributes": b""}) as made:
-        monkeypatch.setenv("HF_ENDPOINT", made.url)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
-        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    made = Hub(NAME, files | {"README.md": b"# reviews", ".gitattributes": b""})
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": made})) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for name, value in (
+            ("ENDPOINT", f"http://127.0.0.1:{server.server_port}"), ("TOKEN", TOKEN), ("HOME", str(tmp_path / "hf")),
+            ("HUB_DISABLE_XET", "1"), ("HUB_OFFLINE", "0"),
+        ):  # fmt: skip
+            monkeypatch.setenv(f"HF_{name}", value)
         yield made
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

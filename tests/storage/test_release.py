@@ -101,7 +101,8 @@ class TestTheReleaseFolder:
         written = manifest(finished)
         overall = hashlib.sha256()
         for shard, path in zip(written["shards"], data_files(finished), strict=True):
-            content = encode_compact(read_shard(path))
+            lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in read_shard(path)]
+            content = "".join(f"{line}\n" for line in lines).encode()
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
@@ -131,11 +132,6 @@ class TestTheReleaseFolder:
         for path in paths:
             assert "DO NOT PUBLISH" in path.read_text().splitlines()[1]
             assert TEST_KEY.hex() not in path.read_text()
-
-
-def encode_compact(documents: list[dict[str, Any]]) -> bytes:
-    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in documents]
-    return "".join(lines).encode()
 
 
 class TestRunningAgain:

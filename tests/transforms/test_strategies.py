@@ -29,6 +29,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
 from tests.budget.test_composition import least_epsilon
 from tests.calls import QUIET, succeeds
+from tests.contracts.spaces import ring_distances
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.kernel.test_kernel import Spy
 
@@ -151,20 +152,6 @@ def mechanism() -> Mechanism:
     return cv.mechanism("ring-geometric", space_of(FEW))
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, budget: Budget) -> Epsilons:
-    """Return what gives the epsilons of a document's tokens, as the kernel really hands them out."""
-    spy = Spy(monkeypatch, mechanism)
-    table = Collocations.of(table_of({"new york": 9.0}))
-    release = cv.Release(mechanism, budget, cv.TextPolicy(tokenizer="gst"), cv.Key(TEST_KEY), table)
-
-    def epsilons(document: Sequence[int]) -> list[float]:
-        spy.epsilons.clear()
-        cv.privatize([", ".join(FEW[word].replace("_", " ") for word in document)], release, ["a"])
-        return list(spy.epsilons)
-
-    return epsilons
-
-
 def law(mechanism: Mechanism, document: Sequence[int], epsilons: Sequence[float]) -> npt.NDArray[np.float64]:
     """Return the logarithm of the probability of every output document."""
     out = np.zeros(())
@@ -176,6 +163,7 @@ def law(mechanism: Mechanism, document: Sequence[int], epsilons: Sequence[float]
 def excesses(mechanism: Mechanism, epsilons: Epsilons, readings: Sequence[Reading]) -> list[float]:
     """Return by how much the worst log-ratio of two documents of one skeleton exceeds readings of the bound."""
     worst = [-np.inf] * len(readings)
+    distances = ring_distances(mechanism.space)  # gamma only shortens them
     documents = list(itertools.product(range(len(FEW)), repeat=3))
     shares = {document: epsilons(document) for document in documents}
     laws = {document: law(mechanism, document, shares[document]) for document in documents}
@@ -183,17 +171,10 @@ def excesses(mechanism: Mechanism, epsilons: Epsilons, readings: Sequence[Readin
         lengths = [[FEW[word].count("_") for word in document] for document in (first, second)]
         if first == second or lengths[0] != lengths[1]:
             continue
-        steps = [ring(mechanism, a, b) for a, b in zip(first, second, strict=True)]
+        steps = [float(distances[a, b]) for a, b in zip(first, second, strict=True)]
         ratio = float((laws[first] - laws[second]).max())
         worst = [max(most, ratio - read(shares[first], steps)) for most, read in zip(worst, readings, strict=True)]
     return worst
-
-
-def ring(mechanism: Mechanism, first: int, second: int) -> float:
-    """Return the steps between two words on the closed list; gamma only shortens them."""
-    at = {word: place for place, word in enumerate(mechanism.space.lists[0].tolist())}
-    steps = abs(at[first] - at[second])
-    return float(min(steps, len(FEW) - steps))
 
 
 READINGS: list[Reading] = [
@@ -213,7 +194,15 @@ def test_a_sound_allocation_keeps_every_reading_and_no_smaller_one_would_do(
     monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, name: str
 ) -> None:
     """All 125 documents of three units against all others of one skeleton, over all 125 outputs."""
-    epsilons = asked(monkeypatch, mechanism, SOUND[name])
+    spy, table = Spy(monkeypatch, mechanism), Collocations.of(table_of({"new york": 9.0}))
+    release = cv.Release(mechanism, SOUND[name], GST, KEY, table)
+
+    def epsilons(document: Sequence[int]) -> list[float]:
+        """Return the epsilons of a document's tokens, as the kernel really hands them out."""
+        spy.epsilons.clear()
+        cv.privatize([", ".join(FEW[word].replace("_", " ") for word in document)], release, ["a"])
+        return list(spy.epsilons)
+
     *kept, smaller = excesses(
         mechanism, epsilons, [*READINGS, lambda shares, steps: 0.9 * float(np.dot(shares, steps))]
     )
