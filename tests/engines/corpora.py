@@ -178,14 +178,6 @@ def run(
     )
 
 
-def privatize_arguments(
-    space: str | Path, source: str | Path, output: str | Path, key: str | Path, *more: object
-) -> list[str]:
-    """Return the arguments of an ordinary ``privatize``."""
-    words = ["privatize", source, "--space", space, "--output", output, "--mechanism", "ring-geometric"]
-    return [str(word) for word in (*words, "--epsilon", "1", "--key", key, "--progress", "none", *more)]
-
-
 @dataclass(frozen=True)
 class Ground:
     """A folder with a space, a key and a small corpus: one shard of several blocks, short, empty and long ones."""
@@ -202,7 +194,8 @@ class Ground:
 
     def arguments(self, source: Path | str, output: Path | str, *more: object) -> list[str]:
         """Return the arguments of an ordinary ``privatize`` on this ground."""
-        return privatize_arguments(self.space_folder, source, output, self.key, *more)
+        words = ["privatize", source, "--space", self.space_folder, "--output", output, "--mechanism", "ring-geometric"]
+        return [str(word) for word in (*words, "--epsilon", "1", "--key", self.key, "--progress", "none", *more)]
 
 
 def make_ground(folder: Path, *first: Sequence[dict[str, Any]]) -> Ground:

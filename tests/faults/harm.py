@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 import corpusveil as cv
 from tests.engines.corpora import COMMAND, Ground, data_files, release_files
-from tests.engines.processes import Cluster, end_session, finished, kill_tree, start, wait_until
+from tests.engines.processes import Cluster, end_session, finished, start, wait_until
 
 SITE = Path(__file__).with_name("site")
 WHERE = {
@@ -166,16 +164,3 @@ class Bench:
         self.nothing_is_half_written(folder)
         self.complete(folder, engine, *more)
         return "again"
-
-
-def executor_of(pid: int) -> psutil.Process:
-    """Return the Java process that a Spark worker's Python belongs to."""
-    return next(
-        one for one in psutil.Process(pid).parents() if "CoarseGrainedExecutorBackend" in " ".join(one.cmdline())
-    )
-
-
-def kill_everything(job: subprocess.Popen[bytes]) -> None:
-    """End a run and all processes that it started."""
-    kill_tree(job)
-    end_session(job)

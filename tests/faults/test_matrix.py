@@ -20,15 +20,13 @@ from moto.server import ThreadedMotoServer
 
 from tests.cells import note as record
 from tests.engines.corpora import COMMAND, WORDS, make_ground, rows, write_corpus
-from tests.engines.processes import Cluster, finished, kill_tree, start, wait_until
+from tests.engines.processes import Cluster, end_session, finished, kill_tree, start, wait_until
 from tests.faults.harm import (
     COUNTED,
     OPTIONS,
     WHERE,
     Bench,
-    executor_of,
     held_environment,
-    kill_everything,
 )
 from tests.faults.matrix import ENGINES, Cell
 from tests.objects.proxy import proxied
@@ -117,7 +115,8 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
     bench.undisturbed(engine, tmp_path)
     began = time.monotonic()
     with bench.held(tmp_path, engine, moment) as (job, _):
-        kill_everything(job)
+        kill_tree(job)
+        end_session(job)
         bench.nothing_is_half_written(tmp_path)
     bench.complete(tmp_path, engine)
     bench.all_is_well(tmp_path)
@@ -125,7 +124,8 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
 
 
 def kill_executor(worker: int, machines: list[Cluster]) -> None:
-    executor = executor_of(worker)
+    above = psutil.Process(worker).parents()
+    executor = next(one for one in above if "CoarseGrainedExecutorBackend" in " ".join(one.cmdline()))
     for process in [*executor.children(recursive=True), executor]:
         process.kill()
 

@@ -58,10 +58,6 @@ class Answer:
     headers: list[tuple[str, str]]
     data: bytes
 
-    def header(self, name: str) -> str | None:
-        """Return a header, None when there is none."""
-        return next((value for one, value in self.headers if one.lower() == name.lower()), None)
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -201,8 +197,8 @@ class _Handler(BaseHTTPRequestHandler):
             unsaid = how in ("shorten", "empty", "whole") and re.match("content-range|x-amz-checksum", name.lower())
             if name.lower() not in _HOP and not unsaid:
                 self.send_header(name, value)
-        length = answer.header("Content-Length") if self.command == "HEAD" else str(len(data))
-        self.send_header("Content-Length", length or "0")
+        told = [value for name, value in answer.headers if name.lower() == "content-length"]
+        self.send_header("Content-Length", (told or ["0"])[0] if self.command == "HEAD" else str(len(data)))
         self.end_headers()
         if self.command == "HEAD":
             return

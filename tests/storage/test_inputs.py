@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -62,22 +61,15 @@ def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> No
 class TestGlobs:
     """A folder or a glob finds the same on a disk and at a store."""
 
-    @pytest.fixture(params=["local", "memory"])
-    def root(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    @pytest.mark.parametrize("where", ["local", "memory"])
+    def test_find(self, where: str, tmp_path: Path) -> None:
         names = ["a.json", "b/a.json", "b/c/a.json", "b/.h/a.json", ".h/a.json", "b/.a.json", "bb/a.json", "bb/d.txt"]
         names += ["y/k.json", "y/z/k.json", "y/.d.json", "y/.e/f.json", "y/_SUCCESS", "y/_temporary/g.json"]
-        if request.param == "local":
-            touch(tmp_path, *names)
-            (tmp_path / "b" / "gone.json").symlink_to(tmp_path / "nowhere")
-            yield str(tmp_path)
-            return
-        memory = fsspec.filesystem("memory")
+        memory, root = fsspec.filesystem("memory"), str(tmp_path) if where == "local" else "memory://root"
         for name in names:
             memory.pipe_file(f"/root/{name}", b"x")
-        yield "memory://root"
-        memory.store.clear()
-
-    def test_find(self, root: str) -> None:
+        touch(tmp_path, *names)
+        (tmp_path / "b" / "gone.json").symlink_to(tmp_path / "nowhere")
         for pattern, names in (
             ("*.json", ["a.json"]),
             ("b*/*.json", ["b/a.json", "bb/a.json"]),
@@ -90,6 +82,7 @@ class TestGlobs:
             ("y", ["k.json", "z/k.json"]),
         ):
             assert relative(f"{root}/{pattern}") == names, pattern
+        memory.store.clear()
 
     def test_a_folder_that_can_not_be_listed_is_not_left_out(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

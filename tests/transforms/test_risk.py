@@ -247,11 +247,8 @@ class TestTheRelease:
                 cv.Release(mechanism, budget, policy, KEY, risk=found)
         cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), KEY, risk=found)
 
-    def test_is_read_in_the_language_of_its_space(
-        self, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_read_in_the_language_of_its_space(self, model: LanguageModel, tmp_path: Path) -> None:
         """Whether the language is named or not, by each reader, and by the call from names."""
-        monkeypatch.chdir(tmp_path)
         mechanism = cv.RingGeometric(space_of(SAID[:40], "de"))
         for more in ({"of": "content"}, {"model": model, "texts": TEXTS}):
             found, *others = (
@@ -263,8 +260,8 @@ class TestTheRelease:
                 policy = cv.TextPolicy(language=language)
                 release = cv.Release(mechanism, cv.Budget(found.epsilon), policy, KEY, risk=found)
                 assert release.policy.language == "de"
-        mechanism.space.save("space")
-        release = cv.release(risk=0.6, risk_of="content", space="space", stop_words="keep", key=KEY)
+        space = str(mechanism.space.save(tmp_path / "space").url)
+        release = cv.release(risk=0.6, risk_of="content", space=space, stop_words="keep", key=KEY)
         assert (release.policy.language, release.budget.epsilon) == ("de", release.risk and release.risk.epsilon)
 
 
