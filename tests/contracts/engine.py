@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ import corpusveil as cv
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
 from tests.engines.corpora import CANARIES, ROOT, Ground, data_files, make_ground, make_release, rows, write_corpus
-from tests.engines.processes import Cluster, finished, worker_pool
+from tests.engines.processes import Cluster, answers, end_session, finished, free_port, start, wait_until
 from tests.engines.table import ENGINES, PROMISES, Cell
 from tests.faults.harm import OPTIONS, Bench, held_environment, spent
 
@@ -198,8 +199,17 @@ class BeamContract(EngineContract):
     def with_workers(
         cls, plan: Path, options: tuple[object, ...], tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[tuple[object, ...]]:
-        with worker_pool(tmp_path_factory.mktemp("pool")) as where:
+        """A pool starts workers as processes of their own."""
+        folder, port = tmp_path_factory.mktemp("pool"), free_port()
+        command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts a "python"
+        pool = start(command, folder, folder / "log", PATH=path)
+        where = ("--environment_type=EXTERNAL", f"--environment_config=127.0.0.1:{port}")
+        try:
+            wait_until(lambda: answers(port), every=0.1)
             yield (*(option for option in options if option != LOOPBACK), *where)
+        finally:
+            end_session(pool)
 
     def test_a_stream(self, ground: Ground, options: tuple[object, ...], tmp_path: Path, keeps: Any) -> None:
         equal_stream(make_release(ground.space), tmp_path, self.runner, *options[options.index("--") + 1 :])

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,31 +176,6 @@ class Cluster:
         """End every process of the cluster."""
         for process in reversed(self._started):
             kill_tree(process)
-
-
-@contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
-    """Run a cluster for as long as the block lasts."""
-    made = Cluster(folder)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-
-
-@contextlib.contextmanager
-def worker_pool(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Run a pool that starts Beam's workers as processes of their own; yield the options that name it."""
-    port = free_port()
-    command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts a "python"
-    pool = start(command, folder, folder / "log", PATH=path)
-    try:
-        wait_until(lambda: answers(port), every=0.1)
-        yield ("--environment_type=EXTERNAL", f"--environment_config=127.0.0.1:{port}")
-    finally:
-        end_session(pool)
 
 
 def answers(port: int) -> bool:

@@ -132,11 +132,6 @@ class Yarn:
         drivers = [place for place in places if place.name.endswith("_000001")]
         return drivers, [place for place in places if place not in drivers]
 
-    def stop(self) -> None:
-        """End all processes."""
-        for process in filter(None, (*self.nodes, self.manager)):
-            kill_tree(process)
-
 
 def logs(containers: list[Path]) -> str:
     """Return what containers said."""
@@ -165,7 +160,8 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
         made.start()
         yield made
     finally:
-        made.stop()
+        for process in filter(None, (*made.nodes, made.manager)):
+            kill_tree(process)
 
 
 class TestYarn(EngineContract):

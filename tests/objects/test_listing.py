@@ -26,18 +26,17 @@ def relative(*inputs: str) -> list[str]:
     return [shard.relative for shard in find_shards(inputs)]
 
 
-class TestOfSeveralPages:
-    def test_all_are_found(self, store: Store, bucket: str, url: str, proxy: Proxy) -> None:
-        """A page has 1,000 objects."""
-        names = [f"in/{number:04d}.json" for number in range(1003)]
-        put(store, bucket, *names)
-        assert files.listing(f"{url}/in") == [name.removeprefix("in/") for name in names]
-        for pattern in ("in", "in/[0-9]*.json", "in/**/*.json"):
-            proxy.clear()
-            shards = find_shards([f"{url}/{pattern}"])
-            assert [shard.url for shard in shards] == [f"{url}/{name}" for name in names]
-            assert {shard.size for shard in shards} == {3}
-            assert proxy.seen("GET", LATER) == 1, "the first page has less"
+def test_all_of_several_pages_are_found(store: Store, bucket: str, url: str, proxy: Proxy) -> None:
+    """A page has 1,000 objects."""
+    names = [f"in/{number:04d}.json" for number in range(1003)]
+    put(store, bucket, *names)
+    assert files.listing(f"{url}/in") == [name.removeprefix("in/") for name in names]
+    for pattern in ("in", "in/[0-9]*.json", "in/**/*.json"):
+        proxy.clear()
+        shards = find_shards([f"{url}/{pattern}"])
+        assert [shard.url for shard in shards] == [f"{url}/{name}" for name in names]
+        assert {shard.size for shard in shards} == {3}
+        assert proxy.seen("GET", LATER) == 1, "the first page has less"
 
 
 @pytest.mark.usefixtures("hasty")

@@ -138,19 +138,18 @@ class Note(Record):
     n: int = 0
 
 
-class TestRecords:
-    def test_are_created_once_listed_and_removed(self, folder: str) -> None:
-        records = Records(folder)
-        assert records.read("notes/b.json", Note) is None
-        assert records.names("notes") == []
-        assert records.create("notes/b.json", Note(n=1))
-        assert not records.create("notes/b.json", Note(n=2))
-        assert records.read("notes/b.json", Note) == Note(n=1)
-        records.write("notes/a.json", Note())
-        assert records.names("notes") == ["a.json", "b.json"]
-        for _ in range(2):
-            records.remove("notes/a.json")
-        assert records.names("notes") == ["b.json"]
-        files.write_bytes(f"{folder}/a.json", b'{"n": ')
-        with refused("damaged-record", "a.json"):
-            records.read("a.json", Note)
+def test_records_are_created_once_listed_and_removed(folder: str) -> None:
+    records = Records(folder)
+    assert records.read("notes/b.json", Note) is None
+    assert records.names("notes") == []
+    assert records.create("notes/b.json", Note(n=1))
+    assert not records.create("notes/b.json", Note(n=2))
+    assert records.read("notes/b.json", Note) == Note(n=1)
+    records.write("notes/a.json", Note())
+    assert records.names("notes") == ["a.json", "b.json"]
+    for _ in range(2):
+        records.remove("notes/a.json")
+    assert records.names("notes") == ["b.json"]
+    files.write_bytes(f"{folder}/a.json", b'{"n": ')
+    with refused("damaged-record", "a.json"):
+        records.read("a.json", Note)

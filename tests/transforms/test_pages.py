@@ -103,20 +103,17 @@ class TestPublic:
         assert public["configuration"]["budget"]["epsilon"] == 8 + 1 / 3
 
 
-class TestPrivate:
-    def test_has_the_totals(self, ground: Path) -> None:
-        """Shares, unchanged words, copies left out, times; of mode 0600, marked, quoting no text and no path."""
-        path = ground / "out.records/report.html"
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        text = read(path.read_text())
-        assert "DO NOT PUBLISH: counts computed from private text" in text
-        assert "unknown words resample 3 33.3 %" in text
-        assert "Share of tokens" in text
-        assert re.search(
-            r"Known words, which the mechanism replaced \d+ Of these, unchanged in the output \d+ \(", text
-        )
-        assert "Copies that were left out 0" in text
-        assert SECRET not in path.read_text()
+def test_the_private_page_has_the_totals(ground: Path) -> None:
+    """Shares, unchanged words, copies left out, times; of mode 0600, marked, quoting no text and no path."""
+    path = ground / "out.records/report.html"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = read(path.read_text())
+    assert "DO NOT PUBLISH: counts computed from private text" in text
+    assert "unknown words resample 3 33.3 %" in text
+    assert "Share of tokens" in text
+    assert re.search(r"Known words, which the mechanism replaced \d+ Of these, unchanged in the output \d+ \(", text)
+    assert "Copies that were left out 0" in text
+    assert SECRET not in path.read_text()
 
 
 KNOWN = ("on", "tuesday", "dr", "told", "that", "the", "river", "had", "risen", "cm", "near", "old", "bridge")
