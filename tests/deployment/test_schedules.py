@@ -41,14 +41,9 @@ def ground(tmp_path: Path) -> Path:
     (folder / "in/a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
     make_space(folder / "space")
     cv.Key.generate().save(folder / "release.key")
-    values: dict[str, dict[str, Any]] = {
-        "corpus": {"input": ["in"]},
-        "space": {"path": "space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": "release.key"},
-        "output": {"path": "out"},
-    }
+    paths = {"space": "space", "key": "release.key", "output": "out"}
+    values: dict[str, dict[str, Any]] = {name: {"path": path} for name, path in paths.items()}
+    values |= {"corpus": {"input": ["in"]}, "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 1.0}}
     save(folder / "s.toml", values)
     return folder
 

@@ -114,7 +114,6 @@ def rows() -> Iterator[Hostile]:
         ("Latin-1", b'{"text": "caf\xe9 ' + SECRET + b'"}', not_json),
         ("a surrogate in UTF-8", b'{"text": "\xed\xa0\x80' + SECRET + b'"}', not_json),
         ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
-        ("a raw NUL", b'{"text": "' + SECRET + b'\x00"}', not_json),
         ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
         ("a byte order mark", b'\xef\xbb\xbf{"text": "' + SECRET + b'"}', not_json),
         ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),

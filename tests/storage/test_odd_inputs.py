@@ -251,6 +251,5 @@ def test_a_mended_input_leaves_nothing_aside(ground: Ground, tmp_path: Path) -> 
     assert not (tmp_path / "out.records" / "quarantine" / "part-00001-of-00003.jsonl").exists()
     assert counted(tmp_path / "out") == 1
     without = [word for word in arguments if word not in QUARANTINE]
-    fails(
-        without, "output-in-use", "on_bad_rows"
-    )  # a release with rows set aside is not continued as if there were none
+    # a release with rows set aside is not continued as if there were none
+    fails(without, "output-in-use", "on_bad_rows")
