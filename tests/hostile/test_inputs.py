@@ -118,11 +118,9 @@ def rows() -> Iterator[Hostile]:
         ("a byte order mark", b'\xef\xbb\xbf{"text": "' + SECRET + b'"}', not_json),
         ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
         ("another column", b'{"txt": "' + SECRET + b'"}', column),
-        ("no columns", b"{}", column),
         ("a number for text", b'{"text": 17}', not_text),
         ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
         ("a list", b'["' + SECRET + b'"]', no_object),
-        ("null", b"null", no_object),
     ):
         yield Hostile(name, "x.jsonl", SOUND["jsonl"] + line + b"\n", said)
     for name, line, said in (
