@@ -1,4 +1,4 @@
-"""Releases of HTML and in other languages than English: what is read as text, what does not come through, what is said."""
+"""Releases of HTML and in other languages than English: what is read as text, what comes through, and what is said."""
 
 from __future__ import annotations
 
