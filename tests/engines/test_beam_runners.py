@@ -50,22 +50,14 @@ io.tmp.dirs: {folder}
 """
 
 
-def java(folder: Path, name: str, main: str, *arguments: object, heap: str = "512m") -> subprocess.Popen[bytes]:
+def java(folder: Path, name: str, main: str, *arguments: object) -> subprocess.Popen[bytes]:
     """Start a main class of Flink's or of the job server's."""
     jars = installed("flink/complete").parent
     opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPEN]
     opened.append("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED")
     program = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
-    command = [program, *opened, f"-Xmx{heap}", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
+    command = [program, *opened, "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
     return start([*command, *map(str, arguments)], folder, folder / f"{name}.log")
-
-
-def job_server(folder: Path, port: int, master: str, heap: str = "512m") -> subprocess.Popen[bytes]:
-    return java(
-        folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={master}",
-        "--job-host=127.0.0.1", f"--job-port={port}", f"--artifacts-dir={folder / 'artifacts'}",
-        "--artifact-port=0", "--expansion-port=0", heap=heap,
-    )  # fmt: skip
 
 
 def task_managers(rest: int) -> int:
@@ -107,7 +99,11 @@ class TestTwoTaskManagers(BeamContract):
             wait_until(lambda: answers(rest), every=0.1)
             for name in ("one", "two"):
                 processes.append(java(folder, name, f"org.apache.flink.runtime.{runner}", "--configDir", folder))  # noqa: PERF401 - ended below, also when a later one does not start
-            processes.append(job_server(folder, port, f"127.0.0.1:{rest}"))
+            processes.append(java(
+                folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver",
+                f"--flink-master=127.0.0.1:{rest}", "--job-host=127.0.0.1", f"--job-port={port}",
+                f"--artifacts-dir={folder / 'artifacts'}", "--artifact-port=0", "--expansion-port=0",
+            ))  # fmt: skip
             wait_until(lambda: task_managers(rest) == 2 and answers(port), every=0.2)
             yield port
         finally:

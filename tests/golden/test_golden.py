@@ -74,15 +74,12 @@ def plain(path: Path) -> bytes:
     if path.suffix == ".parquet":
         return json.dumps(pq.read_table(path).to_pylist(), default=repr, sort_keys=True).encode()
     if path.suffix == ".npy":
-        return _array(np.load(path))
+        values = np.load(path)
+        whole = values if values.dtype.kind in "iu" else np.round(values.astype(np.float64), 4) + 0.0
+        return f"{values.dtype.name} {values.shape}".encode() + np.ascontiguousarray(whole).tobytes()
     if path.suffix == ".json":
         return json.dumps(told(json.loads(data)), sort_keys=True).encode()
     return data
-
-
-def _array(values: np.ndarray) -> bytes:
-    whole = values if values.dtype.kind in "iu" else np.round(values.astype(np.float64), 4) + 0.0
-    return f"{values.dtype.name} {values.shape}".encode() + np.ascontiguousarray(whole).tobytes()
 
 
 def told(value: Any, base: str = "") -> Any:
@@ -265,13 +262,11 @@ def corpora() -> dict[str, Any]:
             "totals": short(_json(records / "totals.json")),
             "shards": {file.name: short(_shard(file)) for file in sorted((records / "shards").glob("*.json"))},
         }
-    found["ledger"] = {_unit_of(file): digest(plain(file)) for file in Path("ledger/entries").glob("*.parquet")}
+    found["ledger"] = {}
+    for file in Path("ledger/entries").glob("*.parquet"):
+        unit = json.loads(pq.read_schema(file).metadata[b"corpusveil.ledger"])["unit"]
+        found["ledger"][unit] = digest(plain(file))
     return found
-
-
-def _unit_of(entry: Path) -> str:
-    unit: str = json.loads(pq.read_schema(entry).metadata[b"corpusveil.ledger"])["unit"]
-    return unit
 
 
 def _shard(file: Path) -> Any:

@@ -120,8 +120,6 @@ def options() -> Iterator[Call]:
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
     yield Call(("space", "--output", "{output}"), "--vectors")
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
-    yield Call(("space", "--vectors", "{vectors}", "--lists", "-1", "--output", "{output}"), "--lists")
-    yield Call(("space", "--vectors", "{vectors}", "--lists", "4", "--output", "{output}"), "lists=4")
     yield Call(("space", "--vectors", "{vectors}", "--output", SPACE), SPACE)
     yield Call(("space", "--vectors", "{vectors}", "--output", "{file}"), "{file}")
 

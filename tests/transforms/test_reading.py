@@ -128,15 +128,13 @@ class TestEachLanguage:
                 assert drawn(text, release) == expected, language
 
 
-class TestRightToLeft:
-    TEXT = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
-
-    def test_text_stays_whole_but_for_marks_of_direction(self) -> None:
-        """Points, tatweel, joiners, and the order of everything, if nothing is replaced; marks unless they are kept."""
-        mechanism = cv.RingGeometric(space_of(None, [self.TEXT, "a b"]))
-        for other, expected in (("keep", self.TEXT), ("drop", re.sub("[\u200f\u200e]", "", self.TEXT))):
-            policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
-            assert drawn(self.TEXT, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
+def test_text_from_right_to_left_stays_whole_but_for_marks_of_direction() -> None:
+    """Points, tatweel, joiners, and the order of everything, if nothing is replaced; marks unless they are kept."""
+    text = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
+    mechanism = cv.RingGeometric(space_of(None, [text, "a b"]))
+    for other, expected in (("keep", text), ("drop", re.sub("[\u200f\u200e]", "", text))):
+        policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
+        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
 
 
 class TestReading:

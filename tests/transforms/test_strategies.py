@@ -257,12 +257,6 @@ def together(pairs: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]) -> 
     return first, second
 
 
-def needed(units: Sequence[Pair], delta: float) -> float:
-    """Return the ε at δ that two documents need, given the laws of each unit in both."""
-    first, second = together(tuple((tuple(first.tolist()), tuple(second.tolist())) for first, second in units))
-    return least_epsilon(first, second, delta)
-
-
 def release_of(allocation: Any, table: Collocations | None = LONGER, space: cv.Space = JOINED) -> cv.Release:
     policy = cv.TextPolicy(tokenizer="word" if table is None else "gst")
     budget = cv.Budget(3.0, "document", allocation)
@@ -282,7 +276,8 @@ def needs(monkeypatch: pytest.MonkeyPatch, release: cv.Release, unknown: str = "
             cv.privatize([", ".join(UNITS[size] for size in sizes) + unknown], release, ["a"])
             assert len(spy.epsilons) == len(sizes)
             laws = [[release.mechanism.distribution(word, each) for word in (one, other)] for each in spy.epsilons]
-            yield words, len(sizes), needed([(law[0], law[1]) for law in laws], DELTA)
+            first, second = together(tuple((tuple(law.tolist()), tuple(more.tolist())) for law, more in laws))
+            yield words, len(sizes), least_epsilon(first, second, DELTA)
 
 
 @pytest.mark.parametrize(
