@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,9 @@ import corpusveil as cv
 from corpusveil.transforms.beam import PrivatizeDocuments
 from tests.cells import note
 from tests.engines.corpora import CANARIES, ROOT, Ground, data_files, make_ground, make_release, rows, write_corpus
-from tests.engines.processes import Cluster, end_session, worker_pool
+from tests.engines.processes import Cluster, answers, end_session, finished, free_port, start, wait_until
 from tests.engines.table import ENGINES, PROMISES, Cell
-from tests.faults.harm import OPTIONS, PATIENCE, Bench, held_environment, spent
+from tests.faults.harm import OPTIONS, Bench, held_environment, spent
 
 TOOLS = ROOT / ".tools"
 WITH_WORKERS = "with workers"
@@ -139,30 +140,17 @@ class EngineContract:
 
     def refused(self, bench: Bench, folder: Path, *more: object) -> tuple[str, str]:
         """Run a command that has to be refused; return its one sentence, and all that it said."""
-        job = bench.start(folder, self.engine, *more)
-        try:
-            status = job.wait(PATIENCE)
-        finally:
-            end_session(job)
+        status = finished(bench.start(folder, self.engine, *more))
         said = (folder / "said.log").read_text()
         assert status == 2, said
         assert "Traceback" not in said
         (sentence,) = [line for line in said.splitlines() if line.startswith("corpusveil: ")]
         return sentence, said
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def undisturbed(cls, bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """A folder with a run on each engine that nothing disturbed."""
-        folder = tmp_path_factory.mktemp("undisturbed")
-        for engine in ("local", cls.engine):
-            (folder / engine).mkdir()
-            bench.complete(folder / engine, engine)
-        return folder
-
-    def test_the_same_bytes(self, bench: Bench, undisturbed: Path, keeps: Any) -> None:
+    def test_the_same_bytes(self, bench: Bench, tmp_path: Path, keeps: Any) -> None:
         """Every file of the release, and what the ledger counts."""
-        bench.all_is_well(undisturbed / self.engine)
+        bench.complete(tmp_path, self.engine)
+        bench.all_is_well(tmp_path)
         keeps("equal bytes", "equal")
 
     def test_other_bytes_are_noticed(self, bench: Bench, tmp_path: Path) -> None:
@@ -211,8 +199,17 @@ class BeamContract(EngineContract):
     def with_workers(
         cls, plan: Path, options: tuple[object, ...], tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[tuple[object, ...]]:
-        with worker_pool(tmp_path_factory.mktemp("pool")) as where:
+        """A pool starts workers as processes of their own."""
+        folder, port = tmp_path_factory.mktemp("pool"), free_port()
+        command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts a "python"
+        pool = start(command, folder, folder / "log", PATH=path)
+        where = ("--environment_type=EXTERNAL", f"--environment_config=127.0.0.1:{port}")
+        try:
+            wait_until(lambda: answers(port), every=0.1)
             yield (*(option for option in options if option != LOOPBACK), *where)
+        finally:
+            end_session(pool)
 
     def test_a_stream(self, ground: Ground, options: tuple[object, ...], tmp_path: Path, keeps: Any) -> None:
         equal_stream(make_release(ground.space), tmp_path, self.runner, *options[options.index("--") + 1 :])

@@ -41,14 +41,9 @@ def ground(tmp_path: Path) -> Path:
     (folder / "in/a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
     make_space(folder / "space")
     cv.Key.generate().save(folder / "release.key")
-    values: dict[str, dict[str, Any]] = {
-        "corpus": {"input": ["in"]},
-        "space": {"path": "space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": "release.key"},
-        "output": {"path": "out"},
-    }
+    paths = {"space": "space", "key": "release.key", "output": "out"}
+    values: dict[str, dict[str, Any]] = {name: {"path": path} for name, path in paths.items()}
+    values |= {"corpus": {"input": ["in"]}, "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 1.0}}
     save(folder / "s.toml", values)
     return folder
 
@@ -133,15 +128,9 @@ class TestWhatIsWritten:
     @pytest.mark.parametrize("key", [{"path": "/run/keys/release.key"}, {"environment": "CORPUSVEIL_KEY"}])
     def test_kubernetes(self, ground: Path, key: dict[str, str]) -> None:
         """Kubernetes' schemas, strictly; the configuration in the map is the file."""
-        values = {
-            "corpus": {"input": ["s3://bucket/in"]},
-            "space": {"path": "s3://bucket/space"},
-            "mechanism": {"name": "ring-geometric"},
-            "budget": {"epsilon": 1.0},
-            "key": key,
-            "engine": {"workers": 3},
-            "output": {"path": "s3://bucket/out"},
-        }
+        values = tomllib.loads((ground / "s.toml").read_text())
+        values |= {"corpus": {"input": ["s3://bucket/in"]}, "key": key, "engine": {"workers": 3}}
+        values |= {name: {"path": f"s3://bucket/{name}"} for name in ("space", "output")}
         save(ground / "s.toml", values)
         (file,) = written(ground, "kubernetes", "--image", "registry.example/corpusveil:0.1.0")
         account, configuration, job = yaml.safe_load_all(file.read_text())

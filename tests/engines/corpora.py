@@ -136,11 +136,6 @@ def read_shard(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (gzip.decompress(data) if path.name.endswith(".gz") else data).splitlines()]
 
 
-def texts_by_id(output: Path) -> dict[str, str]:
-    """Return the texts of a release by their kept ``id``."""
-    return {row["id"]: row["text"] for path in data_files(output) for row in read_shard(path)}
-
-
 def data_files(output: Path) -> list[Path]:
     """Return the shards of a release."""
     return sorted(path for path in (output / "data").glob("*") if not path.name.startswith("."))
@@ -183,14 +178,6 @@ def run(
     )
 
 
-def privatize_arguments(
-    space: str | Path, source: str | Path, output: str | Path, key: str | Path, *more: object
-) -> list[str]:
-    """Return the arguments of an ordinary ``privatize``."""
-    words = ["privatize", source, "--space", space, "--output", output, "--mechanism", "ring-geometric"]
-    return [str(word) for word in (*words, "--epsilon", "1", "--key", key, "--progress", "none", *more)]
-
-
 @dataclass(frozen=True)
 class Ground:
     """A folder with a space, a key and a small corpus: one shard of several blocks, short, empty and long ones."""
@@ -207,15 +194,15 @@ class Ground:
 
     def arguments(self, source: Path | str, output: Path | str, *more: object) -> list[str]:
         """Return the arguments of an ordinary ``privatize`` on this ground."""
-        return privatize_arguments(self.space_folder, source, output, self.key, *more)
+        words = ["privatize", source, "--space", self.space_folder, "--output", output, "--mechanism", "ring-geometric"]
+        return [str(word) for word in (*words, "--epsilon", "1", "--key", self.key, "--progress", "none", *more)]
 
 
-def make_ground(folder: Path) -> Ground:
-    """Make the ground of a suite under ``folder``."""
+def make_ground(folder: Path, *first: Sequence[dict[str, Any]]) -> Ground:
+    """Make the ground of a suite under ``folder``, its corpus perhaps with other first shards."""
     key = folder / "release.key"
-    key.touch(mode=0o600)
-    key.write_bytes(TEST_KEY)
-    shards = [rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
+    cv.Key(TEST_KEY).save(key)
+    shards = [*(first or (rows(2 * BLOCK + 700, 0), rows(BLOCK, 1, words=3))), [], rows(40, 2, words=400), rows(1, 3)]
     return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))
 
 

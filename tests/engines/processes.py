@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,39 +172,10 @@ class Cluster:
             PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
         )  # fmt: skip
 
-    def logs(self) -> bytes:
-        """Return all that master, workers and executors have written."""
-        return b"".join(path.read_bytes() for path in self.folder.rglob("*") if path.is_file())
-
     def stop(self) -> None:
         """End every process of the cluster."""
         for process in reversed(self._started):
             kill_tree(process)
-
-
-@contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
-    """Run a cluster for as long as the block lasts."""
-    made = Cluster(folder)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-
-
-@contextlib.contextmanager
-def worker_pool(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Run a pool that starts Beam's workers as processes of their own; yield the options that name it."""
-    port = free_port()
-    command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts a "python"
-    pool = start(command, folder, folder / "log", PATH=path)
-    try:
-        wait_until(lambda: answers(port), every=0.1)
-        yield ("--environment_type=EXTERNAL", f"--environment_config=127.0.0.1:{port}")
-    finally:
-        end_session(pool)
 
 
 def answers(port: int) -> bool:
@@ -213,12 +184,12 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def alive(pid: int) -> bool:
-    """Say whether a process is still running (a zombie is not)."""
+def finished(process: subprocess.Popen[bytes]) -> int:
+    """Wait for what ``start`` started; return its status, with nothing left of it."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+        return process.wait(HANG_SECONDS)
+    finally:
+        end_session(process)
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,9 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from corpusveil.errors import GO_ON
 from tests.contracts.engine import LOOPBACK, BeamContract, installed
-from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 from tests.engines.processes import answers, end_session, free_port, start, tree, wait_until
 from tests.faults.harm import Bench
 
@@ -53,22 +50,14 @@ io.tmp.dirs: {folder}
 """
 
 
-def java(folder: Path, name: str, main: str, *arguments: object, heap: str = "512m") -> subprocess.Popen[bytes]:
+def java(folder: Path, name: str, main: str, *arguments: object) -> subprocess.Popen[bytes]:
     """Start a main class of Flink's or of the job server's."""
     jars = installed("flink/complete").parent
     opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPEN]
     opened.append("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED")
     program = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
-    command = [program, *opened, f"-Xmx{heap}", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
+    command = [program, *opened, "-Xmx512m", "-XX:MaxDirectMemorySize=256m", "-cp", f"{jars}/*", main]
     return start([*command, *map(str, arguments)], folder, folder / f"{name}.log")
-
-
-def job_server(folder: Path, port: int, master: str, heap: str = "512m") -> subprocess.Popen[bytes]:
-    return java(
-        folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={master}",
-        "--job-host=127.0.0.1", f"--job-port={port}", f"--artifacts-dir={folder / 'artifacts'}",
-        "--artifact-port=0", "--expansion-port=0", heap=heap,
-    )  # fmt: skip
 
 
 def task_managers(rest: int) -> int:
@@ -110,7 +99,11 @@ class TestTwoTaskManagers(BeamContract):
             wait_until(lambda: answers(rest), every=0.1)
             for name in ("one", "two"):
                 processes.append(java(folder, name, f"org.apache.flink.runtime.{runner}", "--configDir", folder))  # noqa: PERF401 - ended below, also when a later one does not start
-            processes.append(job_server(folder, port, f"127.0.0.1:{rest}"))
+            processes.append(java(
+                folder, "job-server", "org.apache.beam.runners.flink.FlinkJobServerDriver",
+                f"--flink-master=127.0.0.1:{rest}", "--job-host=127.0.0.1", f"--job-port={port}",
+                f"--artifacts-dir={folder / 'artifacts'}", "--artifact-port=0", "--expansion-port=0",
+            ))  # fmt: skip
             wait_until(lambda: task_managers(rest) == 2 and answers(port), every=0.2)
             yield port
         finally:
@@ -151,32 +144,3 @@ class TestPrism(BeamContract):
         assert bench.goes_on(job, tmp_path, self.engine) == "again"
         assert "Prism" not in (tmp_path / "said.log").read_text(), "its log may hold what a worker said"
         bench.all_is_well(tmp_path)
-
-
-SCRIPT = """
-import sys
-from corpusveil.errors import CorpusveilError
-from corpusveil.jobs.beam import Beam
-
-def wrong(task):
-    raise ValueError("canaryinanerror")
-
-if __name__ == "__main__":
-    import job
-    try:
-        Beam("PrismRunner", (f"--prism_location={sys.argv[1]}",)).run(job.wrong, [1, 2])
-    except CorpusveilError as error:
-        print(error)
-        sys.exit(error.exit_status)
-"""
-
-
-def test_what_a_worker_raises_is_one_sentence(tmp_path: Path) -> None:
-    """Prism itself raises a RuntimeError, whose text is a traceback; what a document may be in is not shown."""
-    (tmp_path / "job.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "job.py", str(installed("prism"))], cwd=tmp_path, capture_output=True, text=True,
-        timeout=HANG_SECONDS, check=False, env=environment(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"),
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, f"The Beam pipeline failed: RuntimeError. {GO_ON}\n")
-    assert done.stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 from pathlib import Path
@@ -54,16 +55,11 @@ class Job:
         self.transforms = self.pipeline.components.transforms
 
     def steps(self) -> list[tuple[str, str]]:
-        """The outermost steps, in the order in which each needs what the one before makes."""
+        """The outermost steps, each of which takes what the one before makes."""
         (root,) = (self.transforms[name] for name in self.pipeline.root_transform_ids)
-        left = [self.transforms[name] for name in root.subtransforms]
-        steps, there = [], set()
-        while left:
-            step = next(each for each in left if set(each.inputs.values()) <= there)
-            left.remove(step)
-            there |= set(step.outputs.values())
-            steps.append((step.unique_name, step.spec.urn))
-        return steps
+        steps = [self.transforms[name] for name in root.subtransforms]
+        assert all(set(step.inputs.values()) == set(one.outputs.values()) for one, step in itertools.pairwise(steps))
+        return [(step.unique_name, step.spec.urn) for step in steps]
 
 
 @pytest.fixture(scope="module")

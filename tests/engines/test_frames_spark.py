@@ -5,7 +5,6 @@ One Java virtual machine serves both: a classic session whose plug-in is the Con
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import decimal
 import json
@@ -19,7 +18,6 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.spark import privatize_column, privatize_frame
 from tests.calls import refused
@@ -202,105 +200,50 @@ class TestSql:
             assert CANARY not in str(caught.value)
 
 
-def write_documents(folder: Path, first: int, count: int = 3) -> None:
-    """Write files of two documents each, of two units."""
-    folder.mkdir(exist_ok=True)
-    for number in range(first, first + count):
-        documents = [
-            {"id": f"{number}/{unit}", "unit": unit, "review": " ".join(WORDS[number : number + 12])} for unit in (0, 1)
-        ]
-        path = folder.with_name("next")
-        path.write_text("".join(f"{json.dumps(document)}\n" for document in documents))
-        path.rename(folder / f"{number}.json")  # a stream lists whole files
+def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
+    spark: Any, release: cv.Release, tmp_path: Path
+) -> None:
+    """A stream cannot ask a ledger; a batch that would take a unit above its cap ends the query, undrawn.
 
+    ``readStream`` to ``writeStream`` with a checkpoint; that a restart goes on, docs/streaming.md shows.
+    """
+    columns, rows = "id STRING, unit INT, review STRING", []
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        text = " ".join(WORDS[number : number + 12])
+        rows += (batch := [{"id": f"{number}/{unit}", "unit": unit, "review": text} for unit in (0, 1)])
+        (tmp_path / "next").write_text("".join(f"{json.dumps(row)}\n" for row in batch))
+        (tmp_path / "next").rename(tmp_path / "in" / f"{number}.json")  # a stream lists whole files
+    ledger = cv.Ledger(str(tmp_path / "ledger"), cap=15)
+    source = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+    with refused("conflicting-settings", "foreachBatch"):
+        privatize_frame(source, release, text="review", id="id", ledger=ledger, unit="unit")
 
-class Stopped(Exception):
-    """Between what a micro-batch wrote and its commit."""
+    def write(batch: Any, number: int) -> None:
+        out = privatize_frame(batch, release, text="review", id="id", ledger=ledger, unit="unit")
+        out.write.mode("overwrite").json(str(tmp_path / "out" / str(number)))
 
-
-class TestAStream:
-    """``readStream`` to ``writeStream`` with a checkpoint; that a restart goes on, docs/streaming.md shows."""
-
-    COLUMNS = "id STRING, unit INT, review STRING"
-
-    def source(self, spark: Any, folder: Path) -> Any:
-        return spark.readStream.schema(self.COLUMNS).option("maxFilesPerTrigger", 1).json(str(folder / "in"))
-
-    def release_lines(self, spark: Any, path: Path) -> list[tuple[Any, ...]]:
-        rows = spark.read.schema(self.COLUMNS).json(str(path)).select("id", "unit", "review").collect()
-        return sorted(map(tuple, rows))
-
-    def expected(self, release: cv.Release, folder: Path) -> list[tuple[Any, ...]]:
-        rows = [json.loads(line) for path in (folder / "in").iterdir() for line in path.open()]
-        out = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id")
-        return sorted((row["id"], row["unit"], row["review"]) for row in out.to_pylist())
-
-    def writer(self, release: cv.Release, ledger: cv.Ledger, folder: Path, fails: bool = False) -> Any:
-        """Return what writes a batch under a ledger."""
-
-        def write(batch: Any, number: int) -> None:
-            out = privatize_frame(batch, release, text="review", id="id", ledger=ledger, unit="unit")
-            out.write.mode("overwrite").json(str(folder / str(number)))
-            if fails:
-                raise Stopped
-
-        return write
-
-    @pytest.mark.slow
-    def test_a_replayed_batch_draws_the_same_and_spends_nothing(
-        self, classic: Any, release: cv.Release, tmp_path: Path
-    ) -> None:
-        """Lost between output and commit, a batch runs again: equal bytes, and a ledger that has what it had."""
-        other = make_release(release.mechanism.space, key=bytes(range(32)))
-        write_documents(tmp_path / "in", 0, 1)
-        for name, second, equal in (("same", release, True), ("other", other, False)):
-            ledger = cv.Ledger(str(tmp_path / f"{name}.ledger"), cap=48)
-            stream = self.source(classic, tmp_path).writeStream.trigger(availableNow=True)
-            stream = stream.option("checkpointLocation", str(tmp_path / f"{name}.check"))
-            made = []
-            for given, fails in ((release, True), (second, False)):
-                query = stream.foreachBatch(self.writer(given, ledger, tmp_path / name, fails)).start()
-                with pytest.raises(Exception, match="Stopped") if fails else contextlib.nullcontext():
-                    query.awaitTermination()
-                spent = sum(entry["total"] for entry in ledger.spent_on(0).releases)
-                made.append((self.release_lines(classic, tmp_path / name / "0"), spent))
-            assert made[0][0] == self.expected(release, tmp_path)
-            assert (made[1][0] == made[0][0], made[1][1] == made[0][1]) == (equal, equal)
-        state = b"".join(path.read_bytes() for path in tmp_path.glob("*.check/**/*") if path.is_file())
-        assert state
-        assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))
-
-    def test_under_a_cap_is_refused_or_accounts_for_each_batch(
-        self, spark: Any, release: cv.Release, tmp_path: Path
-    ) -> None:
-        """A stream cannot ask a ledger; a batch that would take a unit above its cap ends the query, undrawn."""
-        write_documents(tmp_path / "in", 0, 2)
-        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=15)
-        source = self.source(spark, tmp_path)
-        with refused("conflicting-settings", "foreachBatch"):
-            privatize_frame(source, release, text="review", id="id", ledger=ledger, unit="unit")
-        writer = source.writeStream.foreachBatch(self.writer(release, ledger, tmp_path / "out"))
-        writer = writer.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "check"))
-        with pytest.raises(Exception, match=r"CapError: cap 15: one value of unit would have spent 24") as caught:
-            writer.start().awaitTermination()
-        assert WORDS[3] not in str(caught.value)
-        drawn = self.release_lines(spark, tmp_path / "out" / "0")
-        assert len(drawn) == 2
-        assert set(drawn) < set(self.expected(release, tmp_path))
-        assert not (tmp_path / "out" / "1").exists()
-        assert ledger.spent_on(0).releases[0]["total"] == 12
-
-
-def unsaved_space() -> Space:
-    rng = np.random.default_rng(3)
-    return cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
+    writer = source.writeStream.foreachBatch(write).trigger(availableNow=True)
+    with pytest.raises(Exception, match=r"CapError: cap 15: one value of unit would have spent 24") as caught:
+        writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination()
+    assert WORDS[3] not in str(caught.value)
+    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id").to_pylist()
+    drawn = [row.asDict() for row in spark.read.schema(columns).json(str(tmp_path / "out" / "0")).collect()]
+    assert len(drawn) == 2
+    assert all(row in expected for row in drawn)
+    assert not (tmp_path / "out" / "1").exists()
+    assert ledger.spent_on(0).releases[0]["total"] == 12
+    state = b"".join(path.read_bytes() for path in tmp_path.glob("check/**/*") if path.is_file())
+    assert state
+    assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))
 
 
 def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> None:
     """A space of this process only is sent whole; a saved one by its address, at which workers open it."""
     from pyspark.errors import PythonException
 
-    space = unsaved_space()
+    rng = np.random.default_rng(3)
+    space = cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
     texts = [" ".join(WORDS[:30]), f"{CANARY} {WORDS[0]}"]
     frame = spark.createDataFrame(list(enumerate(texts)), "id INT, text STRING")
     wanted = cv.privatize_table(pa.table({"id": [0, 1], "text": texts}), make_release(space), id="id")

@@ -49,15 +49,12 @@ def ledger_at(folder: Path, **caps: float) -> cv.Ledger:
 def beam_texts(release: cv.Release, ledger: cv.Ledger, out: Path) -> list[str]:
     """Return what a pipeline makes of the rows in windows."""
     with beam.Pipeline("FnApiRunner") as pipeline:
-        private = windows(pipeline | beam.Create(ROWS)) | PrivatizeDocuments(release, id="id", ledger=ledger, unit=UNIT)
+        timed = pipeline | beam.Create([TimestampedValue(row, int(row["id"][1:])) for row in ROWS])
+        windows = timed | beam.WindowInto(FixedWindows(5))
+        private = windows | PrivatizeDocuments(release, id="id", ledger=ledger, unit=UNIT)
         _ = private | beam.Map(lambda row: f"{row['id']} {row['text']}") | beam.io.WriteToText(str(out), num_shards=1)
     (written,) = out.parent.glob(f"{out.name}*")
     return sorted(written.read_text().splitlines())
-
-
-def windows(documents: Any) -> Any:
-    timed = documents | "Time" >> beam.Map(lambda row: TimestampedValue(row, int(row["id"][1:])))
-    return timed | beam.WindowInto(FixedWindows(5))
 
 
 @pytest.mark.spark

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from corpusveil.cli.progress import Terminal
+from corpusveil.jobs import local
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.storage.engine import NAMES
+from corpusveil.storage.engine import NAMES, Measured
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -62,3 +64,20 @@ def test_shares_are_for_a_terminal(
     err = capsys.readouterr().err
     assert "0 of 1 shard, 100 tokens" in err
     assert ("40% of known words changed" in err) == is_terminal
+
+
+@dataclass(frozen=True)
+class Adding:
+    """Measures the number of a task."""
+
+    def __call__(self, task: int) -> Measured | None:
+        return {"tasks": 1, "sum": task} if task % 5 else None
+
+
+@pytest.mark.parametrize("calls", [3, 10, 4096])
+def test_measures_are_those_of_all_tasks(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    monkeypatch.setattr(local, "_CALLS", calls)
+    for workers in (1, 2):
+        engine = local.Local(workers)
+        assert engine.run(Adding(), range(11)) == {"tasks": 8, "sum": 40}
+        assert engine.run(Adding(), []) == {}

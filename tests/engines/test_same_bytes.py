@@ -12,14 +12,12 @@ import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.engines.corpora import (
-    BLOCK,
-    Ground,
-    make_release,
-    rows,
-    texts_by_id,
-    write_corpus,
-)
+from tests.engines.corpora import BLOCK, Ground, data_files, make_release, read_shard, rows, write_corpus
+
+
+def texts_by_id(output: Path) -> dict[str, str]:
+    """Return the texts of a release by their kept ``id``."""
+    return {row["id"]: row["text"] for path in data_files(output) for row in read_shard(path)}
 
 
 @pytest.fixture(scope="module")

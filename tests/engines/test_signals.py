@@ -125,6 +125,14 @@ def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
         assert not marked(mark)
 
 
+def test_workers_end_when_their_parent_is_killed(large: Ground, tmp_path: Path) -> None:
+    with running(large, tmp_path, "local-2") as (process, mark):
+        wait_until(lambda: process.poll() is not None or done(tmp_path / "out") > 0, every=0.01)
+        assert len(marked(mark)) > 2
+        process.kill()
+        wait_until(lambda: not marked(mark), every=0.1)
+
+
 def test_a_terminal_has_its_cursor_again() -> None:
     """A bar hides it, and cannot show it once other words are suppressed."""
     program = "import os; from corpusveil.cli import signals; signals.install(); os.kill(os.getpid(), 2)"

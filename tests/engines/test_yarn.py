@@ -23,8 +23,8 @@ from corpusveil.deployment.package import ENVIRONMENT, SUBMIT, package_spark
 from corpusveil.jobs.java import ensure_java
 from tests.contracts.engine import WITH_WORKERS, EngineContract, installed, no_cluster
 from tests.engines.corpora import make_ground
-from tests.engines.processes import SMALL, end_session, free_port, kill_tree, start, wait_until
-from tests.faults.harm import OPTIONS, PATIENCE, Bench
+from tests.engines.processes import SMALL, finished, free_port, kill_tree, start, wait_until
+from tests.faults.harm import OPTIONS, Bench
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow]
 
@@ -132,11 +132,6 @@ class Yarn:
         drivers = [place for place in places if place.name.endswith("_000001")]
         return drivers, [place for place in places if place not in drivers]
 
-    def stop(self) -> None:
-        """End all processes."""
-        for process in filter(None, (*self.nodes, self.manager)):
-            kill_tree(process)
-
 
 def logs(containers: list[Path]) -> str:
     """Return what containers said."""
@@ -165,7 +160,8 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
         made.start()
         yield made
     finally:
-        made.stop()
+        for process in filter(None, (*made.nodes, made.manager)):
+            kill_tree(process)
 
 
 class TestYarn(EngineContract):
@@ -200,11 +196,7 @@ class TestYarn(EngineContract):
 
     def refused(self, bench: Bench, folder: Path, *more: object) -> tuple[str, str]:
         """YARN starts a refused command once more, and the submission says no more than that it failed."""
-        job = bench.start(folder, self.engine, *more)
-        try:
-            status = job.wait(PATIENCE)
-        finally:
-            end_session(job)
+        status = finished(bench.start(folder, self.engine, *more))
         drivers, executors = self.cluster.containers(folder)
         said = logs(drivers)
         assert status == 1, said
@@ -221,16 +213,3 @@ class TestYarn(EngineContract):
         bench.all_is_well(tmp_path)
         drivers, _ = self.cluster.containers(tmp_path)
         assert [place.name[-9:-7] for place in drivers] == ["01", "02"]
-
-    def test_dynamic_allocation_changes_no_byte(self, bench: Bench, tmp_path: Path) -> None:
-        """It begins without an executor, and asks for them by the tasks that wait."""
-        dynamic = {"enabled": "true", "minExecutors": 0, "initialExecutors": 0, "maxExecutors": 2}
-        settings = [f"spark.dynamicAllocation.{name}={value}" for name, value in dynamic.items()]
-        job = self.cluster.submit(bench.arguments(tmp_path, self.engine), tmp_path, *settings)
-        try:
-            assert job.wait(PATIENCE) == 0
-        finally:
-            end_session(job)
-        bench.all_is_well(tmp_path)
-        _, executors = self.cluster.containers(tmp_path)
-        assert 1 <= len(executors) <= 2

@@ -15,14 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 import corpusveil as cv
-from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, data_files, release_files
-from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
+from tests.engines.corpora import COMMAND, Ground, data_files, release_files
+from tests.engines.processes import Cluster, end_session, finished, start, wait_until
 
 SITE = Path(__file__).with_name("site")
-PATIENCE = HANG_SECONDS
 WHERE = {
     "begin": r"out\.records/run\.json$",
     "looking": r"/spending/seen/part-00001",
@@ -96,11 +93,7 @@ class Bench:
     def complete(self, folder: Path, engine: str, *more: object) -> float:
         """Run to the end; return how long that took."""
         began = time.monotonic()
-        job = self.start(folder, engine, *more)
-        try:
-            status = job.wait(PATIENCE)
-        finally:
-            end_session(job)
+        status = finished(self.start(folder, engine, *more))
         assert status == 0, (folder / "said.log").read_text()[-2000:]
         return time.monotonic() - began
 
@@ -161,10 +154,7 @@ class Bench:
 
     def goes_on(self, job: subprocess.Popen[bytes], folder: Path, engine: str, *more: object) -> str:
         """Wait for a harmed run; complete it when it gave up, which it has to say in a sentence. Return what it did."""
-        try:
-            status = job.wait(PATIENCE)
-        finally:
-            end_session(job)
+        status = finished(job)
         if status == 0:
             return "went on"
         said = (folder / "said.log").read_text()
@@ -174,33 +164,3 @@ class Bench:
         self.nothing_is_half_written(folder)
         self.complete(folder, engine, *more)
         return "again"
-
-
-@dataclass
-class StepBench(Bench):
-    """The same for a step that makes an artifact."""
-
-    step: str = ""
-
-    def arguments(self, folder: Path, engine: str, *more: object) -> list[str]:
-        """Return the command line of the step."""
-        options = {"count": ("--min-count", 2), "tokenize": ("--tokenizer", "word")}[self.step]
-        words = (self.step, self.ground.corpus, "--output", folder / "out", "--progress", "none", *options)
-        return [str(word) for word in (*words, *OPTIONS[engine], *more)]
-
-    def nothing_is_half_written(self, folder: Path) -> None:
-        """Check what shows before it is finished."""
-        assert not (folder / "out" / "_artifact.json").exists()
-
-
-def executor_of(pid: int) -> psutil.Process:
-    """Return the Java process that a Spark worker's Python belongs to."""
-    return next(
-        one for one in psutil.Process(pid).parents() if "CoarseGrainedExecutorBackend" in " ".join(one.cmdline())
-    )
-
-
-def kill_everything(job: subprocess.Popen[bytes]) -> None:
-    """End a run and all processes that it started."""
-    kill_tree(job)
-    end_session(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
@@ -18,23 +19,57 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.cells import note as record
-from tests.engines.corpora import COMMAND, WORDS, make_ground, release_files, rows, write_corpus
-from tests.engines.processes import Cluster, end_session, kill_tree, start, wait_until
+from tests.engines.corpora import COMMAND, WORDS, make_ground, rows, write_corpus
+from tests.engines.processes import Cluster, end_session, finished, kill_tree, start, wait_until
 from tests.faults.harm import (
     COUNTED,
     OPTIONS,
-    PATIENCE,
     WHERE,
     Bench,
-    StepBench,
-    executor_of,
     held_environment,
-    kill_everything,
 )
 from tests.faults.matrix import ENGINES, Cell
-from tests.faults.network import parted
 from tests.objects.proxy import proxied
 from tests.objects.store import Store, use
+
+HERE, THERE = "10.203.0.1", "10.203.0.2"
+SPACE, LINK = "corpusveil-cut", "cv-cut0"
+
+
+def _ip(*words: str, check: bool = True) -> None:
+    subprocess.run(["ip", *words], check=check, capture_output=not check)
+
+
+class _Parted(Cluster):
+    def place(self, number: int) -> tuple[list[str], str]:
+        return (["ip", "netns", "exec", SPACE], THERE) if number else ([], self.host)
+
+
+@contextlib.contextmanager
+def parted(folder: Path) -> Iterator[tuple[Cluster, str, Callable[[], None]]]:
+    """Yield a cluster, the network namespace of its second worker, and what cuts that off. It takes root."""
+    folder.mkdir()
+    _ip("netns", "del", SPACE, check=False)
+    _ip("link", "del", LINK, check=False)
+    _ip("netns", "add", SPACE)
+    try:
+        _ip("link", "add", LINK, "type", "veth", "peer", "name", "cv-cut1")
+        _ip("link", "set", "cv-cut1", "netns", SPACE)
+        _ip("addr", "add", f"{HERE}/24", "dev", LINK)
+        _ip("link", "set", LINK, "up")
+        _ip("-n", SPACE, "addr", "add", f"{THERE}/24", "dev", "cv-cut1")
+        for name in ("cv-cut1", "lo"):
+            _ip("-n", SPACE, "link", "set", name, "up")
+        machines = _Parted(folder, HERE)
+        try:
+            machines.start()
+            yield machines, f"net:[{os.stat(f'/run/netns/{SPACE}').st_ino}]", lambda: _ip("link", "set", LINK, "down")
+        finally:
+            machines.stop()
+    finally:
+        _ip("netns", "del", SPACE, check=False)
+        _ip("link", "del", LINK, check=False)
+
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.spark]
 IN_WORKERS = ("looking", "piece", "writing", "recording", "joining")
@@ -80,7 +115,8 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
     bench.undisturbed(engine, tmp_path)
     began = time.monotonic()
     with bench.held(tmp_path, engine, moment) as (job, _):
-        kill_everything(job)
+        kill_tree(job)
+        end_session(job)
         bench.nothing_is_half_written(tmp_path)
     bench.complete(tmp_path, engine)
     bench.all_is_well(tmp_path)
@@ -88,7 +124,8 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
 
 
 def kill_executor(worker: int, machines: list[Cluster]) -> None:
-    executor = executor_of(worker)
+    above = psutil.Process(worker).parents()
+    executor = next(one for one in above if "CoarseGrainedExecutorBackend" in " ".join(one.cmdline()))
     for process in [*executor.children(recursive=True), executor]:
         process.kill()
 
@@ -127,8 +164,7 @@ def test_a_worker_is_killed(
 
 def gave_up(job: subprocess.Popen[bytes], log: Path) -> None:
     """Check that a run ended in a sentence."""
-    status = job.wait(PATIENCE)
-    end_session(job)
+    status = finished(job)
     said = log.read_text()
     assert status == 1, said
     assert "Traceback" not in said
@@ -145,10 +181,7 @@ def started_twice(bench: Bench, folder: Path, engine: str, moment: str) -> float
             second = bench.cluster().submit(arguments, again, *bench.settings)
         else:
             second = start([*COMMAND, *arguments], folder, again)
-        try:
-            status = second.wait(PATIENCE)
-        finally:
-            end_session(second)
+        status = finished(second)
         told = [line for line in again.read_text().splitlines() if line.startswith("corpusveil: ")]
         assert status == 1, again.read_text()[-2000:]
         assert [line.startswith("corpusveil: Another run is in progress (") for line in told] == [True], told
@@ -165,18 +198,6 @@ def test_the_run_is_started_twice(bench: Bench, tmp_path: Path, engine: str, mom
     began = started_twice(bench, tmp_path, engine, moment)
     bench.all_is_well(tmp_path)
     note(bench, engine, "started twice", moment, "went on", began)
-
-
-@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
-@pytest.mark.parametrize("step", ["count", "tokenize"])
-def test_a_step_is_started_twice(bench: Bench, tmp_path: Path, engine: str, step: str) -> None:
-    """The same of what counts and tokenizes."""
-    steps = StepBench(bench.ground, bench.plan, bench.cluster, step=step)
-    (tmp_path / "undisturbed").mkdir()
-    steps.seconds[engine] = steps.complete(tmp_path / "undisturbed", engine)
-    began = started_twice(steps, tmp_path, engine, r"/out/work/(words|tokens)/done/part-00001")
-    assert release_files(tmp_path / "out") == release_files(tmp_path / "undisturbed" / "out")
-    note(steps, engine, f"started twice: {step}", "a shard is recorded as done", "went on", began)
 
 
 @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
@@ -272,14 +293,14 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
                 wait_until(lambda: proxy.seen("PUT", "out/data/part-") > 0)
                 rule = proxy.rule("GET PUT POST HEAD DELETE", ".", "refuse", status=503, code="ServiceUnavailable")
                 threading.Timer(DOWN_SECONDS, proxy.clear).start()
-            if job.wait(PATIENCE):
+            if finished(job):
                 said = (folder / "said.log").read_text()
                 assert down, said
                 assert "Traceback" not in said
                 assert said.splitlines()[-1].startswith("corpusveil: ")
                 wait_until(lambda: not proxy.rules, seconds=2 * DOWN_SECONDS, every=0.5)
                 outcome = "again"
-                assert start([*COMMAND, *arguments], folder, folder / "said.log").wait(PATIENCE) == 0
+                assert finished(start([*COMMAND, *arguments], folder, folder / "said.log")) == 0
             assert not down or rule.hits, "the run was over before the store was down"
             seconds.append(time.monotonic() - began)
             for part in ("out", "out.records", "ledger"):

@@ -1,19 +1,188 @@
-"""Hostile input: one sentence, the right status, nothing lost, no private text."""
+"""Hostile files, one line each: name, bytes, more options, and what is said. Every file holds a secret."""
 
 from __future__ import annotations
 
+import gzip
+import io
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 
+from corpusveil.errors import UserError, WorkError
+from fuzz import containers, invariant
 from tests.calls import command
-from tests.engines.corpora import UNKNOWN, Ground, data_files
-from tests.hostile import inputs
-from tests.hostile.inputs import SECRET, Hostile
+from tests.engines.corpora import UNKNOWN, Ground
+
+SECRET = UNKNOWN.encode()
+SENTENCE = b"bababa dedede kikiki " + SECRET
+SOUND = {
+    "jsonl": b'{"text": "' + SENTENCE + b'"}\n',
+    "csv": SENTENCE + b"\n",
+    "txt": SENTENCE + b"\n",
+}
+HEADER = {"jsonl": b"", "csv": b"text\n", "txt": b""}
 
 
-@pytest.mark.parametrize("kind", inputs.KINDS)
+@dataclass(frozen=True)
+class Hostile:
+    """A file that can't be read as it should, or can't with these options."""
+
+    name: str
+    file: str
+    data: bytes
+    said: str
+    more: tuple[str, ...] = ()
+
+
+def text_of(form: str, rows: int = 3000) -> bytes:
+    """Return a sound file of so many different rows."""
+    lines = [SOUND[form].replace(b"kikiki", b"kikiki %d" % number) for number in range(rows)]
+    return HEADER[form] + b"".join(lines)
+
+
+def packed(codec: str, data: bytes) -> bytes:
+    if codec == "gz":
+        return gzip.compress(data, 6, mtime=0)
+    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+
+
+def compressed() -> Iterator[Hostile]:
+    """Damage to compressed files: every codec and every form of lines, not each with each."""
+    cut, unsound = "ends in the middle of its compressed data", "not a valid"
+    for form, codec in (("jsonl", "gz"), ("csv", "zst"), ("txt", "gz")):
+        data, file = text_of(form), f"x.{form}.{codec}"
+        whole = packed(codec, data)
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 0x55
+        checksum = whole[:-1] + bytes([whole[-1] ^ 1])
+        for name, damaged, said in (
+            ("the last byte missing", whole[:-1], cut),
+            ("cut in the second member", whole + whole[: len(whole) // 3], cut),
+            ("not compressed", data, unsound),
+            ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
+            ("rubbish behind it", whole + SECRET * 3, unsound),
+            ("a wrong byte in the middle", bytes(flipped), ""),
+            ("a wrong checksum", checksum, unsound),
+        ):
+            yield Hostile(name, file, damaged, said)
+
+
+def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, **options)
+    return sink.getvalue()
+
+
+def parquet() -> Iterator[Hostile]:
+    """Files that are not Parquet, and columns that are not text."""
+    whole = parquet_of({"text": [SENTENCE.decode()] * 500, "id": range(500)}, compression="none")
+    names = pa.schema([("text", pa.string()), ("text", pa.string())])
+    twice = io.BytesIO()
+    pq.write_table(pa.table([["a"], [UNKNOWN]], schema=names), twice)
+    not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
+    for name, data, said in (
+        ("empty", b"", "not a valid Parquet file"),
+        ("a hole in it", whole[:8] + bytes(400) + whole[408:], "not a valid Parquet file"),
+        ("no text column", parquet_of({"body": [UNKNOWN]}), "there is no column 'text'"),
+        ("two text columns", twice.getvalue(), "there are several columns 'text'"),
+        ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
+        ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
+        ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
+    ):
+        yield Hostile(name, "x.parquet", data, said)
+    table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5]}
+    for name, more, said in (
+        ("an id that is null", ("--id", "n"), "row 2: the id column 'n' is empty"),
+        ("an id that is a float", ("--id", "f"), "the id column 'f' is double"),
+        ("no id column", ("--id", "m"), "there is no column 'm'"),
+    ):
+        yield Hostile(name, "x.parquet", parquet_of(table), said, more)
+
+
+def rows() -> Iterator[Hostile]:
+    """A sound row, and behind it one that is not."""
+    not_json, no_object = "row 2: not valid JSON", "row 2: not a JSON object"
+    column, not_text = "row 2: has no column 'text'", "row 2: column 'text' is not text"
+    for name, line, said in (
+        ("half a line", b'{"text": "' + SECRET, not_json),
+        ("Latin-1", b'{"text": "caf\xe9 ' + SECRET + b'"}', not_json),
+        ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
+        ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
+        ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
+        ("another column", b'{"txt": "' + SECRET + b'"}', column),
+        ("a number for text", b'{"text": 17}', not_text),
+        ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
+        ("a list", b'["' + SECRET + b'"]', no_object),
+    ):
+        yield Hostile(name, "x.jsonl", SOUND["jsonl"] + line + b"\n", said)
+    for name, line, said in (
+        ("Latin-1", b"caf\xe9 " + SECRET, "row 2: not valid UTF-8"),
+        ("a cut character", SECRET + b"\xf0\x9f\xa7", "row 2: not valid UTF-8"),
+    ):
+        yield Hostile(name, "x.txt", SOUND["txt"] + line + b"\n", said)
+        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
+    for name, line, said in (
+        ("a field too many", b"a," + SECRET, "row 2: has 2 fields, the first line has 1"),
+        ("an open quote", b'"' + SECRET, "row 2: not valid CSV"),
+        ("text behind a quote", b'"' + SECRET + b'"a', "row 2: not valid CSV"),
+        ("a lone carriage return", b"a\rb " + SECRET, "row 2: not valid CSV"),
+    ):
+        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
+    for name, header, said in (
+        ("a header without the column", b"body,other", "names no column 'text'"),
+        (
+            "texts in place of a header",
+            SECRET[:12] + b" rent,",
+            "the first line names no column 'text'; it has 2 columns.",
+        ),
+        ("a header with it twice", b"text,text", "names several columns 'text'"),
+        ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
+        ("a header with an open quote", b'"text', "the first line"),
+    ):
+        yield Hostile(name, "x.csv", header + b"\n" + SECRET + b",x\n", said)
+
+
+def columns() -> Iterator[Hostile]:
+    """Columns that are not there, or not what they have to be, in sound files."""
+    json = b'{"text": "' + SENTENCE + b'", "f": 1.5, "n": null, "b": true, "l": [1], "o": {}}\n'
+    for name in "fnblo":
+        what = "empty (null)" if name == "n" else "neither a string nor a whole number"
+        said = f"row 1: the id column {name!r} is {what}"
+        yield Hostile(f"the id column {name}", "x.jsonl", json, said, ("--id", name))
+    table = b"text,a\n" + SENTENCE + b",1\n"
+    for more, said in (
+        (("--id", "m"), "'m'"),
+        (("--keep", "m"), "'m'"),
+        (("--text", "m"), "'m'"),
+        (("--keep", "text"), "text: the text column cannot be kept"),
+        (("--keep", "a", "--keep", "a"), "named twice"),
+    ):
+        yield Hostile(" ".join(more), "x.csv", table, said, more)
+    for more in (("--id", "a"), ("--keep", "a")):
+        yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{more[0][2:]} a: plain text has no other columns", more)
+
+
+def whole_files() -> Iterator[Hostile]:
+    """Files in another encoding, with what mends them, and uploads that failed."""
+    for form, line in SOUND.items():
+        text = (HEADER[form] + line).decode().replace("kikiki", "k\xf6")
+        for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
+            yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
+            yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
+    for name, codec in (("x.json.gz", "gzip"), ("x.csv.gz", "gzip"), ("x.txt.zst", "zstd")):
+        yield Hostile("empty", name, b"", f"has 0 bytes, and a {codec} file never has; its upload has probably failed")
+
+
+KINDS = (compressed, parquet, rows, columns, whole_files)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("aside", [False, True], ids=["fail", "quarantine"])
 def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iterator[Hostile]], aside: bool) -> None:
     """The file is named, nothing private is said, no half shard appears, the input stays as it was."""
@@ -40,19 +209,24 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
         assert not [*output.rglob("*part*"), *output.rglob("manifest.json")], hostile
 
 
-@pytest.mark.parametrize("megabytes", [4, pytest.param(40, marks=pytest.mark.nightly)])
-def test_a_line_of_megabytes(ground: Ground, tmp_path: Path, megabytes: int) -> None:
-    """A huge line is a document like any other where it is one, and one sentence where it is not."""
-    size = megabytes << 20
-    for number, (name, kind) in enumerate((("jsonl", "words"), ("jsonl", "open"), ("csv", "open"), ("csv", "zeros"))):
-        source, output, case = tmp_path / f"{number}.{name}", tmp_path / f"out{number}", (name, kind)
-        before = {"jsonl": b'{"text": "', "csv": b"text\n"}[name]
-        body = {"words": b"bababa dede " * (size // 12), "zeros": bytes(size), "open": b'"' + b"a" * size}[kind]
-        source.write_bytes(before + body + (b'"}\n' if kind == "words" else b"\n"))
-        ended = command(*ground.arguments(source, output))
-        sound = kind != "open"
-        assert ended.status == (0 if sound else 2), case
-        errors = [line for line in ended.err.splitlines() if not line.startswith("warning: many words")]
-        assert len(errors) == (0 if sound else 1), case
-        assert len(ended.err) < 1000, case
-        assert bool(data_files(output)) == sound, case
+def test_the_fuzzer_finds_a_message_that_breaks_the_promise_and_none_that_keeps_it() -> None:
+    """A failure of work is a sentence, too."""
+
+    def fails_with(error: BaseException) -> object:
+        def call() -> None:
+            raise error
+
+        return invariant.refused(call, "x.csv")
+
+    texts = ["no file", "x.csv: a\nb", "x.csv: a\u2028b", "x.csv: \x07", f"x.csv: {invariant.CANARY}"]
+    for error in (*map(UserError, [*texts, f"x.csv: {'a' * 700}", ""]), WorkError("somewhere")):
+        with pytest.raises(invariant.Finding):
+            fails_with(error)
+    assert fails_with(UserError("x.csv, row 2: not valid UTF-8; repair or remove the row.")) is None
+    assert invariant.refused(lambda: [1], "x.csv") == [1]
+    for other in (ValueError(), OSError(), RecursionError(), MemoryError()):
+        with pytest.raises(type(other)):
+            fails_with(other)
+    assert containers.pieces(containers.one(b"a", b"", b"bc"), 3) == [b"a", b"", b"bc"]
+    assert containers.changed(b"abc", b"\x01\x00\x01") == b"acc"
+    assert containers.packed(b"ab", ".gz", raw=True) == b"ab" != containers.packed(b"ab", ".gz", raw=False)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.sampling.keys import Key
 from corpusveil.storage import files
 from tests.calls import QUIET, succeeds
 from tests.engines.corpora import Ground, encode, rows, write_shard
@@ -84,19 +83,6 @@ def test_of_a_schedule(ground: Ground, tmp_path: Path, opened: list[tuple[str, i
     refuse_open(tmp_path / "out.schedule", tmp_path / "out.records")
     private = [found for path, found in opened if ".schedule" in path or ".records" in path]
     assert set(private) == {0o600}
-
-
-def test_of_a_key(tmp_path: Path) -> None:
-    Key.generate().save(tmp_path / "keys" / "x.key")
-    refuse_open(tmp_path / "keys")
-
-
-def test_of_a_temporary_file(tmp_path: Path) -> None:
-    """While a private file is written, its temporary file has the same mode."""
-    with files.open_write(str(tmp_path / "records" / "x.json"), private=True) as file:
-        file.write(b"{}")
-        refuse_open(tmp_path / "records")
-    refuse_open(tmp_path / "records")
 
 
 def test_public_files_are_public_and_not_written_by_others(tmp_path: Path) -> None:

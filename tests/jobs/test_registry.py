@@ -12,7 +12,7 @@ import pytest
 from corpusveil.jobs import registry
 from corpusveil.jobs.spark import Spark
 from tests.calls import refused, succeeds
-from tests.engines.corpora import TEST_KEY, Ground, make_space, release_files, rows, run, write_corpus
+from tests.engines.corpora import make_ground, release_files, rows, run
 
 THREADS = '''
 """An engine of a package of its own: tasks in the threads of this process."""
@@ -58,17 +58,14 @@ def test_another_packages_engine_writes_the_same_bytes(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Privatize and count, on the command line, by the name that the package gave it."""
-    (tmp_path / "release.key").touch(0o600)
-    (tmp_path / "release.key").write_bytes(TEST_KEY)
     monkeypatch.setenv("PYTHONPATH", str(installed))
-    corpus = write_corpus(tmp_path / "c4", [rows(300, 0), [], rows(40, 1, words=40)])
-    ground = Ground(tmp_path, make_space(tmp_path / "space"), tmp_path / "release.key", corpus)
+    ground = make_ground(tmp_path, rows(300, 0))
     digests = {}
     for engine in ("local", "threads"):
         release, counts = tmp_path / f"release-{engine}", tmp_path / f"counts-{engine}"
         workers = () if engine == "local" else ("--workers", "2")
-        succeeds(*ground.arguments(corpus, release, "--engine", engine, *workers))
-        succeeds("count", corpus, "--output", counts, "--engine", engine, *workers)
+        succeeds(*ground.arguments(ground.corpus, release, "--engine", engine, *workers))
+        succeeds("count", ground.corpus, "--output", counts, "--engine", engine, *workers)
         ngrams = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (counts / "ngrams").iterdir()}
         digests[engine] = release_files(release), ngrams
     assert digests["threads"] == digests["local"]

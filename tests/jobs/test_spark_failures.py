@@ -12,7 +12,7 @@ from corpusveil.jobs import java
 from corpusveil.jobs.spark import Spark
 from tests.calls import refused
 from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, rows, write_corpus
-from tests.engines.processes import cluster, free_port, wait_until
+from tests.engines.processes import Cluster, finished, free_port, wait_until
 
 
 def begin(ground: Ground, folder: Path, log: Path, *more: str, **variables: str) -> subprocess.Popen[bytes]:
@@ -88,13 +88,14 @@ class TestARun:
         log = tmp_path / "log"
         settings = {"executor.memory": "20g", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
         given = " ".join(f"--conf spark.{name}={value}" for name, value in settings.items())
-        with cluster(tmp_path) as made:
+        made = Cluster(tmp_path)
+        try:
+            made.start()
             run = begin(ground, tmp_path, log, "--master", made.url, PYSPARK_SUBMIT_ARGS=f"{given} pyspark-shell")
-            try:
-                wait_until(lambda: f"waiting for executors: {made.url} " in log.read_text(), every=0.1)
-                for child in psutil.Process(run.pid).children(recursive=True):
-                    child.kill()
-                assert run.wait(HANG_SECONDS) == 1
-            finally:
-                run.kill()
+            wait_until(lambda: f"waiting for executors: {made.url} " in log.read_text(), every=0.1)
+            for child in psutil.Process(run.pid).children(recursive=True):
+                child.kill()
+            assert finished(run) == 1
+        finally:
+            made.stop()
         assert "The Java of Spark was killed or lost" in log.read_text().splitlines()[-1]

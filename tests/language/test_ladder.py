@@ -1,4 +1,4 @@
-"""The ladder of readers: its figures are those of enumeration."""
+"""The ladder of readers: its figures are those of enumeration, and no reader of the model's text is above its top."""
 
 from __future__ import annotations
 
@@ -160,3 +160,46 @@ class TestItSays:
             reader_ladder(space, 1.0)  # type: ignore[arg-type]
         with refused("wrong-value", "epsilon"):
             reader_ladder(cv.RingGeometric(space), -1.0)
+
+
+def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: LanguageModel) -> None:
+    """Not even the one who sums over all originals of all released words of a run, where the search sums few.
+
+    A bound that forgets the context, put in the place of the upper side, is caught as too low.
+    """
+    mechanism, epsilon = cv.RingGeometric(space), 0.7
+    text, ids = model_text(mechanism.space, model), ids_in(space, model)
+    runs = text.truth.reshape(-1, WORDS)
+    runs, said = runs[(runs >= 0).all(axis=1)], text.said.reshape(-1, WORDS)[(runs >= 0).all(axis=1)]
+    assert len(runs) > 300
+    words = np.flatnonzero(ids[:-1] >= 0).astype(np.int32)
+    law = mechanism.distributions(ids[words], epsilon)[:, ids[words]]
+    rng = np.random.default_rng(0)
+    at = np.searchsorted(words, said)
+    released = np.array([[rng.choice(words.size, p=law[w] / law[w].sum()) for w in run] for run in at])
+    size = words.size
+    u, v = (
+        words[axis.ravel()].astype(np.int32) for axis in np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    )
+    third = np.exp(model.log_probabilities(np.stack([u, v], axis=1), words)).reshape(size, size, size)
+    second = np.exp(model.log_probabilities(np.stack([np.full(size, -1), words], axis=1), words))
+    first = np.exp(model.arrays.start[words] / ONE)
+    right = 0
+    for run, out in zip(at, released, strict=True):  # forward and backward over states of two words
+        forward = [first[:, None] * law[:, out[0], None] * second * law[:, out[1]]]
+        for t in range(2, WORDS):
+            forward.append(np.einsum("uv,uvw->vw", forward[-1], third) * law[:, out[t]])
+            forward[-1] /= forward[-1].sum()
+        after = np.ones((size, size))
+        for t in range(WORDS - 1, 0, -1):
+            states = forward[t - 1] * after
+            right += int(states.sum(axis=0).argmax() == run[t]) + (
+                int(states.sum(axis=1).argmax() == run[0]) if t == 1 else 0
+            )
+            after = np.einsum("uvw,w,vw->uv", third, law[:, out[t]], after)
+            after /= after.max()
+    share, error = right / at.size, 0.5 / at.size**0.5
+    ladder = reader_ladder(mechanism, epsilon, model, dial=False)
+    others = rung(ladder, "knows all other")
+    assert share > rung(ladder, "guesses word by word").every + 4 * error
+    assert share <= others.every + 3 * (error + others.errors[0])

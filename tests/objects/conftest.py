@@ -16,7 +16,7 @@ from moto.server import ThreadedMotoServer
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
-from tests.engines.corpora import BLOCK, TEST_KEY, Ground, make_release, make_space, release_files, rows, write_corpus
+from tests.engines.corpora import BLOCK, Ground, make_ground, make_release, release_files, rows
 from tests.objects.others import azure, google
 from tests.objects.proxy import Proxy, proxied
 from tests.objects.store import Store
@@ -38,7 +38,6 @@ def amazon(folder: Path) -> Iterator[Store]:
 
 STORES: dict[str, Any] = {"s3": amazon, "gs": google, "abfs": azure}
 _OTHERS = [pytest.param(name, marks=pytest.mark.stores) for name in ("gs", "abfs")]
-others = pytest.mark.parametrize("store", _OTHERS, indirect=True)
 everywhere = pytest.mark.parametrize("store", ["s3", *_OTHERS], indirect=True)
 """A test of S3, which make stores runs at Google's and Azure's stores, too."""
 
@@ -95,12 +94,7 @@ def url(store: Store, bucket: str) -> str:
 
 @pytest.fixture(scope="session")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    folder = tmp_path_factory.mktemp("ground")
-    key = folder / "release.key"
-    key.touch(mode=0o600)
-    key.write_bytes(TEST_KEY)
-    shards = [rows(BLOCK + 300, 0), rows(500, 1, words=3), [], rows(40, 2, words=400), rows(1, 3)]
-    return Ground(folder, make_space(folder / "space"), key, write_corpus(folder / "c4", shards))
+    return make_ground(tmp_path_factory.mktemp("ground"), rows(BLOCK + 300, 0), rows(500, 1, words=3))
 
 
 @dataclass(frozen=True)

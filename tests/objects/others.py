@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +24,7 @@ from tests.objects.proxy import Answer, Asked, Dialect, Rule
 from tests.objects.store import Store
 
 ACCOUNT = "devstoreaccount1"
-ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The account and the key that Microsoft's emulator documents: everybody knows them."""
 AZURITE = Path(os.environ.get("CORPUSVEIL_AZURITE", ROOT / ".tools/azurite/node_modules/.bin/azurite-blob"))
 GOOGLE = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
@@ -42,17 +41,15 @@ class GoogleDialect(Dialect):
         error = {"code": rule.status, "message": rule.code, "errors": [{"reason": rule.code, "domain": "global"}]}
         return {"Content-Type": "application/json"}, json.dumps({"error": error}).encode()
 
-    def answer(self, asked: Asked, ask: Callable[[Asked], Answer], deciding: Any) -> Answer:
+    def answer(self, asked: Asked, ask: Callable[[Asked], Answer]) -> Answer:
         url = urlsplit(asked.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if query.get("ifGenerationMatch") == "0":
             bucket = url.path.split("/b/")[1].split("/")[0]
             name = asked.named.rsplit("&name=", 1)[1]
             there = Asked("GET", f"/storage/v1/b/{bucket}/o/{quote(name, safe='')}", "", {}, b"")
-            with deciding:
-                if ask(there).status == 200:
-                    return Answer(412, [], b'{"error": {"code": 412, "message": "conditionNotMet"}}')
-                return ask(asked)
+            if ask(there).status == 200:
+                return Answer(412, [], b'{"error": {"code": 412, "message": "conditionNotMet"}}')
         return ask(asked)
 
 
@@ -81,17 +78,9 @@ class Other(Store):
         return []
 
 
-def connection_string(endpoint: str, key: str = ACCOUNT_KEY) -> str:
+def connection_string(endpoint: str) -> str:
     """Return what Azure's clients are told of an account behind ``http://host:port``."""
-    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};BlobEndpoint={endpoint}/{ACCOUNT};"
-
-
-def token(container: str, hours: float = 1, rights: str = "rwdlc") -> str:
-    """Return a signed token for a container that holds for so many hours from now."""
-    from azure.storage.blob import generate_container_sas
-
-    expiry = datetime.now(UTC) + timedelta(hours=hours)
-    return str(generate_container_sas(ACCOUNT, container, account_key=ACCOUNT_KEY, permission=rights, expiry=expiry))
+    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint}/{ACCOUNT};"
 
 
 @contextlib.contextmanager
@@ -134,7 +123,6 @@ class Google(Other):
 
 class Azure(Other):
     scheme = "abfs"
-    bucket_word = "container"
     dialect = AzureDialect()
 
     def settings(self, url: str) -> dict[str, str]:

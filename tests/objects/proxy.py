@@ -58,10 +58,6 @@ class Answer:
     headers: list[tuple[str, str]]
     data: bytes
 
-    def header(self, name: str) -> str | None:
-        """Return a header, None when there is none."""
-        return next((value for one, value in self.headers if one.lower() == name.lower()), None)
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -86,11 +82,9 @@ class Dialect:
         said = f"<Error><Code>{rule.code}</Code><Message>said by the store</Message></Error>"
         return {"Content-Type": "application/xml"}, said.encode()
 
-    def answer(self, asked: Asked, ask: Callable[[Asked], Answer], deciding: threading.Lock) -> Answer:
+    def answer(self, asked: Asked, ask: Callable[[Asked], Answer]) -> Answer:
         """Ask the store."""
-        # S3 decides conditional writes one after the other; moto looks first and writes then.
-        with deciding if "If-None-Match" in asked.headers else contextlib.nullcontext():
-            return ask(asked)
+        return ask(asked)
 
 
 @dataclass
@@ -103,7 +97,6 @@ class Proxy:
     log: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     url: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    deciding: threading.Lock = field(default_factory=threading.Lock)
 
     def rule(self, *arguments: Any, **options: Any) -> Rule:
         """Put a rule in force."""
@@ -153,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         if rule is not None and rule.how == "whole":
             headers = {name: value for name, value in headers.items() if name.lower() != "range"}
         asked = Asked(self.command, self.path, named, headers, body)
-        answer = self.proxy.dialect.answer(asked, self._ask, self.proxy.deciding)
+        answer = self.proxy.dialect.answer(asked, self._ask)
         self._pass_on(rule.how if rule is not None else None, answer)
 
     def _ask(self, asked: Asked) -> Answer:
@@ -204,8 +197,8 @@ class _Handler(BaseHTTPRequestHandler):
             unsaid = how in ("shorten", "empty", "whole") and re.match("content-range|x-amz-checksum", name.lower())
             if name.lower() not in _HOP and not unsaid:
                 self.send_header(name, value)
-        length = answer.header("Content-Length") if self.command == "HEAD" else str(len(data))
-        self.send_header("Content-Length", length or "0")
+        told = [value for name, value in answer.headers if name.lower() == "content-length"]
+        self.send_header("Content-Length", (told or ["0"])[0] if self.command == "HEAD" else str(len(data)))
         self.end_headers()
         if self.command == "HEAD":
             return

@@ -1,16 +1,24 @@
-"""A store that fails for a while changes nothing; one that stays down is told, and nothing is half there."""
+"""A store that fails for a while changes nothing; one that stays down is one sentence, and nothing is half there."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import s3fs
 
 import corpusveil as cv
-from tests.calls import command, refused, succeeds
+from corpusveil.errors import CorpusveilError
+from corpusveil.storage import files
+from tests.calls import command, fails, refused, succeeds
+from tests.engines.corpora import run
+from tests.engines.processes import free_port
 from tests.objects.conftest import Place, Reference
 from tests.objects.proxy import Proxy
+from tests.objects.store import Store
 
 SHARD = r"/c4/c4-train.0000[013]"
 DATA = r"/private/out/data/part-0000[13]"
@@ -113,3 +121,76 @@ def test_what_stays_broken_is_named_and_nothing_is_half_there(
     assert place.store.unfinished(place.bucket) == []
     proxy.clear()
     finishes(place, reference)
+
+
+@pytest.mark.usefixtures("hasty", "s3")
+class TestOneSentence:
+    def test_no_such_bucket(self, place: Place, tmp_path: Path) -> None:
+        """Whatever command it is for; it is the bucket that is missing, not what should be in it."""
+        (tmp_path / "a.jsonl").write_text('{"text": "ba"}\n')
+        nowhere, out = "s3://nobody-made-this/x", tmp_path / "out"
+        for words in (
+            place.arguments(source=nowhere),
+            place.arguments(output=nowhere),
+            ["count", tmp_path / "a.jsonl", "--output", nowhere],
+            ["score", "--counts", nowhere, "--output", out],
+            ["tokenize", f"{nowhere}/*.json", "--tokenizer", "word", "--output", out],
+            ["train", "--tokens", nowhere, "--output", out],
+            ["space", "--vectors", nowhere, "--output", out, "--progress", "none"],
+            ["mechanisms", "tem", "--space", nowhere],
+            ["ledger", "show", nowhere],
+        ):
+            fails(words, "missing-file", nowhere, "there is no such bucket; make it, or choose another bucket")
+
+    def test_no_credentials(self, place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+            monkeypatch.setenv(name, str(tmp_path / "missing"))
+        s3fs.S3FileSystem.clear_instance_cache()
+        fails(place.arguments(), "no-permission", place.root, "there are no valid credentials")
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(
+    ("status", "code", "exits", "says"),
+    [
+        (400, "ExpiredToken", 2, "the credentials have expired .*; renew them and run the same command again"),
+        (403, "ExpiredTokenException", 2, "the credentials have expired .*; renew them and run the same command again"),
+        (403, "RequestTimeTooSkewed", 2, "the clock of this machine differs from .*; set it and run the same"),
+        (503, "SlowDown", 1, "asks for fewer requests; run again later"),
+    ],
+)
+def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, exits: int, says: str) -> None:
+    url = f"s3://{store.bucket()}/a"
+    store.client.pipe_file(url, b"here")
+    proxy.rule("GET PUT", "/a$", "refuse", status=status, code=code)
+    for use_it in (files.read_bytes, lambda url: files.write_bytes(url, b""), lambda url: files.create_bytes(url, b"")):
+        with pytest.raises(CorpusveilError, match=f"^{url}: .*{says}") as caught:
+            use_it(url)
+        assert caught.value.exit_status == exits
+
+
+@pytest.mark.stores
+@pytest.mark.parametrize("store", ["gs"], indirect=True)
+def test_a_raw_token_that_can_not_be_asked_about_is_not_shown(
+    place: Place, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's client sends it in an address, which the error of a connection quotes; the emulator looks at none."""
+    monkeypatch.setenv("FSSPEC_GS", json.dumps({"token": "ya29.s3cret-s3cret"}))
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+    ended = run(*place.arguments(), home=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    (sentence,) = ended.stderr.splitlines()
+    assert sentence.startswith("corpusveil: ")
+    assert f"{place.root}/" in sentence
+    assert "s3cret" not in sentence
+
+
+@pytest.mark.stores
+def test_the_emulators_are_those_of_the_documentation() -> None:
+    """docs/stores.md names the versions that this suite ran on."""
+    page = (Path(__file__).parents[2] / "docs" / "stores.md").read_text()
+    for package in ("gcsfs", "adlfs", "gcp-storage-emulator"):
+        assert f"{package} {importlib.metadata.version(package)}" in page

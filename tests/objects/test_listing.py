@@ -18,26 +18,21 @@ LATER = "continuation-token="
 """In the address of a page behind the first one."""
 
 
-def put(store: Store, bucket: str, *names: str) -> None:
-    store.fill(bucket, names, b"xyz")
-
-
 def relative(*inputs: str) -> list[str]:
     return [shard.relative for shard in find_shards(inputs)]
 
 
-class TestOfSeveralPages:
-    def test_all_are_found(self, store: Store, bucket: str, url: str, proxy: Proxy) -> None:
-        """A page has 1,000 objects."""
-        names = [f"in/{number:04d}.json" for number in range(1003)]
-        put(store, bucket, *names)
-        assert files.listing(f"{url}/in") == [name.removeprefix("in/") for name in names]
-        for pattern in ("in", "in/[0-9]*.json", "in/**/*.json"):
-            proxy.clear()
-            shards = find_shards([f"{url}/{pattern}"])
-            assert [shard.url for shard in shards] == [f"{url}/{name}" for name in names]
-            assert {shard.size for shard in shards} == {3}
-            assert proxy.seen("GET", LATER) == 1, "the first page has less"
+def test_all_of_several_pages_are_found(store: Store, bucket: str, url: str, proxy: Proxy) -> None:
+    """A page has 1,000 objects."""
+    names = [f"in/{number:04d}.json" for number in range(1003)]
+    store.fill(bucket, *names)
+    assert files.listing(f"{url}/in") == [name.removeprefix("in/") for name in names]
+    for pattern in ("in", "in/[0-9]*.json", "in/**/*.json"):
+        proxy.clear()
+        shards = find_shards([f"{url}/{pattern}"])
+        assert [shard.url for shard in shards] == [f"{url}/{name}" for name in names]
+        assert {shard.size for shard in shards} == {3}
+        assert proxy.seen("GET", LATER) == 1, "the first page has less"
 
 
 @pytest.mark.usefixtures("hasty")
@@ -47,7 +42,7 @@ class TestThatFails:
     def test_on_a_later_page(
         self, store: Store, bucket: str, url: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        put(store, bucket, *(f"in/{folder}/{number}.json" for folder in "ab" for number in range(5)))
+        store.fill(bucket, *(f"in/{folder}/{number}.json" for folder in "ab" for number in range(5)))
         monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
         for how, pattern in itertools.product(("refuse", "cut", "reset"), ("in", "in/*/*.json", "in/**/*.json")):
             proxy.clear()
@@ -58,7 +53,7 @@ class TestThatFails:
 
     @everywhere
     def test_in_one_of_several_folders(self, store: Store, bucket: str, url: str, proxy: Proxy) -> None:
-        put(store, bucket, *(f"in/{folder}/{number}.json" for folder in "abc" for number in range(2)))
+        store.fill(bucket, *(f"in/{folder}/{number}.json" for folder in "abc" for number in range(2)))
         for status, code, error in ((403, "AccessDenied", "no-permission"), (503, "", "store-failed")):
             proxy.clear()
             rule = proxy.rule("GET", "prefix=in/b/", "refuse", status=status, code=code)
@@ -93,8 +88,8 @@ class TestNamed:
     @everywhere
     def test_each_once_under_all_schemes(self, store: Store, bucket: str, url: str) -> None:
         another, again = store.bucket(), {"s3": "s3a", "gs": "gcs", "abfs": "az"}[store.scheme]
-        put(store, bucket, "in/a.json", "in/b.json")
-        put(store, another, "in/c.json")
+        store.fill(bucket, "in/a.json", "in/b.json")
+        store.fill(another, "in/c.json")
         shards = find_shards([f"{url}/in", f"{again}://{bucket}/in/", f"{url}/in/a.json"])
         assert [shard.url for shard in shards] == [f"{url}/in/{name}.json" for name in "ab"]
         assert relative(f"{url}/in/a.json", f"{again}://{another}/in/*") == [
@@ -112,7 +107,7 @@ class TestNamed:
 
     @everywhere
     def test_nothing_matches(self, store: Store, bucket: str, url: str) -> None:
-        put(store, bucket, "in/a.json")
+        store.fill(bucket, "in/a.json")
         nowhere = f"{store.scheme}://nobody-made-this"
         for name in (*(f"{url}/{name}" for name in ("missing", "missing/*.json", "in/*.csv", "in/b/*/c.json")),
                      nowhere, f"{nowhere}/in", f"{nowhere}/in/*.json"):  # fmt: skip
@@ -120,6 +115,6 @@ class TestNamed:
                 find_shards([name])
 
     def test_on_a_disk_and_at_a_store_is_refused(self, store: Store, bucket: str, url: str) -> None:
-        put(store, bucket, "in/a.json")
+        store.fill(bucket, "in/a.json")
         with pytest.raises(FormatError):
             find_shards([f"{url}/in", __file__])

@@ -1,22 +1,28 @@
-"""Files are whole or not at all, and private ones are closed to others."""
+"""Files are whole or not at all, and private ones are closed to others; of several processes one holds a lease."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import multiprocessing
 import os
-import stat
+import signal
+import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fsspec
+import psutil
 import pytest
 
 from corpusveil.errors import AddressError, InUseError
 from corpusveil.storage import files, lease, remote
-from corpusveil.storage.records import WARNING, Record, Records
+from corpusveil.storage.lease import Lease, hold, take
+from corpusveil.storage.records import Record, Records
 from tests.calls import refused
+from tests.engines.corpora import HANG_SECONDS
 
 
 @pytest.fixture(params=["local", "memory", "dir"])
@@ -42,10 +48,6 @@ def test_a_path_is_what_fsspec_takes_it_for(path: str) -> None:
     assert files.resolve(path) == fsspec.core.url_to_fs(path)
 
 
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
 class Stop(Exception):
     """Not an error of anything."""
 
@@ -55,13 +57,9 @@ def test_an_exception_inside_leaves_all_as_it_was(folder: str, before: bytes | N
     if before is not None:
         files.write_bytes(f"{folder}/a", before)
 
-    def fail() -> None:
-        with files.open_write(f"{folder}/a") as file:
-            file.write(b"x" * (5 << 20))
-            raise Stop
-
-    with pytest.raises(Stop):
-        fail()
+    with contextlib.suppress(Stop), files.open_write(f"{folder}/a") as file:
+        file.write(b"x" * (5 << 20))
+        raise Stop
     assert files.listing(folder) == ([] if before is None else ["a"])
     assert not files.exists(f"{folder}/a") or files.read_bytes(f"{folder}/a") == before
 
@@ -97,21 +95,6 @@ def test_a_creation_that_nfs_sent_twice_is_the_caller_s(tmp_path: Path, monkeypa
     assert files.create_bytes(str(tmp_path / "a"), b"mine")
     assert not files.create_bytes(str(tmp_path / "a"), b"theirs")
     assert isinstance(lease.take(str(tmp_path / "lease")), lease.Lease)
-
-
-def test_of_many_that_create_at_once_one_wins(tmp_path: Path) -> None:
-    ready, won = threading.Barrier(8), []
-
-    def create(number: int) -> None:
-        ready.wait()
-        if files.create_bytes(str(tmp_path / "a"), bytes([number])):
-            won.append(number)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(create, range(8)))
-    assert len(won) == 1
-    assert (tmp_path / "a").read_bytes() == bytes(won)
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_sweeping_removes_what_a_killed_writer_left_and_nothing_else(tmp_path: Path) -> None:
@@ -159,48 +142,127 @@ def test_what_can_not_be_read_or_written_is_said_by_name(tmp_path: Path) -> None
         files.write_bytes(str(tmp_path / "file" / "a"), b"")
 
 
-def test_a_full_disk_is_an_error_of_the_work_that_names_the_file() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
-
-    def fill() -> None:
-        with files.open_write("/dev/shm/part-0") as file, open("/dev/full", "wb") as full:
-            file.flush()
-            full.write(b"x")
-            full.flush()
-
-    with refused("store-failed", "part-0"):
-        fill()
-    assert not list(Path("/dev/shm").glob(".part-0.*"))
-
-
 class Note(Record):
     n: int = 0
 
 
-class TestRecords:
-    def test_are_private_and_say_so_first(self, tmp_path: Path) -> None:
-        records = Records(str(tmp_path / "a.records"))
-        records.write("run.json", Note())
-        records.write("notes/one.json", Note(n=1))
-        path = tmp_path / "a.records" / "notes" / "one.json"
-        assert mode(path) == 0o600
-        assert mode(path.parent) == mode(path.parent.parent) == 0o700
-        assert WARNING in path.read_text().splitlines()[1]
-        assert records.read("notes/one.json", Note) == Note(n=1)
+def test_records_are_created_once_listed_and_removed(folder: str) -> None:
+    records = Records(folder)
+    assert records.read("notes/b.json", Note) is None
+    assert records.names("notes") == []
+    assert records.create("notes/b.json", Note(n=1))
+    assert not records.create("notes/b.json", Note(n=2))
+    assert records.read("notes/b.json", Note) == Note(n=1)
+    records.write("notes/a.json", Note())
+    assert records.names("notes") == ["a.json", "b.json"]
+    for _ in range(2):
+        records.remove("notes/a.json")
+    assert records.names("notes") == ["b.json"]
+    files.write_bytes(f"{folder}/a.json", b'{"n": ')
+    with refused("damaged-record", "a.json"):
+        records.read("a.json", Note)
 
-    def test_are_created_once_listed_and_removed(self, folder: str) -> None:
-        records = Records(folder)
-        assert records.read("notes/b.json", Note) is None
-        assert records.names("notes") == []
-        assert records.create("notes/b.json", Note(n=1))
-        assert not records.create("notes/b.json", Note(n=2))
-        assert records.read("notes/b.json", Note) == Note(n=1)
-        records.write("notes/a.json", Note())
-        assert records.names("notes") == ["a.json", "b.json"]
-        for _ in range(2):
-            records.remove("notes/a.json")
-        assert records.names("notes") == ["b.json"]
-        files.write_bytes(f"{folder}/a.json", b'{"n": ')
-        with refused("damaged-record", "a.json"):
-            records.read("a.json", Note)
+
+def _take(url: str, results: multiprocessing.Queue[bool]) -> None:
+    results.put(isinstance(take(url), Lease))
+    time.sleep(1)
+
+
+def far(folder: Path, number: int = 1) -> Path:
+    """Write the lease of a process on another machine; return where it beats."""
+    content = json.dumps({"host": "far", "machine": "far", "process": 1}).encode()
+    (folder / f"lease-{number:08d}.json").write_bytes(content)
+    return Path(lease._beat_address(str(folder), number, content))
+
+
+class TestOneOfSeveral:
+    def test_has_it(self, tmp_path: Path) -> None:
+        """Of three processes that start at once exactly one gets the lease."""
+        context = multiprocessing.get_context("spawn")
+        results: multiprocessing.Queue[bool] = context.Queue()
+        started = [context.Process(target=_take, args=(str(tmp_path), results)) for _ in range(3)]
+        for process in started:
+            process.start()
+        assert sorted(results.get(timeout=HANG_SECONDS) for _ in started) == [False] * 2 + [True]
+        for process in started:
+            process.join()
+
+    @pytest.mark.parametrize("base", ["", "memory://lease"])
+    def test_it_passes_on_when_it_ends(self, tmp_path: Path, base: str) -> None:
+        """Held, it is refused with who holds it; ended, by an error too, the next one has it; old files go."""
+        url = f"{base}{tmp_path}/state"
+        for _ in range(3):
+            held = take(url)
+            assert isinstance(held, Lease)
+            with contextlib.suppress(ZeroDivisionError), held:
+                refused = take(url)
+                assert isinstance(refused, str)
+                assert str(os.getpid()) in refused
+                raise ZeroDivisionError
+        assert files.listing(url) == []
+
+
+class TestOneThatIsGone:
+    def test_a_killed_process_of_this_machine_holds_nothing(self, tmp_path: Path) -> None:
+        """At once, without waiting for its beat to look old."""
+        code = "import sys, time; from corpusveil.storage.lease import take; take(sys.argv[1]).__enter__()"
+        code += "; print('held', flush=True); time.sleep(60)"
+        process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        assert isinstance(take(str(tmp_path)), str)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        began = time.monotonic()
+        assert isinstance(take(str(tmp_path)), Lease)
+        assert time.monotonic() - began < lease.PATIENCE_SECONDS / 2
+
+    def test_one_of_another_machine_is_watched(self, tmp_path: Path) -> None:
+        """A lease without a new heartbeat expires; a lease with heartbeats, however wrong its clock, does not."""
+        url = str(tmp_path)
+        beat = far(tmp_path)
+        code = "import pathlib, sys, time\nfor k in range(100):\n    time.sleep(0.05)\n"
+        code += '    pathlib.Path(sys.argv[1]).write_text(\'{"time": 0, "mark": "%d"}\' % k)'
+        beat.write_text(json.dumps({"time": time.time(), "mark": "a"}))
+        began = time.monotonic()
+        assert isinstance(take(url), str)
+        assert time.monotonic() - began < lease.PATIENCE_SECONDS / 2, "a recent beat is believed"
+        beat.write_text(json.dumps({"time": time.time() - 1e6, "mark": "a"}))
+        beating = subprocess.Popen([sys.executable, "-c", code, str(beat)])
+        refused = take(url, patience=4)
+        assert isinstance(refused, str)
+        assert "far" in refused
+        beating.wait()
+        assert isinstance(take(url, patience=0.4), Lease)
+
+    def test_one_that_was_joined_knows_it(self, tmp_path: Path) -> None:
+        """It then removes nothing of what its successor works on, and not its successor's lease either."""
+        with hold(str(tmp_path)) as slow:
+            assert slow.is_last()
+            far(tmp_path, 2)
+            assert not slow.is_last()
+        assert [path.name for path in tmp_path.iterdir()] == ["lease-00000002.json"]
+
+    def test_a_process_of_this_machine_that_stands_still_holds_it(self, tmp_path: Path) -> None:
+        """Compiled loops may keep a beat from being written for minutes."""
+        held = take(str(tmp_path))
+        assert isinstance(held, Lease)
+        (beat,) = tmp_path.glob("*.beat")
+        beat.unlink()
+        assert isinstance(take(str(tmp_path), patience=0.1), str)
+
+    def test_a_clock_that_was_set_ends_no_lease(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Start times of processes follow the clock; where only they differ, the heartbeat decides."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
+        real = psutil.Process.create_time
+        with hold(str(tmp_path)) as held:
+            monkeypatch.setattr(psutil.Process, "create_time", lambda process: real(process) + 3600)
+            monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 3600)
+            assert isinstance(take(str(tmp_path), patience=30), str)
+            assert held.is_last()
+            held._ended.set()  # a later process that has the number of one that ended
+            assert held._thread is not None
+            held._thread.join()
+            monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 7200)
+            assert isinstance(take(str(tmp_path), patience=0.1), Lease)

@@ -101,7 +101,8 @@ class TestTheReleaseFolder:
         written = manifest(finished)
         overall = hashlib.sha256()
         for shard, path in zip(written["shards"], data_files(finished), strict=True):
-            content = encode_compact(read_shard(path))
+            lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in read_shard(path)]
+            content = "".join(f"{line}\n" for line in lines).encode()
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
@@ -133,22 +134,7 @@ class TestTheReleaseFolder:
             assert TEST_KEY.hex() not in path.read_text()
 
 
-def encode_compact(documents: list[dict[str, Any]]) -> bytes:
-    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in documents]
-    return "".join(lines).encode()
-
-
 class TestRunningAgain:
-    def test_when_finished_changes_nothing_and_says_the_same(
-        self, ground: Ground, source: Path, finished: Path
-    ) -> None:
-        before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
-        engine = Noting()
-        outcome = privatize_corpus(make_release(ground.space), [str(source)], str(finished), engine)
-        assert outcome.content_sha256 == manifest(finished)["content_sha256"]
-        assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
-        assert engine.done == []
-
     @pytest.mark.parametrize("changed", [False, True])
     def test_does_what_is_left_and_what_changed_before_the_end(
         self, ground: Ground, source: Path, unfinished: Path, tmp_path: Path, changed: bool
@@ -231,8 +217,6 @@ class Meeting:
 class TestStartedTwice:
     """Of several runs on one output one works, the others say so and touch nothing."""
 
-    IN_PROGRESS = r"^Another run is in progress \(.+, process \d+\); nothing was done\.$"
-
     def test_the_other_one_touches_nothing(self, ground: Ground, source: Path, output: Path) -> None:
         """Whatever it is asked for, equal or not."""
         records = output.with_name("out.records")
@@ -265,44 +249,39 @@ class TestStartedTwice:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-class TestARefusedRun:
-    """A run that is refused removes what it made, and nothing else."""
-
-    def refuse(self, ground: Ground, source: Path, output: Path, **more: Any) -> None:
-        spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
+def test_a_refused_run_leaves_nothing_but_what_others_put_beside_its_records(
+    ground: Ground, source: Path, output: Path
+) -> None:
+    """Records in a folder of the user's: the whole folder went."""
+    folder = output.with_name("mine")
+    (folder / "letters").mkdir(parents=True)
+    (folder / "letters" / "a").write_text("a")
+    spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
+    for records in (None, str(folder)):
         with refused("cap-exceeded", "cap 0.5"):
-            privatize_corpus(make_release(ground.space), [str(source)], str(output), Local(), spending=spending, **more)
-
-    def test_leaves_no_records_but_what_others_put_beside_them(
-        self, ground: Ground, source: Path, output: Path
-    ) -> None:
-        """Records in a folder of the user's: the whole folder went."""
-        self.refuse(ground, source, output)
+            privatize_corpus(
+                make_release(ground.space), [str(source)], str(output), Local(), spending=spending, records=records
+            )
         assert not output.with_name("out.records").exists()
-        folder = output.with_name("mine")
-        (folder / "letters").mkdir(parents=True)
-        (folder / "letters" / "a").write_text("a")
-        self.refuse(ground, source, output, records=str(folder))
         assert sorted(path.name for path in folder.rglob("*")) == ["a", "letters"]
 
 
-class TestALink:
-    """A link leads what is written, private text among it, to where somebody else wants it."""
-
-    def test_is_not_followed(self, ground: Ground, source: Path, tmp_path: Path) -> None:
-        for name in ("out/data", "out.records", "out.records/shards", "out.records/quarantine"):
-            folder = tmp_path / name.replace("/", "-")
-            elsewhere = folder / "elsewhere"
-            elsewhere.mkdir(parents=True)
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).symlink_to(elsewhere)
-            with refused("unusable-address", name):
-                privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
-            assert list(elsewhere.iterdir()) == []
+def test_a_link_is_not_followed(ground: Ground, source: Path, tmp_path: Path) -> None:
+    """It leads what is written, private text among it, to where somebody else wants it."""
+    for name in ("out/data", "out.records", "out.records/shards", "out.records/quarantine"):
+        folder = tmp_path / name.replace("/", "-")
+        elsewhere = folder / "elsewhere"
+        elsewhere.mkdir(parents=True)
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).symlink_to(elsewhere)
+        with refused("unusable-address", name):
+            privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
+        assert list(elsewhere.iterdir()) == []
 
 
 def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: Path, tmp_path: Path) -> None:
-    for name in ("out/manifest.json", "out/data/part-00000-of-00001.json.gz", "out/data/notes.txt", "out"):
+    shard = "out/data/part-00000-of-00001.json.gz"
+    for name in (shard, "out/data/notes.txt", "out/manifest.json", "out.report.html", "out"):
         folder = tmp_path / name.replace("/", "-")
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_bytes(b"something")

@@ -56,16 +56,6 @@ def read(output: str) -> list[list[Any]]:
     return found
 
 
-def firsts(shards: list[list[int]]) -> list[list[int]]:
-    """Return the shards without the copies, by plain Python."""
-    seen: set[int] = set()
-    out = []
-    for lines in shards:
-        out.append(list(dict.fromkeys(one for one in lines if one not in seen)))
-        seen |= set(lines)
-    return out
-
-
 def go(release: cv.Release, source: str, output: Path, **named: Any) -> Outcome:
     return privatize_corpus(release, [source], str(output), named.pop("engine", Local()), **named)
 
@@ -85,7 +75,12 @@ class TestDrop:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(copies, "AT_ONCE", at_once)
             outcome = go(release_of(space), write(folder / "in", shards), folder / "out")
-        assert read(str(folder / "out")) == firsts(shards)
+        seen: set[int] = set()
+        firsts = []  # by plain Python
+        for lines in shards:
+            firsts.append(list(dict.fromkeys(one for one in lines if one not in seen)))
+            seen |= set(lines)
+        assert read(str(folder / "out")) == firsts
         documents = sum(map(len, shards))
         assert outcome.counts.documents + outcome.counts.dropped == documents
 

@@ -1,7 +1,11 @@
-"""Epsilon by risk: a reader of context is no weaker than simpler ones, and a release says what chose its epsilon."""
+"""Epsilon by risk: a reader of context is no weaker than simpler ones, and a release says what chose its epsilon.
+
+Content risk is that of brute force; whose words count is public; kept stop words are known to every reader.
+"""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +19,13 @@ from corpusveil.language.context_risk import GRID, MOST_ERROR, context_risk, hit
 from corpusveil.language.context_risk import WORDS as MOST
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
-from corpusveil.mechanisms.risk import SLACK, word_risk
+from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
+from corpusveil.mechanisms.risk import SLACK, prior_of, word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
+from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_for_risk, risk_of
 from corpusveil_evaluate.statistics.perplexity import KneserNey
@@ -241,11 +247,8 @@ class TestTheRelease:
                 cv.Release(mechanism, budget, policy, KEY, risk=found)
         cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), KEY, risk=found)
 
-    def test_is_read_in_the_language_of_its_space(
-        self, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_read_in_the_language_of_its_space(self, model: LanguageModel, tmp_path: Path) -> None:
         """Whether the language is named or not, by each reader, and by the call from names."""
-        monkeypatch.chdir(tmp_path)
         mechanism = cv.RingGeometric(space_of(SAID[:40], "de"))
         for more in ({"of": "content"}, {"model": model, "texts": TEXTS}):
             found, *others = (
@@ -257,6 +260,114 @@ class TestTheRelease:
                 policy = cv.TextPolicy(language=language)
                 release = cv.Release(mechanism, cv.Budget(found.epsilon), policy, KEY, risk=found)
                 assert release.policy.language == "de"
-        mechanism.space.save("space")
-        release = cv.release(risk=0.6, risk_of="content", space="space", stop_words="keep", key=KEY)
+        space = str(mechanism.space.save(tmp_path / "space").url)
+        release = cv.release(risk=0.6, risk_of="content", space=space, stop_words="keep", key=KEY)
         assert (release.policy.language, release.budget.epsilon) == ("de", release.risk and release.risk.epsilon)
+
+
+SIZE = 5
+KEPT = cv.TextPolicy(stop_words="keep")
+WEIGHTS = np.array([0.0, 2.5, 0.0, 1.0, 0.25])
+EXACT = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "tight-exponential", "santext", "tem",
+         "custext", "syntf")  # fmt: skip
+
+
+def counted(words: list[str], counts: Any = None, **more: Any) -> Space:
+    vectors = np.random.default_rng(2).normal(size=(len(words), 3)).astype(np.float32)
+    counts = np.random.default_rng(3).integers(1, 100, len(words)) if counts is None else counts
+    return cv.build_space(Vectors(words, vectors), counts=counts, **more)
+
+
+@pytest.fixture(scope="module")
+def five() -> Space:
+    """Return two stop words and three other words."""
+    return counted(["the", "river", "of", "doctor", "ran"], lists=2)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatized", "kept"])
+def test_both_shares_are_those_of_the_best_of_all_guessing_rules(five: Space, name: str, policy: cv.TextPolicy) -> None:
+    """All 5^5 rules, enumerated; a kept word is itself with certainty, and a replacement may look like one."""
+    mechanism, shares, epsilon = cv.mechanism(name, five), prior_of(five).shares, 3.0 if name == "santext" else 0.7
+    law = mechanism.distributions(np.arange(SIZE), epsilon)
+    if policy is KEPT:
+        stops = stop_words_of(five)
+        law[stops] = np.eye(SIZE)[stops]
+    found = word_risk(mechanism, epsilon, policy=policy, content=WEIGHTS)
+    for shown, weights in ((found, np.ones(SIZE)), (found.content, WEIGHTS)):
+        counted = shares * weights
+        joint = counted[:, None] * law
+        rules = itertools.product(range(SIZE), repeat=SIZE)
+        best = max(sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in rules)
+        assert shown.share == pytest.approx(best / counted.sum(), rel=1e-12)
+        assert shown.unchanged == pytest.approx(np.trace(joint) / counted.sum(), rel=1e-12)
+        assert shown.blind == pytest.approx(counted.max() / counted.sum(), rel=1e-12)
+    assert found.exact
+
+
+def test_masked_stop_words_are_guessed_alike_and_dropped_ones_not(five: Space) -> None:
+    mechanism, shares, stops = cv.RingGeometric(five), prior_of(five).shares, stop_words_of(five)
+    joint = (shares * ~stops)[:, None] * mechanism.distributions(np.arange(SIZE), 1.0)
+    for policy, more in (("drop", 0.0), ("mask", (shares * stops).max())):
+        found = word_risk(mechanism, 1.0, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+        assert found.share == pytest.approx(max(joint.max(axis=0).sum() + more, shares.max()), rel=1e-12)
+
+
+class TestWhoseWordsCount:
+    def test_by_default_those_that_are_no_english_function_words(self) -> None:
+        """Of the demo: nor collocations of these alone."""
+        space = counted([*sorted(STOP_WORDS), "river", "of_the", "of_rivers"], lists=0)
+        content = {word for word, weight in zip(space.vocabulary.words, content_weights(space), strict=True) if weight}
+        assert content == {"river", "of_rivers"}
+
+    @pytest.mark.parametrize(("size", "functions"), [(400, FREQUENT), (100, 50)])
+    def test_in_another_language_those_that_are_not_most_frequent(self, size: int, functions: int) -> None:
+        """At most half of all words are function words."""
+        space = counted([f"w{i}" for i in range(size)], np.random.default_rng(0).permutation(size), lists=0)
+        weights = content_weights(space)
+        assert (weights == 0).sum() == functions
+        assert space.counts is not None
+        assert space.counts[weights == 0].min() > space.counts[weights == 1].max()
+
+    def test_or_those_of_a_file_with_weights(self, five: Space, tmp_path: Path) -> None:
+        file = tmp_path / "words.txt"
+        file.write_text("the\nriver\t2.5\nunknown\n\ndoctor\t0\n", encoding="utf-8")
+        weights = content_weights(five, str(file))
+        wanted = {"the": 0.0, "river": 2.5, "of": 1.0, "doctor": 0.0, "ran": 1.0}
+        assert dict(zip(five.vocabulary.words, weights.tolist(), strict=True)) == wanted
+        ring = cv.RingGeometric(five)
+        chosen = cv.epsilon_for_risk(ring, 0.75, of="content", content=weights)
+        assert chosen.measured == round(word_risk(ring, chosen.epsilon, content=weights).content.share, 9)
+        assert chosen.weights is not None
+        assert cv.epsilon_for_risk(ring, 0.75, of="content").weights is None
+
+    @pytest.mark.parametrize(("content", "code", "named"), [
+        ("the\nriver\tmuch", "bad-row", "line 2"), ("river\t-1", "bad-row", "line 1"),
+        ("river\tnan", "bad-row", "line 1"),
+        ("bank\nboat", "unsuitable-data", "none"), ("the\nof\nriver\ndoctor\nran", "unsuitable-data", "above 0"),
+    ])  # fmt: skip
+    def test_what_cannot_be_used_is_said(
+        self, five: Space, tmp_path: Path, content: str, code: str, named: str
+    ) -> None:
+        (tmp_path / "words.txt").write_text(content, encoding="utf-8")
+        with refused(code, "words.txt", named):
+            content_weights(five, str(tmp_path / "words.txt"))
+
+
+def test_kept_stop_words_are_known_and_tell_about_the_others() -> None:
+    counted_texts, texts = (
+        [text.replace("aa", "the").replace("ab", "of") for text in corpus(documents, seed, 40)]
+        for documents, seed in ((800, 1), (3000, 2))
+    )
+    model = KneserNey.of_texts(counted_texts).model
+    mechanism = cv.RingGeometric(counted(list(model.vocabulary.words), model.vocabulary.counts, lists=1))
+    others = 1.0 - stop_words_of(mechanism.space)
+    plain, kept, *hidden = (
+        context_risk(mechanism, 0.5, model, texts=texts, content=others, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+        for policy in ("privatize", "keep", "mask", "drop")
+    )
+    assert kept.content.share > plain.content.share + 2 * plain.content.error
+    assert kept.share > plain.share + 0.1
+    for read in hidden:
+        assert read.share < plain.share
+        assert read.words == plain.words

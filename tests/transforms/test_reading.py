@@ -1,0 +1,190 @@
+"""Releases of HTML and in other languages than English: what is read as text, what comes through, and what is said."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.choices import Markup
+from corpusveil.text import languages
+from corpusveil.transforms.release.fit import doubts, misfit
+from tests import spoken
+from tests.calls import refused
+from tests.kernel.test_kernel import WORDS, release, run
+from tests.spoken import KEY, PAGE, TEXTS, figures, public, release_of, space_of
+
+SURE = cv.Budget(400.0)
+"""An epsilon at which words do not change, so that texts can be read."""
+A, B, C = WORDS[:3]
+CANARY = "qzvxkwj"
+IN_THE_CLEAR = dict.fromkeys(("unknown_words", "numbers", "contacts", "other"), "keep")
+HTML = (
+    f'<P class="{CANARY}">{A},<br/>{B} &amp; {C}</p>\n<!-- {CANARY} --><a href="https://{CANARY}.example">{A}</a> '
+    f"<script>{CANARY}</script><style>{CANARY}</style><{CANARY} {CANARY}>{B} &lt;i&gt; {C}<br><b>{A}</b>."
+)
+
+
+def made(text: str, markup: Markup, budget: cv.Budget = SURE, **policy: Any) -> str:
+    (out,) = run(release(policy=cv.TextPolicy(markup=markup, **policy), budget=budget).kernel(), [text])
+    assert out is not None
+    return out
+
+
+def test_words_reads_tags_as_text_as_it_always_did() -> None:
+    """The default; its digest has no word of markup, so earlier releases keep theirs."""
+    assert cv.TextPolicy() == cv.TextPolicy(markup="words")
+    assert "markup" not in cv.TextPolicy().as_dict()
+    assert made(f"<b>{A}", "words", unknown_words="keep") == f"<b>{A}"
+    digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip")}
+    assert len(digests) == 2
+    with refused("wrong-value", "markup = 'keep'", "this is gone; strip"):
+        cv.TextPolicy(markup="keep")  # type: ignore[arg-type]
+    with refused("wrong-value", "markup"):
+        cv.TextPolicy(markup="html")  # type: ignore[arg-type]
+
+
+def test_strip_releases_the_text() -> None:
+    """Nothing of attributes, comments, scripts, styles and unknown tags; the control shows what would be seen."""
+    assert made(HTML, "strip", **IN_THE_CLEAR) == f"{A}, {B} & {C} {A} {B} <i> {C} {A}."
+    assert made(f"<p>{A}<br>{B}</p> {C}", "strip", layout="keep") == f"\n{A}\n{B}\n {C}"
+    assert CANARY in made(HTML, "words", **IN_THE_CLEAR)
+    assert CANARY not in made(HTML, "strip", **IN_THE_CLEAR, layout="keep")
+
+
+@pytest.mark.parametrize("allocation", ["uniform", "word-share"])
+def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
+    """Names of tags are not counted: a document spends what its plain text spends, and each word has its share."""
+    budget = cv.Budget(6.0, "document", allocation)
+    spent, html = [], f"<p>{A} <i>{B}</i><br>zz {C}</p>"
+    cases: list[tuple[Markup, str]] = [("words", f"{A} {B} zz {C}"), ("strip", html), ("words", html)]
+    for markup, text in cases:
+        kernel = release(budget=budget, policy=cv.TextPolicy(markup=markup)).kernel()
+        _, found = kernel.account(pa.array([text]), [0], "text", bytes(32))
+        spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
+    np.testing.assert_array_equal(spent[0], spent[1])
+    assert not np.array_equal(spent[0], spent[2])
+
+
+def test_what_a_release_hardly_suits_is_said() -> None:
+    """HTML, and what tells persons, in one text in ten; not in a few, nor what a setting reads."""
+    space, spans = cv.demo_space(), cv.SpanPolicy(find=["names"])
+    for texts, policy, found, words in (
+        (["<p>a"] + ["b"] * 9, cv.TextPolicy(), None, ["HTML"]), ([], cv.TextPolicy(), None, []),
+        (["<p>a"] + ["b < c > d"] * 11, cv.TextPolicy(), None, []),
+        (["<p>Best,\nKevin"], cv.TextPolicy(markup="strip"), spans, []),
+        (["<p>Best,\nKevin"], cv.TextPolicy(), None, ["HTML", "spans"]),
+        (["call +49 170 1234567"], cv.TextPolicy(), None, ["spans"]),
+        (["Hi, it broke. This is good."], cv.TextPolicy(), None, []),
+    ):  # fmt: skip
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, cv.Key.for_tests(), spans=found)
+        said = doubts(release, pa.array(texts, pa.string()))
+        assert len(said) == len(words), texts
+        assert all(word in sentence for word, sentence in zip(words, said, strict=True)), texts
+        with warnings.catch_warnings(record=True, action="always") as warned:
+            cv.privatize(texts, release, ids=range(len(texts)))
+        assert [str(warning.message) for warning in warned] == said
+
+
+UNSPACED = ("zh", "ja", "th", "km")
+NAMES = {
+    "de": "schneider", "fr": "dubois", "tr": "yılmaz", "ru": "иванова", "ar": "خالد", "zh": "王小明", "ja": "田中",
+    "th": "สมชาย", "km": "សុខា",
+}  # fmt: skip
+
+
+def drawn(text: str, release: cv.Release) -> str:
+    return cv.privatize([text], release, ["row"])[0]
+
+
+class TestEachLanguage:
+    def test_an_unknown_name_is_gone_and_known_words_are_known(self) -> None:
+        for language, name in NAMES.items():
+            of = figures(language)
+            assert name in of.before.lower(), language
+            assert name not in of.after.lower(), language
+            assert of.unknown <= 0.25, language
+            assert of.unread == 1 if language in UNSPACED else of.unread >= of.unknown, f"{language}: the control"
+
+    def test_the_page_has_these_figures(self) -> None:
+        """``python -m tests.spoken`` writes them."""
+        assert spoken.page(PAGE.read_text()) == PAGE.read_text()
+
+    def test_nothing_is_lost_where_nothing_changes(self) -> None:
+        """At an epsilon at which every known word stays, a text of known words is its own release."""
+        for language in TEXTS:
+            policy = cv.TextPolicy(case="lower" if language == "tr" else "restore", layout="keep", other="keep")
+            release = release_of(language, policy, epsilon=1e4)
+            for text in public(language):
+                expected = text.replace("I", "ı").replace("İ", "i").lower() if language == "tr" else text
+                assert drawn(text, release) == expected, language
+
+
+def test_text_from_right_to_left_stays_whole_but_for_marks_of_direction() -> None:
+    """Points, tatweel, joiners, and the order of everything, if nothing is replaced; marks unless they are kept."""
+    text = "הַמַּדְפֶּסֶת \u200fבמשרד\u200e לא־עובדת, צה״ל (אתמול)! الطّابعة الـجـديـدة؟ می\u200cخواهم ۱۲"
+    mechanism = cv.RingGeometric(space_of(None, [text, "a b"]))
+    for other, expected in (("keep", text), ("drop", re.sub("[\u200f\u200e]", "", text))):
+        policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
+        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
+
+
+class TestReading:
+    def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
+        mechanism = cv.RingGeometric(space_of(None, public("de")))
+        for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
+            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
+            assert release.policy.language == language, asked
+            assert release.kernel().policy.reads_as_is() == (language is None)
+            assert ("language" in release.configuration()["text"]) == (language is not None)
+
+    def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = release_of("zh").kernel()
+        monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
+        with refused("other-version", "icu-1.0"):
+            kernel.privatize(pa.array(["我"]), [1], "text")
+
+
+class TestMisfit:
+    """On the English demo space."""
+
+    ENGLISH = ["the printer in the office does not work since yesterday, please help me with the new one."] * 20
+    GERMAN = public("de") * 3
+
+    @pytest.fixture
+    def release(self) -> cv.Release:
+        return cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key=KEY)
+
+    def test_texts_in_another_language_are_said_before_the_run(self, release: cv.Release, tmp_path: Path) -> None:
+        """In frames and files; it quotes nothing, and names no language of the texts."""
+        (tmp_path / "texts.txt").write_text("\n".join(self.GERMAN))
+        ids, source, output = list(range(len(self.GERMAN))), str(tmp_path / "texts.txt"), str(tmp_path / "out")
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: cv.privatize(self.GERMAN, release, ids),
+            lambda: cv.privatize_table(pa.table({"text": self.GERMAN}), release, ids=ids),
+            lambda: cv.privatize_corpus(source, output, release),
+        )
+        for call in calls:
+            with pytest.warns(UserWarning, match="another language.*English") as caught:
+                call()
+            assert not re.search(r"\d|German|Drucker", str(caught[0].message))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cv.privatize(self.ENGLISH, release, list(range(20)))
+
+    def test_without_a_detector_unknown_words_say_it(
+        self, release: cv.Release, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        languages._identifier.cache_clear()
+        monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+        sentence = misfit(release, pa.array(self.GERMAN)) or ""
+        assert "not in the space" in sentence
+        assert misfit(release, pa.array(self.ENGLISH)) is None
