@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -15,9 +16,7 @@ from typing import Any
 import pytest
 
 from corpusveil.errors import VersionError
-from corpusveil.jobs import startup
 from corpusveil.jobs.beam import Beam
-from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python, versions
@@ -42,20 +41,28 @@ def test_work_needs_none_of_it() -> None:
 linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
 
 
+FORKED = f"""
+import json, os
+from corpusveil.jobs import startup
+from corpusveil.jobs.local import Local
+from {loaded.__name__} import SETTING, tell
+startup._own = [True]
+for os.environ[SETTING] in "01":
+    engine = Local(2)
+    print(json.dumps(engine.run(tell, [1, 2])))
+    engine.close()
+"""
+
+
 @linux
-def test_local_workers_are_forked_with_everything_loaded_and_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_workers_are_forked_with_everything_loaded_and_without_pandas() -> None:
     """And they get the environment of their run, though the process that they are forked from is older."""
-    monkeypatch.setattr(startup, "_own", [True])
-    counts = []
-    for setting in ("0", "1"):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(loaded.SETTING, setting)
-            patch.setenv("OMP_NUM_THREADS", "1")
-            patch.setenv("OPENBLAS_NUM_THREADS", "1")
-            engine = Local(2)
-            counts.append(engine.run(loaded.tell, [1, 2]))
-            engine.close()
+    once = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], cwd=ROOT, env=once, capture_output=True, text=True, check=True
+    )
     expected = {"ready": 2, "pandas": 0, "forked": 2}
+    counts = [json.loads(line) for line in done.stdout.splitlines()]
     assert counts == [{**expected, "setting": 0}, {**expected, "setting": 2}]
 
 
