@@ -97,6 +97,7 @@ class Yarn:
                 "local-dirs": self.folder / name / "local", "log-dirs": self.folder / "logs" / name,
                 "resource.memory-mb": 2048, "resource.cpu-vcores": 2, "user-home-dir": self.folder,
                 "pmem-check-enabled": "false", "vmem-check-enabled": "false",
+                "disk-health-checker.max-disk-utilization-per-disk-percentage": 100,  # a full disk is not its concern
             }  # fmt: skip
             self.nodes.append(self.daemon(name, "nodemanager.NodeManager", **more))
         log = self.folder / "manager.log"
