@@ -201,6 +201,8 @@ def existing(name: object, columns: Iterable[object]) -> str:
     """Return the end of a sentence about a missing column: those that exist, and the nearest."""
     names = [str(column) for column in columns]
     listing = f"; {'the columns are' if any(map(is_name, names)) else 'it has'} {listed(names)}" if names else ""
+    if name == "text":  # the default, which nobody mistyped
+        return f"{listing}; name the column that has the text."
     return listing + (nearest(name, filter(is_name, names)) or ".")
 
 

@@ -33,7 +33,11 @@ def schedule(
     ] = None,
     to: Annotated[str, typer.Option(help="The folder that --write writes to.", metavar="FOLDER")] = ".",
     at: Annotated[
-        str | None, typer.Option(help="For --write: when to start, as a cron expression in UTC. Default: 0 3 * * *.")
+        str | None,
+        typer.Option(
+            help="For --write: when to start, as a cron expression; in UTC, for cron in the machine's time zone. "
+            "Default: 0 3 * * *."
+        ),
     ] = None,
     image: Annotated[str | None, typer.Option(help="For --write kubernetes: the container image.")] = None,
     claim: Annotated[

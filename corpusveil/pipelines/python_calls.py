@@ -104,7 +104,7 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
         if setting is None:
-            raise UnknownError(f"{call}: there is no argument {name}{nearest(name, known)}.")
+            raise UnknownError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
         if value is not None:
             made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
     if (output := made.get("output")) is not None:

@@ -79,7 +79,7 @@ class Chosen(Record):
     """``chosen.json``: a digest of the settings of a risk, and the choice that it made for all runs."""
 
     asked: Line
-    choice: dict[str, float | bool | Line | None]
+    choice: dict[str, float | bool | Line | tuple[Line, float, float] | None]
 
 
 def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from corpusveil.display import several
 from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
@@ -73,6 +74,11 @@ def tell_unknown(unknown_share: float | None, watch: Watch, unknown: Unknown | N
 def tell_first(batch: Batch, path: Path | None, release: Release, watch: Watch) -> None:
     """Tell what the first rows show: doubts about their texts, what is released beside texts within a column."""
     tell_doubts(release, batch.texts, watch)
+    if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
+        watch.warn(
+            f"warning: the first {len(batch.ids):,} rows have {several(len(set(batch.ids)), 'different id')}. Equal "
+            "texts with the same id get equal noise, which shows that they are equal; give each row an id of its own."
+        )
     if path is not None and (names := beside(batch, path)):
         watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 

@@ -61,7 +61,7 @@ def located(address: str, which: Which) -> str:
         return address
     asked = address.removeprefix(SCHEME)
     name = ENGLISH if asked == DEMO else asked
-    if not is_name(name):
+    if _NAME.fullmatch(name) is None:
         raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
     points = metadata.entry_points(group=GROUP, name=name)
     if not points:

@@ -174,6 +174,17 @@ class TestWhatIsNew:
         assert len(released(ground, 2)) == 1
 
 
+def test_a_risk_is_chosen_once_for_all_runs(ground: Path) -> None:
+    """By the model of the space's package; the choice is kept with all that a manifest says of it."""
+    save(ground / "s.toml", settings(ground) | {"space": {"path": "en"}, "budget": {"risk": 0.5}})
+    start(ground)
+    lines(ground, "day-2/b.jsonl", 3)
+    start(ground)
+    first, second = (json.loads((ground / f"out/run-0000{n}/manifest.json").read_text())["risk"] for n in (1, 2))
+    assert first["highest"]
+    assert first == second
+
+
 class TestKilled:
     @pytest.mark.parametrize(
         "step", [pytest.param(step, marks=[pytest.mark.nightly] * (step % 4 > 0)) for step in range(21)]

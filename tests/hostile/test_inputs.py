@@ -139,7 +139,7 @@ def rows() -> Iterator[Hostile]:
         (
             "texts in place of a header",
             SECRET[:12] + b" rent,",
-            "the first line names no column 'text'; it has 2 columns.",
+            "the first line names no column 'text'; it has 2 columns; name the column that has the text.",
         ),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),

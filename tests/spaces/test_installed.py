@@ -173,6 +173,16 @@ class TestANameThatNobodyProvides:
             assert flow.value("model.path") == str(here / "flow" / name)
 
 
+class TestADefault:
+    def test_is_the_installed_space_whatever_folders_are_there(self, here: Path) -> None:
+        """Also what Python has names for; a folder goes first only where a space is named."""
+        key = cv.Key.generate()
+        (here / "en").mkdir()
+        assert cv.release(epsilon=1.0, key=key).mechanism.space == cv.demo_space()
+        fails(["privatize", "in.txt", "--space", "en", "--epsilon", "1", "--output", "a"], "missing-artefact", "en")
+        succeeds("privatize", "in.txt", "--epsilon", "1", "--key", "release.key", "--output", "b")
+
+
 class TestAnotherPackage:
     def test_adds_its_space_by_the_documented_steps(self, here: Path, package: Callable[..., Path]) -> None:
         """The control: before it is installed, there is no such space."""

@@ -91,11 +91,16 @@ class Settings(BaseModel):
 
 
 def started(*sections: str) -> dict[str, dict[str, Any]]:
-    """Return the values of sections in a new file, which *preview* and the first calls of Python need not name."""
+    """Return the values of sections in a new file, which *privatize*, *preview* and calls of Python need not name.
+
+    A name among them is that of an installed space, whatever folders there are.
+    """
+    from corpusveil.spaces.installed import SCHEME
+
     made: dict[str, dict[str, Any]] = {section: {} for section in sections}
     for setting in declared(Settings):
         if setting.name in made and setting.start is not None:
-            made[setting.name][setting.key] = setting.start
+            made[setting.name][setting.key] = SCHEME + setting.start if setting.named else setting.start
     return made
 
 

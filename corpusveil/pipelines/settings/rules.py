@@ -84,7 +84,8 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and risk_reader(settings) == "content-context" and risk_model(settings) is None:
+    reads = budget.risk is not None and risk_reader(settings) == "content-context"
+    if reads and settings.space is not None and risk_model(settings) is None:
         yield (
             "budget.risk",
             (
