@@ -1,0 +1,127 @@
+"""JSON lines that are wrong or unusual, and texts in JSON and in cells, character by character."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusveil.choices import Separator
+from corpusveil.storage.formats import find
+from corpusveil.storage.forms.delimited import MARKS, Csv
+from corpusveil.storage.forms.jsonlines import quoted
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from tests.calls import fails, succeeds
+from tests.engines.corpora import (
+    UNKNOWN,
+    Ground,
+    data_files,
+    encode,
+    read_shard,
+    rows,
+)
+
+GOOD = b'{"text": "bababa"}\n'
+SECRET = UNKNOWN.encode()
+JSON_LINES, JSON_LINES_GZIP = find(".jsonl"), find(".jsonl.gz")
+
+
+def place(folder: Path, data: bytes, name: str = "bad.json.gz") -> Path:
+    """Write a sound shard and, behind it, one with these bytes."""
+    folder.mkdir(exist_ok=True)
+    (folder / "a.json.gz").write_bytes(gzip.compress(GOOD))
+    (folder / name).write_bytes(data)
+    return folder
+
+
+class TestWrongInput:
+    """Which input is wrong is a table of tests/hostile."""
+
+    def test_is_said_by_file_and_row(self, ground: Ground, tmp_path: Path) -> None:
+        lines = GOOD * (BLOCK_ROWS + 5) + b'{"text": "' + SECRET + b'"\n' + GOOD
+        source, output = place(tmp_path / "in", gzip.compress(lines)), tmp_path / "out"
+        said = fails(ground.arguments(source, output), "bad-shards", f"{source}/bad.json.gz, row {BLOCK_ROWS + 6}: ")
+        assert UNKNOWN not in said
+        assert [path.name for path in output.rglob("*") if path.is_file()] == ["part-00000-of-00002.json.gz"]
+
+    def test_compression_is_said_by_file_whose_rows_are_ranges_too(self, ground: Ground, tmp_path: Path) -> None:
+        whole = gzip.compress(encode(rows(500, 0)))
+        stored = bytearray(gzip.compress(encode(rows(500, 0)), 0))  # a flipped byte is one of the text, too
+        stored[stored.index(b"text", len(stored) // 2)] ^= 1
+        cut, false_sum = whole + whole[:200], whole[:-8] + bytes(8)
+        for data, said in ((cut, "ends in the middle"), (false_sum, "gzip file is damaged"), (stored, "is damaged")):
+            arguments = ground.arguments(place(tmp_path / "in", data), tmp_path / "out", "--rows-per-task", BLOCK_ROWS)
+            fails(arguments, "bad-shards", "bad.json.gz: ", said)
+            assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+class TestUnusualInput:
+    def test_gives_a_row_for_each(self) -> None:
+        for data, texts in (
+            (b"", []),
+            (b"\n\n", []),
+            (GOOD.strip(), ["bababa"]),
+            (b"\n" + GOOD + b"\n  \n" + GOOD + b"\n", ["bababa"] * 2),
+            (GOOD.replace(b"\n", b"\r\n") * 3, ["bababa"] * 3),
+            (b'{"text": "a\\nb\\u2028c"}\n' + '{"text": "\u2028\u0085"}'.encode(), ["a\nb\u2028c", "\u2028\u0085"]),
+            (b'  {"text" :\t"x"}  \n', ["x"]),
+        ):
+            for form, file in ((JSON_LINES, data), (JSON_LINES_GZIP, gzip.compress(data))):
+                batches = form.batches(io.BytesIO(file), "x", Columns())
+                assert [text for batch in batches for text in batch.texts.to_pylist()] == texts, data
+                assert form.rows(io.BytesIO(file), "x") == len(texts), data
+
+    def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
+        (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')
+        succeeds(*ground.arguments(tmp_path / "one.json", tmp_path / "out", "--text", 're"view'))
+        (row,) = read_shard(data_files(tmp_path / "out")[0])
+        assert list(row) == ['re"view']
+
+
+TEXTS = st.lists(
+    st.none() | st.text() | st.text(st.sampled_from('ab",;\\\n\r\t\x00\x1f\x7f =+-@é'), max_size=60), max_size=9
+)
+
+
+def written(rows: Sequence[Sequence[str | None]], separator: Separator) -> bytes:
+    lines = []
+    for row in rows:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=MARKS[separator], lineterminator="\r\n").writerow(row)
+        lines.append(text.getvalue()[:-2] + "\n")
+    return "".join(lines).encode()
+
+
+@given(TEXTS, st.integers(0, 3), st.sampled_from([*MARKS]))
+@settings(max_examples=80)
+def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int, separator: Separator) -> None:
+    """Any text, at any place in its column, alone in its row or with others."""
+    column = pa.array(texts, pa.large_string())[skipped:]
+    for others in range(3):
+        columns = Columns(separator=separator)
+        rendered = Csv("").render(column, [column] * others, columns)
+        assert bytes(rendered) == written([[text] * (1 + others) for text in texts[skipped:]], separator), others
+
+
+@given(TEXTS, st.integers(0, 3), st.sampled_from([1, 1000]))
+@settings(max_examples=80)
+def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int, times: int) -> None:
+    """Any text, short or long, at any place in its column; a null is ``null``."""
+    texts = [text and text * times for text in texts]
+    whole = quoted(pa.array(texts, pa.large_string())[skipped:], "<", ">\n")
+    wanted = [b"<" + orjson.dumps(text) + b">\n" for text in texts[skipped:]]
+    assert bytes(whole) == b"".join(wanted)
+
+
+def test_every_byte_that_is_escaped_and_every_one_that_is_not() -> None:
+    """Alone, and at each place of a text longer than what is written at once."""
+    texts = [" " * place + chr(code) + " " * (20 - place) for code in range(0x100) for place in range(21)]
+    whole = quoted(pa.array([*texts, *map(chr, range(0x100))], pa.large_string()), "", "\n")
+    assert bytes(whole).splitlines() == [orjson.dumps(text) for text in [*texts, *map(chr, range(0x100))]]
