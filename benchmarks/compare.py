@@ -63,5 +63,5 @@ def judged(old: Row, new: Row) -> tuple[str, bool]:
     spread = sum((max(runs) - min(runs)) / 2 / statistics.median(runs) for runs in ratios)
     grown, allowed = after / before - 1, ALLOWED + spread
     verdict = "slower" if grown > allowed else "faster" if 1 / (1 + grown) - 1 > allowed else "no change"
-    told = f"{show(before)} -> {show(after)} times the baseline's time, {grown:+.0%} ({allowed:.0%} allowed): {verdict}"
-    return told, grown > allowed
+    ratio = f"{show(before)} to {show(after)} of the baseline's time"
+    return f"{ratio}, {grown:+.0%} ({allowed:.0%} allowed): {verdict}", grown > allowed

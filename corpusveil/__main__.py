@@ -7,7 +7,7 @@ import sys
 from corpusveil.cli import signals, temporary
 
 OBJECTS = 100_000
-"""The garbage collector runs after this many new objects instead of 700: what is loaded first is needed to the end."""
+"""The garbage collector runs after this many new objects instead of 700: modules are needed until the end."""
 
 
 def main() -> None:

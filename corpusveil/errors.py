@@ -193,7 +193,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
     names = list(known)
     begins = sorted((each for each in names if name and each.startswith(str(name))), key=len)
-    near = begins or difflib.get_close_matches(str(name), names, 1, 0.5)
+    near = begins or difflib.get_close_matches(str(name), names, 1, 0.65)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -201,8 +201,6 @@ def existing(name: object, columns: Iterable[object]) -> str:
     """Return the end of a sentence about a missing column: those that exist, and the nearest."""
     names = [str(column) for column in columns]
     listing = f"; {'the columns are' if any(map(is_name, names)) else 'it has'} {listed(names)}" if names else ""
-    if name == "text":  # the default, which nobody mistyped
-        return f"{listing}; name the column that has the text."
     return listing + (nearest(name, filter(is_name, names)) or ".")
 
 

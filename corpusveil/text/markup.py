@@ -64,7 +64,7 @@ _TAG = r"</?(?i:" + "|".join(sorted(_ELEMENTS)) + r")(?:\s[^<>]*)?/?>"
 def plain(text: str) -> str:
     """Return the text without its tags; where a tag separates words there is a line break. Takes linear time."""
     out: list[str] = []
-    last = text.rfind(">") + 1  # no construct ends behind it
+    last = text.rfind(">") + 1  # no construct ends after it
     at = 0
     while at < last and (construct := _CONSTRUCT.search(text, at, last)) is not None:
         start, end = construct.span()

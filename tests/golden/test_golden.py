@@ -65,7 +65,7 @@ def digest(data: bytes) -> str:
 
 
 def plain(path: Path) -> bytes:
-    """Return what stands in a file, without its compression; a table as its rows."""
+    """Return the content of a file, decompressed; a table as its rows."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)
@@ -101,7 +101,7 @@ def short(value: Any) -> Any:
 
 
 def folder(path: Path) -> dict[str, Any]:
-    """Return every file below a folder: JSON as it is, everything else as the digest of what stands in it."""
+    """Return every file below a folder: JSON as it is, everything else as the digest of its content."""
     return {
         file.relative_to(path).as_posix(): short(_json(file)) if file.suffix == ".json" else digest(plain(file))
         for file in sorted(path.rglob("*"))

@@ -1,4 +1,4 @@
-"""Hostile calls, one line each: the words of a command, its status, and what is said; and machines that refuse."""
+"""Hostile calls, one per line: the words of a command, its status and the expected sentence; refusing machines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Call:
 
 
 def privatize(said: str, *more: str, source: str | tuple[str, ...] = INPUT, status: int = 2, **instead: str) -> Call:
-    """Return an ordinary call, but for what is given."""
+    """Return an ordinary call with some options replaced."""
     options = ORDINARY | {f"--{name.replace('_', '-')}": value for name, value in instead.items()}
     sources = (source,) if isinstance(source, str) else source
     return Call(("privatize", *sources, *(word for pair in options.items() for word in pair), *more), said, status)

@@ -1,4 +1,4 @@
-"""Hostile files, one line each: name, bytes, more options, and what is said. Every file holds a secret."""
+"""Hostile files, one per line: name, bytes, further options and the expected sentence. Every file holds a secret."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Hostile:
 
 
 def text_of(form: str, rows: int = 3000) -> bytes:
-    """Return a sound file of so many different rows."""
+    """Return a sound file of different rows."""
     lines = [SOUND[form].replace(b"kikiki", b"kikiki %d" % number) for number in range(rows)]
     return HEADER[form] + b"".join(lines)
 
@@ -66,7 +66,7 @@ def compressed() -> Iterator[Hostile]:
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
             ("not compressed", data, unsound),
             ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
-            ("rubbish behind it", whole + SECRET * 3, unsound),
+            ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
             ("a wrong checksum", checksum, unsound),
         ):
@@ -106,7 +106,7 @@ def parquet() -> Iterator[Hostile]:
 
 
 def rows() -> Iterator[Hostile]:
-    """A sound row, and behind it one that is not."""
+    """A sound row, followed by an unsound one."""
     not_json, no_object = "row 2: not valid JSON", "row 2: not a JSON object"
     column, not_text = "row 2: has no column 'text'", "row 2: column 'text' is not text"
     for name, line, said in (
@@ -135,12 +135,8 @@ def rows() -> Iterator[Hostile]:
     ):
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
     for name, header, said in (
-        ("a header without the column", b"body,other", "names no column 'text'"),
-        (
-            "texts in place of a header",
-            SECRET[:12] + b" rent,",
-            "the first line names no column 'text'; it has 2 columns; name the column that has the text.",
-        ),
+        ("a header without the column", b"body,other", "names no column 'text', and has 2 fields;"),
+        ("words in place of a header", SECRET + b",ill", "names no column 'text', and has 2 fields;"),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
         ("a header with an open quote", b'"text', "the first line"),

@@ -34,7 +34,7 @@ JSON_LINES, JSON_LINES_GZIP = find(".jsonl"), find(".jsonl.gz")
 
 
 def place(folder: Path, data: bytes, name: str = "bad.json.gz") -> Path:
-    """Write a sound shard and, behind it, one with these bytes."""
+    """Write a sound shard, followed by one with these bytes."""
     folder.mkdir(exist_ok=True)
     (folder / "a.json.gz").write_bytes(gzip.compress(GOOD))
     (folder / name).write_bytes(data)

@@ -64,7 +64,7 @@ def as_lines(path: Path, count: int) -> Path:
 
 
 def test_a_split_shard_is_written_as_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the guess of its rows was far off: pieces behind its end are empty, the last takes what is left."""
+    """Also where the guess of its rows was far off: pieces past its end are empty, the last takes what is left."""
     rows = 2 * BLOCK_ROWS + 5
     source = tmp_path / "a.json.gz"
     source.write_bytes(gzip.compress(as_lines(tmp_path / "lines", rows).read_bytes(), 1, mtime=0))

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, existing, is_name
+from corpusveil.display import several
+from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
@@ -108,20 +109,22 @@ def refuse_separator(line: str, name: str, separator: Separator, column: str | N
 
 
 def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int]:
-    refuse_others(header, columns, name)
     refuse_nested(columns.text, f"{name} has")
     for column in columns.named:
         if header.count(column) > 1:
             raise ColumnError(f"{name}: the first line names several columns {column!r}; rename them first.")
         if column not in header:
             refuse_separator(MARKS[columns.separator].join(header), name, columns.separator, column)
-            if not all(map(is_name, filter(None, header))):  # it can be a row of a file without names
-                raise ColumnError(
-                    f"{name}: the first line names no column {column!r}, and does not look like a list of names; give "
-                    "the file a first line that names its columns, or correct the name."
-                )
-            plain = ["" if " " in cell else cell for cell in header]  # of several words, it can be a text, too
-            raise ColumnError(f"{name}: the first line names no column {column!r}{existing(column, plain)}")
+            if set(columns.named) & set(header):
+                raise ColumnError(f"{name}: the first line names no column {column!r}{existing(column, header)}")
+            import difflib
+
+            # This may be a row of a file without names: at most a cell is quoted that is almost the name asked for.
+            near = difflib.get_close_matches(column, header, 1, 0.8)
+            mend = f"did you mean {near[0]}?" if near else "name a column that it has, or add a first line of names."
+            many = several(len(header), "field")
+            raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
+    refuse_others(header, columns, name)
     return {column: header.index(column) for column in columns.named}
 
 

@@ -22,7 +22,7 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
-from corpusveil_evaluate.statistics.listed_words import english_share
+from corpusveil_evaluate.statistics.known_words import english_share
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
 from corpusveil_evaluate.studies.claims import compare

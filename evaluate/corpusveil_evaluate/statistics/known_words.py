@@ -1,4 +1,4 @@
-"""English share: how many of a text's words a space has, which contain the outputs of a mechanism over it."""
+"""English share: the share of the words of a text that a space has."""
 
 from __future__ import annotations
 
