@@ -6,7 +6,7 @@ import importlib
 from importlib.util import find_spec
 from typing import Any
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.5.0.dev0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
@@ -88,8 +88,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    gone = importlib.import_module("corpusveil.gone").gone_name(f"cv.{name}")
-    return gone or f"module {__name__!r} has no attribute {name!r}"
+    gone = importlib.import_module("corpusveil.gone").gone_setting(f"cv.{name}")
+    return f"cv.{name}: {gone}." if gone else f"module {__name__!r} has no attribute {name!r}"
 
 
 def __dir__() -> list[str]:

@@ -73,10 +73,5 @@ Separator = Literal["comma", "semicolon", "tab"]
 """The character between the cells of CSV, by its name."""
 SEPARATORS: tuple[Separator, ...] = get_args(Separator)
 
-RiskOf = Literal["content-context", "content", "word"]
-"""The reader whose risk chooses epsilon: of content words from context, with a language model; and two weaker ones, who
-see each word alone, of content words and of all words."""
-RISK_OF: tuple[RiskOf, ...] = get_args(RiskOf)
-
 DOCUMENTS = 10_000
 """The number of documents to evaluate."""

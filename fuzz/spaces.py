@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.space import LISTS, VECTORS, VOCABULARY, Space, content_digest, load_space
@@ -224,11 +223,6 @@ def _counts(url: str) -> object:
     return found
 
 
-def _function_words(url: str) -> None:
-    weights = content_weights(_space(), url)
-    need(np.isfinite(weights).all() and weights.min() >= 0 and 0 < weights.sum() < np.inf, "weights that are none")
-
-
 def _vocabulary_of(url: str) -> object:
     found = read_vocabulary(url)
     need(all(isinstance(word, str) for word in found.words), "a word that is no text")
@@ -259,5 +253,3 @@ def readers() -> Iterator[Reader]:
     yield _list_reader("counts-csv.gz", ".csv.gz", _counts, [b"\0" + table.replace(b"\t", b",")])
     yield _list_reader("counts-parquet", ".parquet", _counts, [b"\0" + _ngrams()])
     yield _list_reader("vocabulary", ".parquet", _vocabulary_of, [b"\0" + _vocabulary_file()])
-    factors = "\n".join(f"{word}\t{k / 2}" for k, word in enumerate(WORDS, 1)).encode()
-    yield _list_reader("function-words", ".txt", _function_words, [b"\0" + words, b"\0" + factors + b"\nalone"])

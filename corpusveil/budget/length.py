@@ -4,7 +4,7 @@ A released document is the first L words of the original, continued by fillers. 
 replaced like words of the text. The law of L depends on the original only through its number of words n;
 ``docs/mathematics.md`` (Length) proves the guarantee.
 
-*Grid*: L is the least point of a public grid that is n or more. *Noise*: L = n + extra + K, at least 1, and K is
+*Grid*: L is the least multiple of a public number that is n or more. *Noise*: L = n + K, at least 1, and K is
 two-sided geometric, ``Pr[K = k] ∝ e^(-epsilon |k|)`` (Ghosh, Roughgarden, Sundararajan 2009).
 """
 
@@ -14,7 +14,6 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -24,99 +23,37 @@ from corpusveil.errors import BadRecordError, BadValueError
 from corpusveil.sampling.draws import LENGTH, Draws
 from corpusveil.sampling.weights import PRECISION_BITS, TOTAL, WeightTable, exp_fixed
 
-MOST_WORDS = 1 << 31
-"""The most tokens of a text that is read at once."""
 LARGEST_STEP = 1_000_000
-LEAST_GROWTH, MOST_GROWTH = 1.01, 100.0
 LEAST_EPSILON, MOST_EPSILON = 0.001, 20.0
 SLACK = 2.0**-20
 """Noise is drawn at epsilon times 1 minus this, so that integer weights never exceed epsilon."""
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_STEP:
-        raise BadValueError(f"{name} = {value}: give a whole number of words from {least} to {LARGEST_STEP:,}.")
-
-
-def _check_number(name: str, value: Any, least: float, most: float, also: float | None = None) -> None:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not good or not (least <= value <= most or value == also):
-        said = f"a number from {least:g} to {most:g}" + ("" if also is None else f", or {also:g}")
-        raise BadValueError(f"{name} = {value}: give {said}.")
+def _check_number(name: str, value: Any, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise BadValueError(f"{name} = {value}: give a number from {least:g} to {most:g}.")
 
 
 @dataclass(frozen=True, slots=True)
 class LengthGrid:
-    """Pad documents to the next point of a public grid.
+    """Pad documents to the next multiple of ``pad`` words; an empty text gets ``pad`` words, too.
 
-    The first point is ``pad`` words. The next one is the least multiple of ``pad`` that is larger, and at least
-    ``pad_growth`` times as large: with growth 1, all multiples of ``pad``. An empty text gets ``pad`` words, too.
-    Raises UserError for values out of range.
+    Raises UserError for a value out of range.
     """
 
     pad: int
-    pad_growth: float = 1.0
 
     policy: ClassVar[str] = "grid"
     epsilon: ClassVar[float] = 0.0
     """The cost of the length for each word of difference: 0 within a cell."""
 
     def __post_init__(self) -> None:
-        _check_whole("pad", self.pad, 1)
-        _check_number("pad_growth", self.pad_growth, LEAST_GROWTH, MOST_GROWTH, also=1.0)
-        object.__setattr__(self, "pad_growth", float(self.pad_growth))
+        if isinstance(self.pad, bool) or not isinstance(self.pad, int) or not 1 <= self.pad <= LARGEST_STEP:
+            raise BadValueError(f"pad = {self.pad}: give a whole number of words from 1 to {LARGEST_STEP:,}.")
 
     def released(self, words: Int64, draws: Draws | None = None) -> Int64:  # noqa: ARG002 - nothing is drawn
         """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D]."""
-        if self.pad_growth == 1:
-            return np.asarray(np.maximum(-(-words // self.pad), 1) * self.pad, dtype=np.int64)
-        points = _points(self.pad, self.pad_growth)
-        return np.asarray(points[np.searchsorted(points, words, side="left")], dtype=np.int64)
-
-    def first_points(self, count: int) -> list[int]:
-        """Return the first points of the grid."""
-        if self.pad_growth == 1:
-            return [self.pad * number for number in range(1, count + 1)]
-        return _points(self.pad, self.pad_growth)[:count].tolist()  # type: ignore[no-any-return]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the policy and its parameters, for a digest or a manifest."""
-        # The words of earlier versions, which digests cover.
-        return {"policy": self.policy, "step": self.pad, "growth": self.pad_growth}
-
-    @property
-    def disclosed(self) -> str:
-        """What the output discloses about a document's length."""
-        points = ", ".join(f"{point:,}" for point in self.first_points(3))
-        return f"how many words a document has, rounded up to a point of the grid ({points}, …)"
-
-
-@dataclass(frozen=True, slots=True)
-class LengthNoise:
-    """Release documents with their number of words, plus ``extra``, plus two-sided geometric noise of ``epsilon``.
-
-    Where the sum is larger than the document, fillers follow; where it is smaller, the document is cut at its end.
-    ``extra`` words make cuts rarer: a document is cut with probability
-    ``e^(-epsilon (extra + 1)) / (1 + e^-epsilon)``. Raises UserError for values
-    out of range.
-    """
-
-    epsilon: float
-    extra: int = 0
-
-    policy: ClassVar[str] = "noise"
-
-    def __post_init__(self) -> None:
-        _check_number("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
-        _check_whole("extra", self.extra, 0)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-
-    def released(self, words: Int64, draws: Draws) -> Int64:
-        """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D].
-
-        ``draws`` has one token for each document.
-        """
-        return np.asarray(np.maximum(words + self.extra + two_sided(self.epsilon, draws), 1), dtype=np.int64)
+        return np.asarray(np.maximum(-(-words // self.pad), 1) * self.pad, dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy and its parameters, for a digest or a manifest."""
@@ -125,8 +62,40 @@ class LengthNoise:
     @property
     def disclosed(self) -> str:
         """What the output discloses about a document's length."""
-        more = f" and {self.extra:,} more" if self.extra else ""
-        return f"how many words a document has{more}, plus noise (epsilon {self.epsilon:.4g} for each word)"
+        return f"how many words a document has, rounded up to a multiple of {self.pad:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class LengthNoise:
+    """Release documents with their number of words plus two-sided geometric noise of ``epsilon``.
+
+    Where the sum is larger than the document, fillers follow; where it is smaller, the document is cut at its end: with
+    probability ``e^-epsilon / (1 + e^-epsilon)``. Raises UserError for a value out of range.
+    """
+
+    epsilon: float
+
+    policy: ClassVar[str] = "noise"
+
+    def __post_init__(self) -> None:
+        _check_number("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+
+    def released(self, words: Int64, draws: Draws) -> Int64:
+        """Return the numbers of released words for documents of ``words`` words; int64 [D] -> int64 [D].
+
+        ``draws`` has one token for each document.
+        """
+        return np.asarray(np.maximum(words + two_sided(self.epsilon, draws), 1), dtype=np.int64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the policy and its parameters, for a digest or a manifest."""
+        return {"policy": self.policy, **dataclasses.asdict(self)}
+
+    @property
+    def disclosed(self) -> str:
+        """What the output discloses about a document's length."""
+        return f"how many words a document has, plus noise (epsilon {self.epsilon:.4g} for each word)"
 
 
 Length: TypeAlias = LengthGrid | LengthNoise
@@ -137,25 +106,13 @@ def length_of(fields: dict[str, Any] | None) -> Length | None:
     if fields is None:
         return None
     given = dict(fields)
-    kinds: dict[Any, Callable[..., Length]] = {
-        "grid": lambda step, growth: LengthGrid(pad=step, pad_growth=growth),
-        "noise": LengthNoise,
-    }
+    kinds: dict[Any, Callable[..., Length]] = {kind.policy: kind for kind in (LengthGrid, LengthNoise)}
     try:
         return kinds[given.pop("policy")](**given)
     except (KeyError, TypeError):
         raise BadRecordError(
             "The manifest has a length policy that this version of corpusveil does not know; install a later one."
         ) from None
-
-
-@functools.lru_cache(maxsize=8)
-def _points(step: int, growth: float) -> Int64:
-    """Return the points of a growing grid up to ``MOST_WORDS`` and one beyond, by exact arithmetic; int64."""
-    points, factor = [step], Fraction(growth)
-    while points[-1] < MOST_WORDS:
-        points.append(max(-(-points[-1] * factor // step), points[-1] // step + 1) * step)
-    return np.array([int(point) for point in points], dtype=np.int64)
 
 
 def geometric_weights(epsilon: float) -> tuple[list[int], int]:

@@ -98,8 +98,7 @@ class ReadingOptions(NamedTuple):
     """How text was read for an artifact.
 
     ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
-    and the hyphens that split words (``over_hyphens``); artifacts of earlier versions, which lack these fields, end
-    n-grams there. ``language`` is that of ``text/languages.py``.
+    and the hyphens that split words (``over_hyphens``). ``language`` is that of ``text/languages.py``.
     """
 
     hyphens: Hyphens = "split"

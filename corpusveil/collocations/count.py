@@ -85,7 +85,7 @@ def _most_frequent(words: pa.Table, most: int) -> pa.Table:
     return words.take(pc.sort_indices(words, [("count", "descending"), ("word", "ascending")])).slice(0, most)
 
 
-VERSION = 3
+VERSION = 1
 PART_BYTES = 64 << 20
 MOST_PARTS = 4096
 SMALL_BYTES = 16 << 20
@@ -141,8 +141,7 @@ def count_corpus(
     number = _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]
     version = TOKENIZER_VERSION + version_of(options.language)
-    # None is where earlier versions, whose digests stay, had counts to add to
-    settings = [VERSION, version, options.max_n, options.text, number, None, sizes]
+    settings = [VERSION, version, options.max_n, options.text, number, sizes]
     settings += [options.hyphens, *([] if options.language is None else [options.language])]
     return make_once(
         output, "counts", mark_of(settings, options.min_count),

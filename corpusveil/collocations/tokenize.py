@@ -33,7 +33,7 @@ from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 
-VERSION = 2
+VERSION = 1
 How = Literal["word", "gst", "mst"]
 _BLANK, _BREAK = 0x20, 0x0A
 

@@ -28,8 +28,6 @@ from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
-_SPOOL = 32 << 30
-"""In the mark of vectors that earlier versions trained, so that they are known as those of the same call."""
 LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 
@@ -159,7 +157,7 @@ def train_vectors(
     training = training or Training()
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
-    mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes, _SPOOL)
+    mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes)
     stage = Train(files.join(output, WORK), mark, token_files, training, output, progress)
 
     def make() -> dict[str, Any]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import ConflictError, PackageError, UserError
-from corpusveil.gone import gone_name
 from corpusveil.jobs.java import (
     LOGGING,
     QUICK,
@@ -49,7 +48,10 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
 
     active = SparkSession.getActiveSession()
     if (master or "").startswith("sc://") or type(active).__module__.startswith("pyspark.sql.connect."):
-        raise ConflictError(str(gone_name("an engine on Spark Connect")))
+        raise ConflictError(
+            "The engine spark needs a session of classic Spark, and this one is of Spark Connect: privatize_frame "
+            "takes its frames; for files, name another master."
+        )
     if active is not None:
         return active
     refuse_unreachable(master)

@@ -50,10 +50,8 @@ from corpusveil.text.text_writer import (
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 
-KERNEL_VERSION = 2
+KERNEL_VERSION = 1
 """Part of the release digest; goes up whenever the same release would write other text."""
-SURROGATES_VERSION = 3
-"""The same for releases with surrogates of numbers: 0.4 draws each digit, where 0.3 drew public numbers."""
 
 
 _scratch = Scratch()

@@ -101,7 +101,7 @@ def context_risk(
 
 def readers_of(
     mechanism: Mechanism, model: LanguageModel, texts: Sequence[str] | None, policy: TextPolicy,
-    content: npt.NDArray[np.float64] | None,
+    content: npt.NDArray[np.float64] | None = None,
 ) -> tuple[Sequence[TextReader | PastReader], str]:  # fmt: skip
     """Return a reader of text like the model's, perhaps one of text unlike it, and the digest of these texts.
 
@@ -120,7 +120,7 @@ def readers_of(
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
     policy = replace(policy, language=mechanism.space.read_in(policy.language))
-    weights = content_weights(mechanism.space, language=policy.language) if content is None else content
+    weights = content_weights(mechanism.space, policy.language) if content is None else content
     kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
     return [TextReader(mechanism, model, some, policy, weights, named) for some, named in kinds], sample.digest
 
@@ -132,7 +132,7 @@ def measured(
 
     For a model whose sample may not be passed on: what it keeps instead (``sample.py``).
     """
-    readers, text = readers_of(mechanism, model, None, policy, None)
+    readers, text = readers_of(mechanism, model, None, policy)
     every = [[precise(reader.read(epsilon)) for epsilon in epsilons] for reader in readers]
     points = [[[read.share, read.content.share, read.content.error] for read in reads] for reads in every]
     highest = [read.highest for read in every[0] if read.highest is not None]

@@ -39,7 +39,7 @@ from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 
-VERSION = 3
+VERSION = 1
 """Part of a denoised release's digest; increased whenever the same call would write other text."""
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""

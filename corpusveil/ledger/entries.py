@@ -36,7 +36,7 @@ from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Line, Record, record_at
 
-VERSION = 5
+VERSION = 1
 """The format of a ledger. Version 4 had several fingerprints for some values, and earlier ones no units."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32

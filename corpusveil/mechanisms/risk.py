@@ -282,7 +282,7 @@ class WordRisk(WordShares):
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        return reader_guesses(self.content.share, "content", self.share, self.content.blind)
+        return reader_guesses(self.content.share, self.share, self.content.blind)
 
 
 def word_risk(
@@ -301,7 +301,7 @@ def word_risk(
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     space = mechanism.space
     prior = prior_of(space) if prior is None else prior
-    content = content_weights(space, language=policy.language) if content is None else content
+    content = content_weights(space, policy.language) if content is None else content
     counted = prior.shares * np.stack([np.ones(prior.words.size), content[prior.words]])
     stops = stop_words_of(space, policy.language)[prior.words] & policy.parts_stop_words()
     best, stays, exact = _best_guesses(mechanism, check_epsilon(epsilon), prior, counted * ~stops, estimate=estimate)
@@ -424,17 +424,15 @@ def _about(figure: Figure) -> str:
     return f"about {figure[0]:.1%} (± {100 * figure[1]:.1f})"
 
 
-def reader_guesses(share: float, of: str, beside: float | None = None, blind: float | None = None) -> str:
+def reader_guesses(content: float, every: float, blind: float) -> str:
     """Say what a reader who looks at each word alone guesses: *about*, for the text is not the public text.
 
-    ``of`` is ``word`` or ``content``, or what earlier versions had. ``beside`` is the share of the other words: of all,
-    if ``of`` counts content words, and the reverse. ``blind`` is what ``share`` is without the release.
+    ``content`` and ``every`` are shares of content words and of all words; ``blind`` is the first without the release.
     """
-    some, others = ("content words", "all words") if of.startswith("content") else ("words", "the content words")
-    chance = "" if blind is None else f" ({_rounded(blind)} by chance)"
-    more = "" if beside is None else f", and {_rounded(beside)} of {others}"
-    reader = "reads words in context" if of.endswith("context") else "looks at each word alone"
-    return f"a reader who {reader} guesses about {_rounded(share)} of the {some}{chance}{more}"
+    return (
+        f"a reader who looks at each word alone guesses about {_rounded(content)} of the content words "
+        f"({_rounded(blind)} by chance), and {_rounded(every)} of all words"
+    )
 
 
 def _rounded(share: float) -> str:

@@ -14,7 +14,6 @@ from corpusveil.errors import MismatchError
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import (
     EngineSettings,
@@ -56,15 +55,10 @@ class Plan:
 def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
     """Return the epsilon for the risk of the settings, from public artifacts alone; ``opened`` is their model."""
     budget = needed(settings.budget, "budget")
-    reader, model, texts = rules.risk_reader(settings), None, None
-    if reader == "content-context":
-        model = opened or context().load_model(str(rules.risk_model(settings)))
-        texts = None if budget.risk_text is None else _public_texts(settings, budget.risk_text)
-    content = None if budget.function_words is None else content_weights(mechanism.space, budget.function_words)
+    model = opened or context().load_model(str(rules.risk_model(settings)))
+    texts = None if budget.risk_text is None else _public_texts(settings, budget.risk_text)
     policy = settings.text.policy()
-    return epsilon_for_risk(
-        mechanism, float(budget.risk or 0), of=reader, model=model, texts=texts, policy=policy, content=content
-    )
+    return epsilon_for_risk(mechanism, float(budget.risk or 0), model=model, texts=texts, policy=policy)
 
 
 def _public_texts(settings: Settings, url: str) -> list[str]:

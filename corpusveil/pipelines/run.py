@@ -22,7 +22,7 @@ from corpusveil.storage.records import Record, Records
 
 NOTE = "_step.json"
 """The request of a step, in the folder of its artifact, written before it begins."""
-NOTE_VERSION = 2
+NOTE_VERSION = 1
 
 
 class Note(Record):

@@ -90,12 +90,10 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
     """
     budget, text = needed(settings.budget, "budget"), settings.text
     decisive = [
-        budget.risk, rules.risk_reader(settings), rules.risk_model(settings), mechanism.name, mechanism.parameters()
+        budget.risk, rules.risk_model(settings), budget.risk_text, text.stop_words, text.language, mechanism.name,
+        mechanism.parameters(), mechanism.space.digest,
     ]  # fmt: skip
-    if (budget.function_words, text.stop_words) != (None, "privatize"):  # what earlier versions did not have
-        decisive += [budget.function_words, text.stop_words]
-    decisive += [given for given in (text.language, budget.risk_text) if given is not None]
-    asked = hashlib.sha256(json.dumps([*decisive, mechanism.space.digest], sort_keys=True).encode()).hexdigest()
+    asked = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
     kept = schedule.state.read("chosen.json", Chosen)
     if kept is None or kept.asked != asked:
         choice = at_risk(settings, mechanism)
@@ -140,9 +138,7 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
         del decisive["budget.epsilon"]
         decisive |= {
             "budget.risk": risk.risk,
-            "budget.risk_of": risk.risk_of,
             "the digest of budget.model": risk.model,
-            "the weights of budget.function_words": risk.weights,
         }
     return decisive
 

@@ -121,8 +121,7 @@ def call_of(
     sha = hashlib.sha256()
     chosen = _balance(lists, _public_counts(embeddings[0], counts), order, balance)
     words = None if only is None else sorted(only)
-    # False is where earlier versions, whose digests stay, had a union of words
-    decided: list[Any] = [VERSION, lists, seed, chosen.order, False, words, *chosen.decides]
+    decided: list[Any] = [VERSION, lists, seed, chosen.order, words, *chosen.decides]
     if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
         decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):

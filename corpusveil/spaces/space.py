@@ -33,7 +33,6 @@ from corpusveil.errors import (
     VersionError,
     replaced,
 )
-from corpusveil.gone import gone_name
 from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
 from corpusveil.storage import files, home
@@ -43,8 +42,6 @@ from corpusveil.text import languages
 
 KIND = "space"
 VERSION = 1
-GONE_VERSIONS = {2: "a space whose lists have different words", 3: "a space with arcs"}
-"""The versions of spaces of 0.3 that are refused, by what they contain."""
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 _opened: dict[tuple[str, str], Space] = {}
@@ -293,8 +290,6 @@ def _read_info(url: str) -> dict[str, Any]:
         raise MismatchError(
             f"{url}: this is not a space but {description.kind[:40]}; make a space with 'corpusveil space'."
         )
-    if info["version"] in GONE_VERSIONS:
-        raise VersionError(f"{url}: {gone_name(GONE_VERSIONS[info['version']])}")
     if info["version"] != VERSION:
         raise VersionError(
             f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads {VERSION}; "

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import BadRowError, DataError, FormatError, ShapeError
-from corpusveil.gone import gone_name
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLANKS, BLOCK
@@ -93,7 +92,10 @@ def reader(url: str) -> Callable[[str], VectorTable]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz")
     if name.endswith((".kv", ".model")):
-        raise FormatError(f"{url}: {gone_name('a pickle of gensim')}")
+        raise FormatError(
+            f"{url}: this is a pickle, which could run code; in gensim, save the vectors by "
+            "kv.save_word2vec_format('vectors.bin', binary=True)."
+        )
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read

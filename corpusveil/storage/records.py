@@ -12,8 +12,8 @@ from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 
-RUN_VERSION = 2
-"""The format of a run's records; those without a version are older than the identification by corpus."""
+RUN_VERSION = 1
+"""The format of a run's records."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
 
@@ -56,7 +56,7 @@ Line = Annotated[str, AfterValidator(_one_line)]
 class Claim(Record):
     """``run.json``: what a run claims its folders for: input and output of a run, and the version of its records."""
 
-    version: int | None = None
+    version: int
     release: str
     key: str
     columns: dict[str, Any]
@@ -65,8 +65,8 @@ class Claim(Record):
     format: str
     on_bad_rows: str
     ledger: str | None
-    corpus: str | None = None
-    configuration: dict[str, Any] | None = None
+    corpus: str
+    configuration: dict[str, Any]
     """What ``release`` is the digest of, so that a refusal can name what differs."""
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, MARKUPS, NUMBER_POLICIES, POLICIES, Hyphens, Markup, NumberPolicy, Policy
 from corpusveil.errors import BadValueError, not_a_choice
-from corpusveil.gone import gone_setting
 from corpusveil.text import languages
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ class TextPolicy:
         for name, allowed in (
             ("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS), ("markup", MARKUPS)
         ):  # fmt: skip
-            if refusal := gone_setting(f"text.{name}", getattr(self, name)):
-                raise BadValueError(f"{name} = {getattr(self, name)!r}: {refusal}.")
             if getattr(self, name) not in allowed:
                 raise not_a_choice(name, getattr(self, name), allowed)
         if self.tokenizer not in TOKENIZERS:

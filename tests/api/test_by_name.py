@@ -29,14 +29,14 @@ def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(TEST_KEY)
     write_shard(tmp_path / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
     options = ["--space", space, "--mechanism", "ring-geometric", "--key", str(tmp_path / "key"), *QUIET]
-    asked = ["--risk", "0.5", "--risk-of", "content", "--stop-words", "keep", "--numbers", "mask"]
+    asked = ["--epsilon", "0.5", "--stop-words", "keep", "--numbers", "mask"]
     succeeds("privatize", tmp_path / "in", *options, *asked, "--output", tmp_path / "out")
-    made = cv.release(key=KEY, space=space, risk=0.5, risk_of="content", stop_words="keep", numbers="mask")
+    made = cv.release(key=KEY, space=space, epsilon=0.5, stop_words="keep", numbers="mask")
     cv.privatize_corpus(tmp_path / "in", tmp_path / "again", made)
     assert [path.read_bytes() for path in data_files(tmp_path / "out")] == [
         path.read_bytes() for path in data_files(tmp_path / "again")
     ]
-    for shown in ("ring-geometric", "stop_words keep", "numbers mask", "50.0% or less"):
+    for shown in ("ring-geometric", "stop_words keep", "numbers mask", "epsilon 0.5"):
         assert shown in " ".join(str(made).split())
 
 
@@ -55,7 +55,7 @@ def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str)
         ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"), ({"hyphens": "join"}, "hyphens join"),
         ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
         ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
-        ({"pad": 8, "punctuation": "drop", "contacts": "drop"}, "(8, 16, 24"),
+        ({"pad": 8, "punctuation": "drop", "contacts": "drop"}, "a multiple of 8"),
         ({"duplicates": "same-noise"}, "equal texts same-noise"),
     ):  # fmt: skip
         assert said in " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0, **given)).split())  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
         ({"risc": 0.5}, "unknown-name", "did you mean risk?"),
         ({"risk": 0.5, "epsilon": 1.0}, "conflicting-settings", "epsilon"),
         ({}, "missing-setting", "risk"),
-        ({"risk": 0.5}, "missing-setting", "risk_of content"),
+        ({"risk": 0.5}, "missing-setting", "model"),
         ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
         ({"epsilon": 1.0, "delta": 1e-6}, "unknown-name", "delta"),
     ):

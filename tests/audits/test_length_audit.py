@@ -34,7 +34,7 @@ def reasons(length: Any, budget: cv.Budget | None = None) -> str:
 
 @pytest.mark.parametrize(
     ("length", "budget"),
-    [(GRID, cv.Budget(3.0)), (NOISE, cv.Budget(20.0, "document")), (cv.LengthGrid(3, 2.0), cv.Budget(3.0))],
+    [(GRID, cv.Budget(3.0)), (NOISE, cv.Budget(20.0, "document")), (cv.LengthGrid(3), cv.Budget(3.0))],
 )
 def test_what_holds_is_not_refuted(length: Any, budget: cv.Budget) -> None:
     assert not audited(length, budget).refuted

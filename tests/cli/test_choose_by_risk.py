@@ -19,8 +19,6 @@ from tests.cli.test_run import save
 from tests.engines.corpora import TEST_KEY, data_files
 from tests.language.random_texts import WORDS, corpus, sample_file
 
-ALONE = ("--risk", "0.5", "--risk-of", "content")
-
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,7 +37,6 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vectors = Vectors(WORDS[:40], np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
     counts = (1000 / np.arange(1, 41)).astype(int)
     cv.build_space(vectors, counts=counts).save(str(folder / "space"))
-    cv.build_space(vectors).save(str(folder / "bare"))
     return folder
 
 
@@ -60,6 +57,11 @@ def call(public: Path, *more: str, space: str = "space", output: str = "out") ->
     return [*words, "--key", "release.key", "--corpus", "news", *QUIET, *more]
 
 
+def asked(public: Path, risk: str = "0.6") -> list[str]:
+    """Return the options of a risk."""
+    return ["--risk", risk, "--model", str(public / "model")]
+
+
 def manifest(output: str | Path) -> dict[str, Any]:
     made: dict[str, Any] = json.loads((Path(output) / "manifest.json").read_text())
     return made
@@ -77,17 +79,17 @@ def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
 
 
 @functools.cache
-def chosen(public: Path, risk: float, of: Any = "content") -> cv.EpsilonAtRisk:
+def chosen(public: Path, risk: float) -> cv.EpsilonAtRisk:
     """Return what Python chooses."""
     mechanism = cv.RingGeometric(cv.load_space(str(public / "space")))
-    return cv.epsilon_for_risk(mechanism, risk, of=of, model=cv.load_model(str(public / "model")))
+    return cv.epsilon_for_risk(mechanism, risk, model=cv.load_model(str(public / "model")))
 
 
 class TestARelease:
     def test_is_the_one_of_the_epsilon_that_is_chosen(self, public: Path, folder: Path) -> None:
         """The same bytes as with that epsilon; the manifest says what chose it, and no other one does."""
-        found = chosen(public, 0.5)
-        assert found.sentence() in succeeds(*call(public, *ALONE)).out
+        found = chosen(public, 0.6)
+        assert found.sentence() in succeeds(*call(public, *asked(public))).out
         assert "Risk" not in succeeds(*call(public, "--epsilon", repr(found.epsilon), output="again")).out
         first, again = ([path.read_bytes() for path in data_files(folder / name)] for name in ("out", "again"))
         assert first == again
@@ -95,20 +97,20 @@ class TestARelease:
         assert told["configuration"]["budget"]["epsilon"] == found.epsilon
         assert told.pop("risk") == found.as_dict()
         assert told == plain
-        assert found.risk_of == "content"
         assert "risk" not in plain
-        assert "a risk of 50.0% of content words" in (folder / "out.report.html").read_text()
+        mechanism = {"mechanism": "ring-geometric", "space": str(public / "space")}
+        named = cv.release(risk=0.6, model=str(public / "model"), key=cv.Key(TEST_KEY), **mechanism)
+        assert named.digest == told["release"], "cv.release chooses the same"
+        assert "a risk of 60.0% of content words" in (folder / "out.report.html").read_text()
 
     def test_of_a_reader_of_context_needs_a_model(self, public: Path, folder: Path) -> None:
         """By default: of content words, recovered from context in the sample of the model, or in a given text."""
-        found, asked = chosen(public, 0.6, "content-context"), call(public, "--risk", "0.6")
-        assert found.epsilon < chosen(public, 0.6).epsilon
-        fails(asked, "missing-setting", "--model", "--risk-of content", "--risk-of word")
+        found, asked = chosen(public, 0.6), call(public, "--risk", "0.6")
+        fails(asked, "missing-setting", "--model", "--epsilon")
         assert not (folder / "out").exists()
         model = ["--model", str(public / "model")]
         assert found.sentence() in succeeds(*asked, *model).out
         assert manifest("out")["risk"] == found.as_dict()
-        assert (found.risk_of, found.exact) == ("content-context", False)
         assert found.model == cv.load_model(str(public / "model")).digest
         assert found.unlike is not None
         asked = call(public, "--risk", "0.6", *model, "--risk-text", str(public / "like.txt"), output="own")
@@ -129,20 +131,20 @@ class TestARelease:
             return found
 
         monkeypatch.setattr(resolve, "epsilon_for_risk", choose)
-        ended = command(*call(public, *ALONE))
+        ended = command(*call(public, *asked(public)))
         assert (ended.status, ended.out, len(chosen)) == (2, "", 1)
         assert "[missing-file]" in ended.err
 
 
 class TestAFile:
     def test_asks_for_it_and_is_printed_with_it(self, public: Path, folder: Path) -> None:
-        file = save(folder / "run.toml", settings(public, risk=0.5, risk_of="content"))
+        file = save(folder / "run.toml", settings(public, risk=0.6, model=str(public / "model")))
         for step, more in (("plan", ()), ("run", QUIET)):
             assert not (folder / "out").exists()
-            assert chosen(public, 0.5).sentence() in succeeds(step, file, *more).out
+            assert chosen(public, 0.6).sentence() in succeeds(step, file, *more).out
         printed = succeeds("run", file, "--print-config").out
         budget = tomllib.loads(printed)["budget"]
-        assert (budget["risk"], budget["risk_of"], "epsilon" in budget) == (0.5, "content", False)
+        assert (budget["risk"], "epsilon" in budget) == (0.6, False)
         (folder / "again.toml").write_text(printed)
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
@@ -150,11 +152,9 @@ class TestAFile:
         """As denoising has; a model that is named beside the risk goes before it."""
         asked = settings(public, risk=0.6)
         file = save(folder / "run.toml", asked)
-        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.risk_of")
+        fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.epsilon")
         asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
-        assert (
-            chosen(public, 0.6, "content-context").sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
-        )
+        assert chosen(public, 0.6).sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
         asked["budget"]["model"] = "models/elsewhere"
         fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
 
@@ -166,33 +166,29 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
         (["--risk", "0.6"], "missing-setting", "--model"),
         (["--risk", "0.5", "--per", "document"], "conflicting-settings", "--per"),
         (["--risk", "0.5", "--strategy", "s3", "--collocations", "c"], "conflicting-settings", "--per"),
-        (["--risk", "0.5", "--risk-of", "word", "--model", "m"], "conflicting-settings", "--risk-of content-context"),
-        (["--epsilon", "1", "--function-words", "w"], "conflicting-settings", "--risk"),
         (["--epsilon", "1", "--model", "m"], "conflicting-settings", "--risk"),
         (["--risk", "1"], "wrong-value", "--risk 1.0"),
         (["--epsilon", "1", "--risk-text", "t"], "conflicting-settings", "--risk"),
-        (["--risk", "0.01", "--risk-of", "content"], "unsuitable-data", "0.01"),
+        (asked(public, "0.01"), "unsuitable-data", "0.01"),
     ):  # fmt: skip
         fails(call(public, *options), code, named)
         assert not (folder / "out").exists(), options
-    fails(call(public, *ALONE, space="bare"), "missing-setting", "counts")
-    assert not (folder / "out").exists()
 
 
 def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked for by the first run alone; each manifest says it, and another risk is refused."""
-    file = save(folder / "s.toml", settings(public, risk=0.5, risk_of="content"))
+    file = save(folder / "s.toml", settings(public, risk=0.6, model=str(public / "model")))
     out = succeeds("schedule", file, *QUIET).out
     (folder / "in" / "b.jsonl").write_text(json.dumps({"text": WORDS[3]}) + "\n")
-    save(folder / "s.toml", settings(public, risk=0.9, risk_of="content"))
+    save(folder / "s.toml", settings(public, risk=0.9, model=str(public / "model")))
     fails(["schedule", file, *QUIET], "mismatch", "budget.risk")
     assert not (folder / "out" / "run-00002" / "manifest.json").exists()
-    save(folder / "s.toml", settings(public, risk=0.5, risk_of="content"))
+    save(folder / "s.toml", settings(public, risk=0.6, model=str(public / "model")))
     out += succeeds("schedule", file, *QUIET).out
     (folder / "in" / "c.jsonl").write_text(json.dumps({"text": WORDS[4]}) + "\n")
     monkeypatch.setattr(resolve, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
     out += succeeds("schedule", file, *QUIET).out
-    found = chosen(public, 0.5)
+    found = chosen(public, 0.6)
     assert out.count(found.sentence()) == 3
     for number in (1, 2, 3):
         written = manifest(folder / "out" / f"run-{number:05d}")

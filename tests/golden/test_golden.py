@@ -2,7 +2,7 @@
 
 A change of a release's output raises the kernel version and is listed under Output in the changelog. Then, and only
 then, ``python -m tests.golden.test_golden`` writes golden.json again, and the difference of the file shows what
-changed. What an earlier corpusveil wrote (``before``, at kernel version 2) is read by this one, and gone on with.
+changed.
 
 Works use command lines and public names of ``corpusveil``, so nothing depends on the layout of the package. Digests
 cover the content of files before compression, since codecs differ between builds; vectors that a library trained are
@@ -18,7 +18,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,10 +33,9 @@ import zstandard
 from gensim.test.utils import datapath
 
 import corpusveil as cv
-from corpusveil.errors import VersionError
 from corpusveil.mechanisms import registry
-from tests.calls import QUIET, command, fails, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files, rows, write_corpus, write_shard
+from tests.calls import QUIET, succeeds
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, rows, write_corpus, write_shard
 
 VOLATILE = {"seconds", "tokens_a_day", "corpusveil", "versions", "made_with", "created", "_", "peak", "cpu"}
 """Keys whose values tell of a machine or a moment."""
@@ -383,85 +381,6 @@ def test_another_key_changes_every_release(
     with ground():
         drawn = mechanisms()
     assert all(drawn[name]["texts"] != golden["mechanisms"][name]["texts"] for name in drawn)
-
-
-BEFORE = Path(__file__).with_name("before")
-PRIVATIZE = (
-    "privatize c4 --id id --keep id --corpus golden --space space --mechanism ring-geometric --epsilon 1 "
-    "--output release --key release.key --progress none"
-)
-COUNTED = f"{PRIVATIZE} --ledger ledger --unit id --cap 100"
-
-
-@pytest.fixture
-def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with what was written, and the two secrets; the working folder, too."""
-    folder = tmp_path / "before"
-    shutil.copytree(BEFORE, folder)
-    for name, key in (("release.key", TEST_KEY), ("ledger/secret.key", SECRET)):
-        (folder / name).touch(mode=0o600)
-        (folder / name).write_bytes(key)
-    told = folder / "release.records" / "run.json"
-    told.write_text(told.read_text().replace("BASE", str(folder)))
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((folder / "release").rglob("*")) if file.is_file()}
-
-
-def reworded(folder: Path) -> dict[str, bytes]:
-    """Return the contents; of the manifest not its version, and no sentences, which any version may improve."""
-    found = contents(folder)
-    manifest = json.loads(found["manifest.json"])
-    for name in ("guarantee_in_words", "kept_columns"):
-        assert manifest.pop(name)
-    manifest["corpusveil"] = cv.__version__
-    numbers = {name: manifest["guarantee"][name] for name in ("mechanism", "epsilon", "plain_ldp", "holds", "per")}
-    found["manifest.json"] = json.dumps({**manifest, "guarantee": numbers}).encode()
-    return found
-
-
-def test_a_run_that_was_begun_before_is_finished_with_the_same_bytes(before: Path) -> None:
-    """The manifest has the version and the sentences of the version that wrote it; all else is that of the earlier."""
-    written = reworded(before)
-    records = before / "release.records" / "run.json"
-    records.write_text(json.dumps({**json.loads(records.read_text()), "ledger": None}))
-    (before / "release" / "manifest.json").unlink()
-    (before / "release" / "data" / "part-00001-of-00002.jsonl").unlink()
-    succeeds(*PRIVATIZE.split())
-    assert reworded(before) == written
-    assert json.loads((before / "release" / "manifest.json").read_text())["corpusveil"] == cv.__version__
-
-
-def test_a_finished_run_is_done(before: Path) -> None:
-    written = contents(before)
-    succeeds(*COUNTED.split())
-    assert contents(before) == written
-
-
-def test_a_ledger_of_before_is_refused_whatever_it_is_asked(before: Path) -> None:
-    """Its sums are others: no run enters anything, and no question is answered."""
-    ledger = release_files(before / "ledger")
-    for gone in ("release", "release.records"):
-        shutil.rmtree(before / gone)
-        for words in (COUNTED.split(), ["ledger", "show", "ledger"]):
-            fails(words, VersionError.code)
-        assert command("ledger", "verify", "ledger").status == 1
-        assert release_files(before / "ledger") == ledger
-        assert not (before / "release").exists()
-
-
-def test_artefacts_of_before_are_opened(before: Path) -> None:
-    assert cv.load_space("space").id("babaki") is not None
-    succeeds("score", "--counts", "counts", "--output", "again")
-    table = json.loads((before / "table" / "_artifact.json").read_text())
-    again = json.loads((before / "again" / "_artifact.json").read_text())
-    assert again.pop("by") == f"corpusveil {cv.__version__}"
-    for made in (table, again):
-        made.pop("seconds", None)
-    assert again == {name: value for name, value in table.items() if name != "by"}
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def test_a_manifest(tmp_path: Path) -> None:
 
     def write(name: str, **risk: Any) -> None:
         shard = {"documents": 1, "tokens": 1, "sha256": "0", "name": name}
-        chosen = {"risk": 0.5, "risk_of": "content", "measured": 0.4, "exact": True} | risk
+        chosen = {"risk": 0.5, "measured": 0.4, "error": 0.01, "model": "m", "beside": 0.5} | risk
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shards": [shard], "risk": chosen}))
 
     write(right := "data/part-00000-of-00001.jsonl.zst", highest=["news", 0.5, 0.1])

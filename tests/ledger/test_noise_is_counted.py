@@ -58,7 +58,7 @@ RELEASES: dict[str, list[Release]] = {
     "collocations": [JOINED, dataclasses.replace(JOINED, collocations=OTHER_TABLE)],
     "length": [
         dataclasses.replace(BASE, policy=cv.TextPolicy(punctuation="drop", contacts="drop"), length=length)
-        for length in (None, cv.LengthGrid(8), cv.LengthGrid(8, 2.0), cv.LengthNoise(0.5), cv.LengthNoise(0.5, 3))
+        for length in (None, cv.LengthGrid(8), cv.LengthGrid(16), cv.LengthNoise(0.5), cv.LengthNoise(0.7))
     ],
     "spans": [
         dataclasses.replace(BASE, spans=cv.SpanPolicy(find=[find], treat=treat))

@@ -15,7 +15,6 @@ from corpusveil.errors import UserError
 from corpusveil.jobs import registry
 
 if TYPE_CHECKING:
-    from corpusveil.choices import RiskOf
     from corpusveil.pipelines.settings import Settings
 
 Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
@@ -25,16 +24,12 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
 
 NEEDS = {
-    "budget.risk_of": "budget.risk",
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
-    "budget.function_words": "budget.risk",
     "budget.distance": "budget.delta",
     "spans.treat": "spans.find",
     "spans.pseudonyms": "spans.find",
     "spans.key": "spans.treat",
-    "length.pad_growth": "length.pad",
-    "length.extra": "length.epsilon",
 }
 """Settings that mean nothing without another one."""
 
@@ -84,13 +79,12 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    reads = budget.risk is not None and risk_reader(settings) == "content-context"
-    if reads and settings.space is not None and risk_model(settings) is None:
+    if budget.risk is not None and settings.space is not None and risk_model(settings) is None:
         yield (
             "budget.risk",
             (
                 "a reader from context needs a language model of public text, and this space ships "
-                "none; add {budget.model}, or name a weaker reader: {budget.risk_of} content, or {budget.risk_of} word"
+                "none; add {budget.model}, or choose {budget.epsilon}"
             ),
         )
 
@@ -104,12 +98,6 @@ def risk_model(settings: Settings) -> str | None:
 
         return space if ships_model(space) else None
     return address
-
-
-def risk_reader(settings: Settings) -> RiskOf:
-    """Return the reader that a risk is about: by default of content words, from context."""
-    reader: RiskOf | None = settings.value("budget.risk_of")
-    return reader or "content-context"
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -136,9 +124,6 @@ def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
-    for name in ("model", "risk_text"):
-        if getattr(budget, name) is not None and risk_reader(settings) != "content-context":
-            yield f"budget.{name}", _needs("{budget.risk_of} content-context")
     if settings.settled().value("budget.per") != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
 

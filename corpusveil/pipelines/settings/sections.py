@@ -23,7 +23,6 @@ from corpusveil.choices import (
     OnBadRows,
     Policy,
     Pseudonyms,
-    RiskOf,
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
@@ -261,10 +260,6 @@ class BudgetSettings(Section):
         "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
         "{budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, for a budget per "
         "token. 0.5 is balanced.", None, gt=0, lt=1, commands=SHOWING, often=True, start=0.5)
-    risk_of: RiskOf | None = key(
-        "Which reader {budget.risk} is about: one who recovers content words from context, or a weaker one. content "
-        "and word: one who sees each word alone, of content words or of all. Default: content-context.", None,
-        commands=SHOWING, group="Rarely used")
     model: str | None = key(
         "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: that of the space's "
         "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
@@ -272,9 +267,6 @@ class BudgetSettings(Section):
     risk_text: str | None = key(
         "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
         "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
-    function_words: str | None = key(
-        "For {budget.risk}: a public list of function words, one per line, instead of the built-in list. A number "
-        "after a tab says how much a word counts.", None, path=True, metavar="URL", group="Rarely used")
     per: Literal["token", "document"] = key("Whether epsilon is for each token or the whole document.", "token")
     delta: float | None = key(
         "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
@@ -367,25 +359,18 @@ class LengthSettings(Section):
     pad: int | None = key(
         "Pad every document to a multiple of this number of words. The words are drawn from public counts. The token "
         "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    pad_growth: float = key(
-        "For {length.pad}: make each size at least this many times the size before, 1.01 or more. 1: all multiples.",
-        1.0, ge=1, le=100, group="Rarely used")
     epsilon: float | None = key(
         "Instead of {length.pad}: add noise to each document's number of words, with this epsilon per word. Two-sided "
         "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None,
         commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
-    extra: int = key(
-        "For {length.epsilon}: words to add to every document, so that fewer are cut.", 0,
-        commands=dict.fromkeys((*SHOWING, "audit"), "length_extra"), metavar="WORDS", ge=0, le=1_000_000,
-        group="Rarely used")
 
     def chosen(self) -> Length | None:
         """Return the requested policy."""
         from corpusveil.budget.length import LengthGrid, LengthNoise
 
         if self.pad is not None:
-            return LengthGrid(self.pad, self.pad_growth)
-        return None if self.epsilon is None else LengthNoise(self.epsilon, self.extra)
+            return LengthGrid(self.pad)
+        return None if self.epsilon is None else LengthNoise(self.epsilon)
 
 
 class KeySettings(Section):

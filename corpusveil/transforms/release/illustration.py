@@ -83,11 +83,6 @@ class Guess:
     said: str
     in_context: bool = False
 
-    @classmethod
-    def alone(cls, share: float, blind: float, of: str, beside: float | None) -> Guess:
-        """Return what a reader guesses who sees each word alone (``reader_guesses``)."""
-        return cls(share, blind, reader_guesses(share, of, beside, blind), of.endswith("context"))
-
     def sentence(self) -> str:
         """Say it in one sentence."""
         return self.said[0].upper() + self.said[1:]
@@ -219,10 +214,7 @@ def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[
 def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy) -> Guess | None:
     """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
     if risk is not None:
-        of = risk.risk_of
         blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
-        if risk.error is None:
-            return Guess.alone(risk.measured, blind, of, risk.beside)
         return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} by chance)", True)
     if not isinstance(mechanism, OnLists):
         return None
@@ -230,7 +222,7 @@ def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, pol
     share, blind, beside = (
         round(value, DIGITS) for value in (guessed.content.share, guessed.content.blind, guessed.share)
     )
-    return Guess.alone(share, blind, "content", beside)
+    return Guess(share, blind, reader_guesses(share, beside, blind))
 
 
 def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:

@@ -89,14 +89,11 @@ class RiskField(Record):
     """The risk that chose epsilon, of which ``risk.risk_of`` makes an ``EpsilonAtRisk``."""
 
     risk: float
-    risk_of: Line
     measured: float
-    exact: bool
-    model: Line | None = None
-    beside: float | None = None
-    weights: Line | None = None
+    error: float
+    model: Line
+    beside: float
     blind: float | None = None
-    error: float | None = None
     unlike: float | None = None
     unlike_error: float | None = None
     highest: tuple[Line, float, float] | None = None

@@ -25,7 +25,7 @@ from corpusveil.errors import (
     not_a_choice,
     of_other_type,
 )
-from corpusveil.kernel.kernel import KERNEL_VERSION, SURROGATES_VERSION, Kernel, span_marks
+from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
 from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
@@ -226,7 +226,7 @@ class Release(Shown):
     def configuration(self) -> dict[str, Any]:
         """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
-            "kernel": SURROGATES_VERSION if self.policy.numbers == "surrogate" else KERNEL_VERSION,
+            "kernel": KERNEL_VERSION,
             "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters()},
             "budget": self.budget.as_dict(),

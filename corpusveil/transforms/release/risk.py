@@ -1,21 +1,18 @@
-"""Choosing by risk: the epsilon at which an informed reader guesses at most a share of the words of public text."""
+"""Choosing by risk: the epsilon at which a reader recovers at most a share of the content words of public text."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.arrays import Float64
-from corpusveil.choices import RISK_OF, RiskOf
 from corpusveil.display import Card, Shown, rounded_up
-from corpusveil.errors import BadValueError, DataError, UnsetError, not_a_choice, of_other_type
+from corpusveil.errors import BadValueError, DataError, UnsetError, of_other_type
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import basis_of, largest_epsilon, prior_of, reader_guesses, recovered, word_risk
+from corpusveil.mechanisms.risk import basis_of, largest_epsilon, prior_of, recovered
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -24,10 +21,8 @@ from corpusveil.waiting import reached, waiting
 if TYPE_CHECKING:
     from corpusveil.language.model import LanguageModel
 
-COUNTED = {"word": "words", "context": "words"}
-"""What readers count who do not count content words."""
-_LATER = (
-    "model", "beside", "weights", "blind", "error", "unlike", "unlike_error", "highest", "text", "own_text",
+_FIELDS = (
+    "risk", "measured", "error", "model", "beside", "blind", "unlike", "unlike_error", "highest", "text", "own_text",
 )  # fmt: skip
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
@@ -37,29 +32,24 @@ DIGITS = 9
 class EpsilonAtRisk(Shown):
     """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader recovers at this epsilon.
 
-    ``risk_of`` names the reader: *content-context* reads whole public texts with the language model whose digest is
-    ``model``; *content* and *word* see each word alone. ``measured`` is of text like the model's, with its standard
-    ``error``, and ``unlike`` of text of kinds that the model has not counted; None if not measured. ``highest`` is the
-    register like the model's of which most is recovered, its share and standard error. ``text`` is a digest of texts,
-    and with ``own_text`` they are texts that were given. ``beside`` is the share of the other words: of all, if
-    ``measured`` is of content words, and the reverse; None in a manifest of an earlier version. ``weights`` is a digest
-    of the weights of words, None by default, and ``blind`` what ``measured`` is without the release. ``exact`` is False
-    if samples estimate the shares. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for the
-    mechanism, space and treatment of stop words whose digest is ``basis``; None if unknown.
+    The reader reads whole public texts with the language model whose digest is ``model``. ``measured`` is of the
+    content words of text like the model's, with its standard ``error``, and ``beside`` of all words; ``unlike`` is of
+    text of kinds that the model has not counted, None if not measured. ``highest`` is the register like the model's of
+    which most is recovered, its share and standard error. ``text`` is a digest of texts, and with ``own_text`` they are
+    texts that were given. ``blind`` is what ``measured`` is without the release. ``plain_ldp`` is in nats; None without
+    a guarantee. The choice holds for the mechanism, space and treatment of stop words whose digest is ``basis``; None
+    if unknown.
     """
 
     risk: float
-    risk_of: RiskOf
     epsilon: float
     measured: float
-    exact: bool
+    error: float
     plain_ldp: float | None
-    model: str | None = None
-    beside: float | None = None
-    weights: str | None = None
+    model: str
+    beside: float
     blind: float | None = None
     basis: str | None = None
-    error: float | None = None
     unlike: float | None = None
     unlike_error: float | None = None
     highest: tuple[Any, ...] | None = None
@@ -68,15 +58,12 @@ class EpsilonAtRisk(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
-        names = ("risk", "risk_of", "measured", "exact", *_LATER)
-        known = {name: value for name in names if (value := getattr(self, name)) is not None}
+        known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
     @property
     def readers(self) -> tuple[str, ...]:
         """What a reader recovers: a line for each kind of text."""
-        if self.error is None:
-            return (reader_guesses(self.measured, self.risk_of, self.beside),)
         unlike = None if self.unlike is None else (self.unlike, self.unlike_error or 0.0)
         return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text), highest=self.highest)
 
@@ -84,27 +71,16 @@ class EpsilonAtRisk(Shown):
         """Say it in one sentence."""
         nats = "no guarantee" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats a word"
         return (
-            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps {self.counted} at {self.risk:.1%} "
+            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps content words at {self.risk:.1%} "
             f"or less on public text, {', and '.join(self.readers)}; {nats}"
         )
-
-    @property
-    def from_context(self) -> bool:
-        """Whether the reader is one from context; *context* is one of earlier versions."""
-        return self.risk_of.endswith("context")
-
-    @property
-    def counted(self) -> str:
-        """The words that the risk is about."""
-        return COUNTED.get(self.risk_of, "content words")
 
     def card(self) -> Card:
         """Return the sentence as fields."""
         nats = "none" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats for any two words"
-        by = "the exact law" if self.exact else "samples" if self.error is None else "texts that no count has read"
         return Card(
-            f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%} of {self.counted}",
-            [("guessed", f"{', and '.join(self.readers)}"), ("by", by), ("promise", nats)],
+            f"Epsilon {self.epsilon:.4g} a word, for a risk of {self.risk:.1%} of content words",
+            [("guessed", f"{', and '.join(self.readers)}"), ("by", "texts that no count has read"), ("promise", nats)],
         )  # fmt: skip
 
 
@@ -113,72 +89,50 @@ def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
     risk = manifest.get("risk")
     if risk is None:
         return None
-    known: dict[str, Any] = {name: risk.get(name) for name in _LATER}
+    known: dict[str, Any] = {name: risk.get(name) for name in _FIELDS}
     known["highest"] = None if known["highest"] is None else tuple(known["highest"])
     epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
-    return EpsilonAtRisk(risk["risk"], risk["risk_of"], epsilon, risk["measured"], risk["exact"], nats, **known)
+    return EpsilonAtRisk(epsilon=epsilon, plain_ldp=nats, **known)
 
 
 def epsilon_for_risk(
-    mechanism: Mechanism, risk: float, *, of: RiskOf | None = None, model: LanguageModel | None = None,
-    texts: Sequence[str] | None = None, policy: TextPolicy = DEFAULT, content: Float64 | None = None,
+    mechanism: Mechanism, risk: float, *, model: LanguageModel | None = None, texts: Sequence[str] | None = None,
+    policy: TextPolicy = DEFAULT,
 ) -> EpsilonAtRisk:  # fmt: skip
     """Return the largest epsilon at which a reader recovers at most ``risk`` of the content words of public text.
 
     The reader reads whole texts, and knows the mechanism, epsilon, ``policy``, the public counts of the space and a
     language ``model``: by default that of the package of the space, if it has one. ``texts`` are public texts of your
-    own kind; by default the sample that the model keeps. The weaker readers see each word alone: ``of`` *content*, who
-    cares for content words, or *word*, for all words. Each content word counts by its weight in ``content``, float64
-    [V], by default that of ``content_weights``. Epsilons are 2^(j/8), for mechanisms on vectors in finer steps. Only
-    public artifacts are read, so the choice costs no privacy, and it is the same on every machine. Raises UserError
-    without a model, for a space without counts, and where no epsilon has so small a risk.
+    own kind; by default the sample that the model keeps. Epsilons are 2^(j/8), for mechanisms on vectors in finer
+    steps. Only public artifacts are read, so the choice costs no privacy, and it is the same on every machine. Raises
+    UserError without a model, and where no epsilon has so small a risk.
     """
     if not isinstance(mechanism, Mechanism):
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")
     if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk < 1:
         raise BadValueError(f"risk = {risk}: give a share of words, a number between 0 and 1.")
-    of = "content-context" if of is None else of
-    if of not in RISK_OF:
-        raise not_a_choice("risk_of", of, RISK_OF)
-    space = mechanism.space
-    weights = content_weights(space, language=policy.language) if content is None else content
-    if of != "content-context" and space.counts is None:
-        raise UnsetError(
-            "risk: a reader weighs words by their frequency, and this space has no public counts; build the space "
-            "with counts, or choose epsilon."
-        )
-    blind = _blind_guess(space, float(risk), of, weights)
-    more: dict[str, Any] = {}
-    measures: dict[float, tuple[float, float, bool]] = {}
-    if of == "content-context":
-        reads, more = _readers(mechanism, model, texts, policy, content)
+    blind = _blind_guess(mechanism.space, float(risk), policy)
+    reads, about = _readers(mechanism, model, texts, policy)
+    measures: dict[float, tuple[float, float]] = {}
 
     def risk_at(epsilon: float) -> float:
         reached(f"epsilon {epsilon:.4g}")
-        if of == "content-context":
-            read, exact = reads[0].read(epsilon), False
-        else:
-            read = word_risk(mechanism, epsilon, policy=policy, content=weights)
-            exact = read.exact
-        measures[epsilon] = (round(read.content.share, DIGITS), round(read.share, DIGITS), exact)
-        return measures[epsilon][of == "word"]
+        read = reads[0].read(epsilon)
+        measures[epsilon] = (round(read.content.share, DIGITS), round(read.share, DIGITS))
+        return measures[epsilon][0]
 
     with waiting("choosing epsilon by risk"):
         epsilon = largest_epsilon(risk_at, float(risk), fine=not isinstance(mechanism, OnLists))
-        if of == "content-context":
-            more |= _measured(reads, epsilon)
-    some, every, exact = measures[epsilon]
-    some, every = (every, some) if of == "word" else (some, every)
+        about |= _measured(reads, epsilon)
+    content, every = measures[epsilon]
     return EpsilonAtRisk(
-        float(risk), of, epsilon, some, exact, mechanism.guarantee(epsilon).plain_ldp, beside=every, blind=blind,
-        weights=None if content is None else hashlib.sha256(content.astype("<f8").tobytes()).hexdigest(),
-        basis=basis_of(mechanism, policy), **more,
+        float(risk), epsilon, content, plain_ldp=mechanism.guarantee(epsilon).plain_ldp, beside=every, blind=blind,
+        basis=basis_of(mechanism, policy), **about,
     )  # fmt: skip
 
 
 def _readers(
-    mechanism: Mechanism, model: LanguageModel | None, texts: Sequence[str] | None, policy: TextPolicy,
-    content: Float64 | None,
+    mechanism: Mechanism, model: LanguageModel | None, texts: Sequence[str] | None, policy: TextPolicy
 ) -> tuple[Sequence[Any], dict[str, Any]]:  # fmt: skip
     """Return readers of text like the model's, and of text unlike it, and what they are about for a choice by risk."""
     module = context()
@@ -187,9 +141,9 @@ def _readers(
     if not isinstance(model, module.LanguageModel):
         raise UnsetError(
             "risk: a reader from context knows a language model, which this space does not ship; give model, as in "
-            "cv.load_model(URL), or name a weaker reader, as in of='content'."
+            "cv.load_model(URL)."
         )
-    reads, text = module.readers_of(mechanism, model, texts, policy, content)
+    reads, text = module.readers_of(mechanism, model, texts, policy)
     return reads, {"model": model.digest, "text": text, "own_text": texts is not None or None}
 
 
@@ -211,15 +165,14 @@ def context() -> Any:
     return importlib.import_module("corpusveil.language.context_risk")
 
 
-def _blind_guess(space: Space, risk: float, of: RiskOf, weights: Float64) -> float | None:
+def _blind_guess(space: Space, risk: float, policy: TextPolicy) -> float | None:
     """Return how often a guess that needs no release is right, None without counts; more than the risk is an error."""
     if space.counts is None:
         return None
-    of_content = of.startswith("content")
-    shares = prior_of(space).shares * (weights if of_content else 1.0)
+    shares = prior_of(space).shares * content_weights(space, policy.language)
     if risk < (blind := float(shares.max() / shares.sum())):
         raise DataError(
-            f"risk = {risk:g}: a guess of the most frequent {'content ' * of_content}word, without any release, is "
-            f"right for {blind:.1%} of the {COUNTED.get(of, 'content words')} of public text; give a larger risk."
+            f"risk = {risk:g}: a guess of the most frequent content word, without any release, is right for "
+            f"{blind:.1%} of the content words of public text; give a larger risk."
         )
     return round(blind, DIGITS)

@@ -217,7 +217,7 @@ def _of_length(release: Stated, token: Guarantee) -> list[str]:
     seen = "Where epsilon leaves most words unchanged, a reader sees where the text stops making sense."
     if isinstance(length, LengthGrid):
         first = (
-            f"Length: documents are padded to the next of {_points(length)} words. The length does not distinguish "
+            f"Length: documents are padded to a multiple of {length.pad:,} words. The length does not distinguish "
             "two documents in the same cell of this grid (0 nats); the cell is disclosed."
         )
         return [f"{first} {fillers}", f"A word that only the longer of two documents in a cell has: {beyond}. {seen}"]
@@ -228,10 +228,6 @@ def _of_length(release: Stated, token: Guarantee) -> list[str]:
     )
     word = f"A word that only the longer of two documents has costs {each} for the length; {beyond}. {seen}"
     return [f"{first} {fillers}", word]
-
-
-def _points(length: LengthGrid) -> str:
-    return ", ".join(f"{point:,}" for point in length.first_points(4)) + ", …"
 
 
 def guarantee_of(release: Stated) -> Guarantee:

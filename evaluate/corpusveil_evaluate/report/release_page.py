@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from corpusveil.language.denoise import NO_FACTS
+from corpusveil.mechanisms.risk import reader_guesses
 from corpusveil.storage import files
 from corpusveil.transforms.release.illustration import Guess
 from corpusveil.transforms.release.pages import Block, environment
@@ -47,7 +48,9 @@ def render(findings: Findings) -> str:
     ]
     pictured = findings.picture is not None and findings.picture.guess is not None
     guess, every = (None if pictured else released.get(name.name) for name in (CONTENT_OPTIMAL, BAYES_OPTIMAL))
-    beside = None if every is None else every.value
+    said = None
+    if guess is not None and every is not None:
+        said = Guess(guess.value, guess.floor or 0.0, reader_guesses(guess.value, every.value, guess.floor or 0.0))
     return template.render(
         findings=findings, examples=examples, picture=findings.picture, unchanged=released.get(UNCHANGED),
         tiles=[
@@ -58,7 +61,7 @@ def render(findings: Findings) -> str:
         ],
         tables=[*_figures(findings.measures)],
         no_facts=NO_FACTS if any("denoised" in dict(example.versions) for example in findings.examples) else None,
-        guess=None if guess is None else Guess.alone(guess.value, guess.floor or 0.0, "content", beside),
+        guess=said,
     )  # fmt: skip
 
 
