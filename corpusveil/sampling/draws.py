@@ -33,7 +33,7 @@ TAG_KEY_BYTES = 32
 _AT_ONCE = 1 << 14
 """Blocks that are encrypted at once: they stay in the cache."""
 
-MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER = 1, 2, 3, 4, 5, 6, 7
+MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER, EXCHANGE = 1, 2, 3, 4, 5, 6, 7, 8
 """Purposes of draws. A number is never given a second meaning."""
 
 _scratch = Scratch()
