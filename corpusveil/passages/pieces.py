@@ -33,7 +33,7 @@ LONG = 45
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """P pieces of D texts: ``offsets`` int64 [D + 1] says which a text has, ``bounds`` int64 [P + 1] which tokens they are.
+    """P pieces of D texts: ``offsets`` int64 [D + 1] bounds those of a text, ``bounds`` int64 [P + 1] their tokens.
 
     ``tokens`` are those of the texts, with line breaks that wrap sentences replaced by blanks.
     """

@@ -83,6 +83,8 @@ class Counted(Record):
     dropped: int
     fillers: int = 0
     without_text: int = 0
+    unread: int = 0
+    similarity: int = 0
     tokens: dict[str, int]
 
 

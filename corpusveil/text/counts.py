@@ -13,7 +13,7 @@ from corpusveil.storage.records import Counted
 from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
-_RARE = ("fillers", "without_text")
+_RARE = ("fillers", "without_text", "unread", "similarity")
 """Numbers that are recorded only where they are not 0."""
 
 
@@ -32,6 +32,10 @@ class Counts:
     """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
+    unread: int = 0
+    """Pieces without a known word, which a store cannot place."""
+    similarity: int = 0
+    """The sum of inner products of pieces and of what replaced them, in units of 127^-2."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
