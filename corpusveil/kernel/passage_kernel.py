@@ -41,16 +41,19 @@ class PassageKernel:
     same_noise: bool = False
     """Equal pieces get equal noise, whatever their documents."""
 
-    scoped = False
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need units; none do."""
+        return False
 
     def privatize(
         self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None  # noqa: ARG002
     ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
         """Replace the pieces of D documents: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
 
-        ``identities`` [D] and ``column`` go into the noise, as in ``Kernel.privatize``. A document becomes pieces of the
-        store, a blank or a blank line between them; nothing else of it is written. Raises UserError when this process
-        splits documents otherwise than the release says.
+        ``identities`` [D] and ``column`` go into the noise, as in ``Kernel.privatize``. A document becomes pieces of
+        the store with blanks or blank lines between them, and nothing else. Raises UserError when this process splits
+        documents otherwise than the release says.
         """
         self._check()
         data, places = string_buffers(texts)
@@ -71,6 +74,12 @@ class PassageKernel:
         whole = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
         return pc.if_else(texts.is_valid(), whole, pa.scalar(None, pa.large_string())), counts
 
+    def pieces(self, texts: pa.Array) -> list[str]:
+        """Return the pieces of texts, in order."""
+        tokenizer = self.mechanism.store.encoder.tokenizer
+        found = pieces_of(tokenizer, *string_buffers(texts), self.per, self.most_pieces)
+        return [found.text(piece) for piece in range(len(found))]
+
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
         if self.same_noise:
@@ -78,7 +87,7 @@ class PassageKernel:
         return keyed_tags(key, column, identities, data, documents)
 
     def account(self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes) -> tuple[UInt64, Readings]:
-        """Return what D documents would spend, without drawing, and tags of their noise, uint64 [D, 2], under ``key``."""
+        """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
         self._check()
         data, places = string_buffers(texts)
         bound = self.mechanism.exchange(self.epsilon).epsilon

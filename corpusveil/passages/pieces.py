@@ -58,8 +58,14 @@ class Pieces:
     def text(self, piece: int) -> str:
         """Return the bytes from the first to the last token of a piece, in the texts as they were read."""
         first, last = self.bounds[piece], self.bounds[piece + 1] - 1
-        data = self.tokens.data[self.tokens.starts[first] : self.tokens.ends[last]]
-        return data.tobytes().decode("utf-8", "replace") if last >= first else ""
+        if last < first:
+            return ""
+        return self.tokens.data[self.tokens.starts[first] : self.tokens.ends[last]].tobytes().decode("utf-8", "replace")
+
+
+def normalized(text: str) -> str:
+    """Return a piece's letters and digits, case folded, with single blanks: equal pieces are equal in this form."""
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
 
 
 def pieces_of(tokenizer: Tokenizer, data: Any, documents: Int64, per: Per, most: int | None = None) -> Pieces:

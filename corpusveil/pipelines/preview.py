@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, mechanism_of, pseudonym_unit, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
+from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings, StoreSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
@@ -30,6 +31,7 @@ from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import units_in
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
 
@@ -96,6 +98,8 @@ def drawn(
     column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
     """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
+    if settings.store is not None:
+        return _exchanged(settings, settings.store, epsilons, rows, sample, column, key, key_in_words, watch)
     address = rules.risk_model(settings)
     model = None if address is None else load_model(address)
     mechanism = mechanism_of(settings)
@@ -108,7 +112,7 @@ def drawn(
     before, ids, units = (list(column) for column in zip(*rows, strict=True))
     drawn = []
     for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:
-        release = dataclasses.replace(first, budget=Budget(epsilon))
+        release = dataclasses.replace(cast("Release", first), budget=Budget(epsilon))
         with waiting(f"drawing at epsilon {epsilon:.4g}"):
             made, _ = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
             texts = made.to_pylist()
@@ -119,6 +123,26 @@ def drawn(
     path = needed(settings.space, "space").path.removeprefix(SCHEME)
     made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}"
     return Preview(before, drawn, unknown_words(first, sample), made_by)
+
+
+def _exchanged(
+    settings: Settings, store: StoreSettings, epsilons: Sequence[float], rows: Sequence[tuple[str, object, str]],
+    sample: pa.Array, column: str, key: Key, key_in_words: str, watch: Watch | None,
+) -> Preview:  # fmt: skip
+    """Show public passages in the place of texts."""
+    before, ids, _ = (list(column) for column in zip(*rows, strict=True))
+    drawn, texts = [], pa.array(before, pa.large_string())
+    for number, epsilon in enumerate(epsilons):
+        budget = (settings.budget or BudgetSettings(epsilon=epsilon)).model_copy(update={"epsilon": epsilon})
+        release = release_of(settings.model_copy(update={"budget": budget}), key)
+        if watch is not None and not number:
+            tell_doubts(release, sample.slice(0, TEXTS), watch)
+        with waiting(f"looking for passages at epsilon {epsilon:.4g}"):
+            made, _ = release.kernel(whole_corpus=True).privatize(texts, ids, column)
+        promise = f"epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
+        drawn.append(Drawn(epsilon, made.to_pylist(), None, promise))
+    made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {key_in_words} {NO_AUTHOR}"
+    return Preview(before, drawn, Unknown(share=0.0, words={}), made_by)
 
 
 def _read(release: Release, model: LanguageModel | None) -> str:

@@ -20,8 +20,9 @@ from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import UNKNOWN
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
@@ -109,8 +110,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     if counts.quarantined:
         rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
         watch.warn(f"warning: {rows} set aside in the private records.")
-    words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
-    watch.confide(f"{words} (private; a ledger counts these).")
+    if isinstance(plan.run.release, Release):
+        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        watch.confide(f"{words} (private; a ledger counts these).")
     tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {plan.records}")
@@ -123,13 +125,20 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
-def announce(release: Release, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
+def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
     """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
 
     Without a guarantee, always print why there is none. ``path`` is that of texts within a column.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
+    if isinstance(release, PassageRelease):
+        guarantee = release.guarantee()
+        watch.say(f"Guarantee: {release.in_brief()}")
+        for line in guarantee.notes if explain else ():
+            watch.say(f"- {line}")
+        watch.say(f"Disclosed: {'; '.join((*guarantee.disclosed, *(() if path is None else (path.disclosed(),))))}.")
+        return
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)

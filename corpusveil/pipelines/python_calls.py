@@ -36,7 +36,7 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
 
 
-_RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
+_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
 _OF_STATEMENTS = ("delta", "distance")
@@ -62,24 +62,28 @@ class NamedCall:
         return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
 
 
-def release(*, key: Key, space: str | None = None, mechanism: str | None = None, **policies: Any) -> Release:
+def release(
+    *, key: Key, space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any
+) -> Any:  # fmt: skip
     """Return a release from names; ``print`` shows everything that they choose.
 
     ``cv.release(risk=0.5, key=cv.Key.generate())`` draws with the installed space *en* and the mechanism
     ring-geometric, at the epsilon at which a reader from context recovers at most half of the content words.
     ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``risk_text``,
     ``model``, ``per``, ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
-    Raises UserError for unknown names and values, and for settings that exclude each other.
+    ``cv.release(store="en", epsilon=10, key=key)`` returns a ``PassageRelease``, which replaces whole texts by public
+    ones. Raises UserError for unknown names and values, and for settings that exclude each other.
     """
     if not isinstance(key, Key):
         raise of_other_type("key", key, "cv.Key.load(PATH) or cv.Key.generate()")
-    settings = _named("cv.release", space, mechanism, {"risk": None, "epsilon": None} | policies)
+    named = {"risk": None, "epsilon": None, "store": store} | policies
+    settings = _named("cv.release", space, mechanism, named)
     return release_of(settings, key)
 
 
 def preview(
     texts: Sequence[str], *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
-    space: str | None = None, mechanism: str | None = None, **policies: Any,
+    space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
     """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
 
@@ -88,8 +92,10 @@ def preview(
     """
     if isinstance(texts, str) or not texts or not all(isinstance(text, str) for text in texts):
         raise BadTypeError("texts: give a list of texts.")
-    risk = started("budget")["budget"]["risk"] if risk is None and epsilon is None else risk
-    settings = _named("cv.preview", space, mechanism, policies | {"risk": risk, "epsilon": epsilon})
+    if store is None and risk is None and epsilon is None:
+        risk = started("budget")["budget"]["risk"]
+    given = policies | {"risk": risk, "epsilon": epsilon, "store": store}
+    settings = _named("cv.preview", space, mechanism, given)
     rows = [(text, str(number), "") for number, text in enumerate(texts[:TEXTS])]
     sample = pa.array(texts[:ROWS], pa.large_string())
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
@@ -99,7 +105,7 @@ def preview(
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
-    made = started("space", "mechanism") | {"budget": {}}
+    made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
     known, caller = _arguments(), NamedCall(call)
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
@@ -14,11 +14,14 @@ from corpusveil.errors import MismatchError
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import (
     EngineSettings,
     KeySettings,
     OutputSettings,
+    StoreSettings,
 )
 from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
@@ -29,11 +32,13 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 
 if TYPE_CHECKING:
     from corpusveil.language.model import LanguageModel
+    from corpusveil.passages.pieces import Per
 
 ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
 """What chooses epsilon by the risk of settings, for their mechanism."""
@@ -101,30 +106,47 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     return Plan(run, columns, records_of(output), settings.engine, own)
 
 
-def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> Release:
+def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
     """Return the release of settings whose presets are written out, under a key, which is not that of their ``[key]``.
 
     Raises MismatchError for another release than the only one that they allow, if they name one.
     """
-    budget, text = needed(settings.budget, "budget"), settings.text
     output = settings.output or OutputSettings(path="-")  # a pipeline of Beam writes what it likes
-    mechanism = mechanism_of(settings)
-    table = None if text.collocations is None else load_collocations(text.collocations)
-    pseudonyms = pseudonym_key(settings, key)
-    risk = None if budget.risk is None else choose(settings, mechanism)
-    epsilon: Any = budget.epsilon if risk is None else risk.epsilon
-    release = Release(
-        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
-        output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
-        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
-    )  # fmt: skip
+    release: AnyRelease
+    if settings.store is not None:
+        release = _by_passages(settings, settings.store, output, key)
+    else:
+        release = _by_words(settings, output, key, choose)
     if output.only_release is not None and release.name != output.only_release:
         raise MismatchError(
             f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
             "space, the key or the version of corpusveil differs."
         )
     return release
+
+
+def _by_passages(settings: Settings, store: StoreSettings, output: OutputSettings, key: Key) -> PassageRelease:
+    budget = needed(settings.budget, "budget")
+    per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
+    return PassageRelease(
+        PassageExchange(load_store(store.path)), float(budget.epsilon or 0), per, key=key,
+        most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
+    )  # fmt: skip
+
+
+def _by_words(settings: Settings, output: OutputSettings, key: Key, choose: ChooseEpsilon) -> Release:
+    budget, text = needed(settings.budget, "budget"), settings.text
+    mechanism = mechanism_of(settings)
+    table = None if text.collocations is None else load_collocations(text.collocations)
+    pseudonyms = pseudonym_key(settings, key)
+    risk = None if budget.risk is None else choose(settings, mechanism)
+    epsilon: Any = budget.epsilon if risk is None else risk.epsilon
+    return Release(
+        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key, table,
+        output.duplicates,
+        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
+    )  # fmt: skip
 
 
 def mechanism_of(settings: Settings) -> Mechanism:

@@ -26,7 +26,7 @@ from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import find_shards, root_of
 from corpusveil.storage.records import Line, Record, Records
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 
 _ELSEWHERE = ("engine", "schedule")
@@ -110,7 +110,7 @@ def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Set
     )
 
 
-def refuse_other(release: Release, document: Document, schedule: Schedule) -> bool:
+def refuse_other(release: AnyRelease, document: Document, schedule: Schedule) -> bool:
     """Raise UserError, which names the changed settings, if earlier runs made another release.
 
     Say otherwise whether this is the first run of the release.

@@ -30,7 +30,8 @@ from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.transforms.frames import cannot_hold, require_text
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.transforms.table import plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
@@ -194,15 +195,16 @@ def _function(spark: Any, release: Release, name: str) -> Any:
     return pyspark.sql.functions.arrow_udf(run, StringType())  # a type by its name is asked of a Connect server
 
 
-def _check_workers(spark: Any, release: Release) -> None:
+def _check_workers(spark: Any, release: AnyRelease) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         refuse_other_python(spark.sparkContext)
         return
-    space = release.mechanism.space
-    if space.url is None and space.vectors.nbytes > CONNECT_BYTES:
+    public = release.mechanism.store if isinstance(release, PassageRelease) else release.mechanism.space
+    if public.url is None and public.vectors.nbytes > CONNECT_BYTES:
         raise SizeError(
-            "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
+            "The space or store is too large to be sent through Spark Connect; save it in a place that the workers can "
+            "reach."
         )
 
 

@@ -140,6 +140,22 @@ class SpaceSettings(Section):
     seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
 
 
+class StoreSettings(Section):
+    """The store of public pieces of text, for releases by passages."""
+
+    path: str = key(
+        "Replace each text by one of the nearest public texts of this store, instead of each word: a folder or URL, or "
+        "the name of an installed store, such as en.", path=True, named=True,
+        commands=dict.fromkeys(SHOWING, "store"), often=True, metavar="URL", group="How private")
+    most_pieces: int | None = key(
+        "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
+        None, commands=("privatize",), ge=1, metavar="NUMBER",
+        group="Rarely used")
+    accept_overlap: bool = key(
+        "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
+        commands=("privatize",), group="Rarely used")
+
+
 class ModelSettings(Section):
     """The public language model: Kneser-Ney trigrams, made from counts."""
 
@@ -267,7 +283,9 @@ class BudgetSettings(Section):
     risk_text: str | None = key(
         "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
         "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
-    per: Literal["token", "document"] = key("Whether epsilon is for each token or the whole document.", "token")
+    per: Literal["token", "document", "paragraph", "sentence"] = key(
+        "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
+        "or for each paragraph or sentence.", "token")
     delta: float | None = key(
         "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
         lt=1, group="Rarely used")

@@ -41,7 +41,8 @@ from corpusveil.transforms.release.fit import unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
-from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
 from corpusveil.waiting import waiting
 
@@ -131,7 +132,7 @@ class Run:
     batch of rows.
     """
 
-    release: Release
+    release: AnyRelease
     inputs: Sequence[str]
     output: str
     _: dataclasses.KW_ONLY
@@ -238,6 +239,8 @@ class Run:
         Only then is loaded what draws it.
         """
         release = self.release
+        if isinstance(release, PassageRelease):
+            return (lambda: None) if self.page else None
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
         return functools.partial(_illustrated, *parts, spans=release.spans) if self.page else None
 
@@ -249,7 +252,9 @@ def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
     return picture
 
 
-def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:
+def privatize_corpus(
+    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
+) -> Outcome:
     """Privatize a corpus once (``Run``, whose fields ``settings`` are)."""
     return Run(release, inputs, output, **settings).privatize(engine)
 

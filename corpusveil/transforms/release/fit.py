@@ -17,7 +17,8 @@ from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import Texts, with_tags
 from corpusveil.text.tokens import Tokens, strings
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release
 
 MANY_UNKNOWN = 0.05
 """Above this share of words outside the vocabulary, a release says too little of its texts."""
@@ -61,8 +62,10 @@ TO_KNOW_THEM = (
 )
 
 
-def unknown_words(release: Release, texts: pa.Array) -> Unknown:
-    """Return the unknown words of the first of these texts. Private."""
+def unknown_words(release: AnyRelease, texts: pa.Array) -> Unknown:
+    """Return the unknown words of the first of these texts; none for passages, which keep no word. Private."""
+    if isinstance(release, PassageRelease):
+        return Unknown(share=0.0, words={})
     tokens = _read(release, _first(texts))
     is_unknown = (tokens.classes == WORD) & (tokens.ids < 0)
     counts = Counter(tokens.text(at).lower() for at in np.flatnonzero(is_unknown).tolist())
@@ -105,8 +108,10 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     return f"many words of the first texts are not in the space; {_WHAT_TO_DO}; 'preview' and 'plan' list the words."
 
 
-def doubts(release: Release, texts: pa.Array) -> list[str]:
+def doubts(release: AnyRelease, texts: pa.Array) -> list[str]:
     """Return warnings about the first of these texts; they contain no figure."""
+    if isinstance(release, PassageRelease):
+        return release.doubts(strings(texts.slice(0, TEXTS)))
     first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
     many = MANY_TEXTS * max(1, len(first))
     sentences = []
@@ -123,7 +128,7 @@ def doubts(release: Release, texts: pa.Array) -> list[str]:
     return [*sentences, *filter(None, [misfit(release, texts)])]
 
 
-def warn_of_misfit(release: Release, texts: pa.Array) -> None:
+def warn_of_misfit(release: AnyRelease, texts: pa.Array) -> None:
     """Warn a caller in Python, if there is reason to."""
     for sentence in doubts(release, texts):
         warnings.warn(sentence, stacklevel=5)

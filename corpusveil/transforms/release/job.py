@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
-from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import Unit, scopes_of
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
@@ -36,7 +36,7 @@ class ShardJob(Work[Shard]):
     kept: ClassVar[Measured | None] = {"shards_kept": 1}
     refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
-    kernel: Kernel
+    kernel: Transform
     columns: Columns
     output: str
     records: Records

@@ -16,8 +16,8 @@ from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import NOT_PRIVATE, statement
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 MANIFEST = "manifest.json"
 OF_FILES = "SHA-256 of each file"
@@ -133,9 +133,9 @@ def read_manifest(output: str) -> dict[str, Any]:
     return manifest
 
 
-def draft(release: Release, columns: Columns) -> dict[str, Any]:
+def draft(release: AnyRelease, columns: Columns) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
-    stated, path = statement(release), columns.path
+    stated, path = release.statement(), columns.path
     but = "" if path is None else f" ({path.column} but for its texts)"
     if path is not None:
         stated["guarantee"]["disclosed"] = [*stated["guarantee"]["disclosed"], path.disclosed()]

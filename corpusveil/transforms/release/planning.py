@@ -38,7 +38,7 @@ from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.release import AnyRelease, Release
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -164,15 +164,17 @@ def forecast(run: Run) -> Forecast:
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
-        own_words=None if release.length is None else round(_own_words(release, counts) * scale),
+        own_words=_own_words(release, counts, scale),
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         by_unit=by_unit, partial=scale > 1,
     )  # fmt: skip
 
 
-def _own_words(release: Release, counts: Counts) -> int:
-    """Return the number of words before a length policy pads or cuts documents."""
-    return int(counts.roles[release.policy.actions() != DROP].sum())
+def _own_words(release: AnyRelease, counts: Counts, scale: float) -> int | None:
+    """Return the number of words before a length policy pads or cuts documents; None without one."""
+    if not isinstance(release, Release) or release.length is None:
+        return None
+    return round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
 
 
 def _warm(job: ShardJob) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
@@ -39,8 +39,9 @@ from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
 
 NO_RELEASE = "00" * 32
 """In place of a digest: pseudonyms are those of their key, in every release."""
@@ -264,6 +265,10 @@ class Release(Shown):
         """
         return guarantee_of(self)
 
+    def statement(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-able fields, and in words, for a manifest."""
+        return statement(self)
+
     def document_figure(self, words: int) -> DocumentFigure:
         """Return the guarantee of a document with this many ``words`` (see ``DocumentFigure``).
 
@@ -393,8 +398,12 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
 
 
-def require_release(value: Any) -> Release:
+AnyRelease: TypeAlias = Release | PassageRelease
+"""A release by words, or by passages."""
+
+
+def require_release(value: Any) -> AnyRelease:
     """Return a release. Raises UserError for anything else."""
-    if not isinstance(value, Release):
-        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key)")
+    if not isinstance(value, (Release, PassageRelease)):
+        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key), or cv.PassageRelease")
     return value
