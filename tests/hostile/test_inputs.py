@@ -131,6 +131,7 @@ def rows() -> Iterator[Hostile]:
         ("a field too many", b"a," + SECRET, "row 2: has 2 fields, the first line has 1"),
         ("an open quote", b'"' + SECRET, "row 2: not valid CSV"),
         ("text behind a quote", b'"' + SECRET + b'"a', "row 2: not valid CSV"),
+        ("a quote in a cell", b'a "' + SECRET + b'" b', "row 2: not valid CSV"),
         ("a lone carriage return", b"a\rb " + SECRET, "row 2: not valid CSV"),
     ):
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
