@@ -172,6 +172,13 @@ def whole_files() -> Iterator[Hostile]:
         for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
+    array, workbook = b'[\n{"text": "' + SECRET + b'"}\n]', b"PK\3\4" + SECRET
+    for name, data, said in (
+        ("x.json", array, "jq -c '.[]'"), ("x.jsonl", array.replace(b"\n", b""), "jq -c '.[]'"),
+        ("x.json", b'{\n"text": "' + SECRET + b'"\n}', "jq -c '.'"), ("x.xlsx", workbook, "save the sheet as CSV"),
+        ("x.csv", workbook, "workbook of Excel"),
+    ):  # fmt: skip
+        yield Hostile("another form", name, data, said)
     for name, codec in (("x.json.gz", "gzip"), ("x.csv.gz", "gzip"), ("x.txt.zst", "zstd")):
         yield Hostile("empty", name, b"", f"has 0 bytes, and a {codec} file never has; its upload has probably failed")
 

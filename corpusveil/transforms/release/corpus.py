@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ class Run:
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
     ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
     folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
-    batch of rows.
+    batch of rows. ``tell`` receives a warning about all documents.
     """
 
     release: Release
@@ -148,6 +149,7 @@ class Run:
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
+    tell: Callable[[str], Any] = warnings.warn
 
     def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
@@ -348,7 +350,8 @@ class _Start:
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                tell = run.tell if job.by_place else None
+                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from corpusveil.choices import OnBadRows
+from corpusveil.display import several
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
@@ -57,6 +58,11 @@ class ShardJob(Work[Shard]):
     is_finished: bool = False
     """Whether nothing is left to do, so that each task is only compared with its record."""
 
+    @property
+    def by_place(self) -> bool:
+        """Whether noise depends on the places of documents."""
+        return self.columns.id is None and not self.kernel.same_noise
+
     def place(self) -> Records:
         return self.records
 
@@ -99,9 +105,12 @@ class ShardJob(Work[Shard]):
 
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
+            record = self.records.read(f"shards/{task.record_name}", Shard)
+            documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
+            again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
             raise ChangedError(
                 f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                "input into another output, as a further release."
+                f"input into another output, as a further release.{again if self.by_place else ''}"
             )
         if task.pieces:
             return self._join(task)
