@@ -172,6 +172,17 @@ def whole_files() -> Iterator[Hostile]:
         for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
+    lines, packing = SOUND["jsonl"], zstandard.ZstdCompressionParameters(window_log=30)
+    words = zstandard.train_dictionary(500, [b"abcdefgh %d hello" % k for k in range(900)])
+    for compressor, said in (
+        (zstandard.ZstdCompressor(compression_params=packing), "--long"),
+        (zstandard.ZstdCompressor(dict_data=words), "needs a dictionary"),
+    ):
+        stream = compressor.compressobj()
+        yield Hostile(said, "x.jsonl.zst", stream.compress(lines * 99) + stream.flush(), said)
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": ["a", "b"], "v": pa.array([[1.0], None], pa.list_(pa.float32(), 1))}), sink)
+    yield Hostile("null lists", "x.parquet", sink.getvalue(), "lists of a fixed size", ("--keep", "v"))
     array, workbook = b'[\n{"text": "' + SECRET + b'"}\n]', b"PK\3\4" + SECRET
     for name, data, said in (
         ("x.json", array, "jq -c '.[]'"), ("x.jsonl", array.replace(b"\n", b""), "jq -c '.[]'"),

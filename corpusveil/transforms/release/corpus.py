@@ -31,7 +31,7 @@ from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
+from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -175,6 +175,7 @@ class Run:
     def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
         release = self.release
+        is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
             source.columns,
@@ -186,6 +187,7 @@ class Run:
             self.on_bad_rows,
             self.debug,
             corpus=source.corpus,
+            kept_types=first_types(source.shards, source.columns) if is_table and source.columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -214,7 +216,9 @@ class Run:
         if self.look is not None and first:
             self.look(first[0])
         outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
-        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
+        return dataclasses.replace(
+            outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
+        )
 
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
