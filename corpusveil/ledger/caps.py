@@ -11,9 +11,10 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,11 +149,14 @@ def _check_name(what: str, name: str) -> None:
         raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
-def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
+def reserve(
+    spending: Spending, account: Account, notes: Iterable[str], tell: Callable[[str], Any] | None = None
+) -> tuple[str, ...]:
     """Enter what documents would spend, and return the digests of the entries; then they may be drawn.
 
-    ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than a cap; then the
-    ledger stays as it was.
+    ``notes`` are the addresses of their accounts. If these have no ids, ``tell`` receives a sentence about those that
+    seem to have been drawn before under other noise. Raises CapError if a unit would have spent more than a cap; then
+    the ledger stays as it was.
     """
     ledger = Store.existing(spending.ledger)
     if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
@@ -172,14 +176,29 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
             for number, unit in enumerate(spending.units)
         ]
         refuse: Refuse | None = None
-        if spending.caps != Caps():
+        if spending.caps != Caps() or tell is not None:
 
             def refuse(entries: Sequence[Entry]) -> None:
-                refuse_over(spending, Books(connection, entries, planned, held))
+                books = Books(connection, entries, planned, held)
+                if spending.caps != Caps():
+                    refuse_over(spending, books)
+                if tell is not None:
+                    _tell_redrawn(books, tell)
 
         digests = {digest_of(entry.path, account.secret): entry.path for entry in planned}
         ledger.enter(digests, refuse, folder)
     return tuple(digests)
+
+
+def _tell_redrawn(books: Books, tell: Callable[[str], Any]) -> None:
+    unit, new, every = books.redrawn()
+    if new:
+        of = "texts" if unit == CONTENT else f"values of {unit}"
+        tell(
+            f"warning: {new:,} of {several(every, 'document')} get other noise than before, and spend again, although "
+            f"this release has drawn {of} of theirs already: without an id, a document whose row or file changed is "
+            "another one. Name the column that identifies documents (id)."
+        )
 
 
 def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpusveil.errors import BadValueError, SizeError
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
+from corpusveil.ledger.units import CONTENT
 from corpusveil.storage import files
 
 if TYPE_CHECKING:
@@ -210,6 +211,22 @@ class Books:
                 int(total) for (total,) in self._db.execute("SELECT max(total) FROM sums GROUP BY unit").fetchall()
             )
         return sorted(totals)
+
+    def redrawn(self) -> tuple[str, int, int]:
+        """Return a unit's name, how many planned noises are new though the release has drawn for their unit, of all."""
+        of = {(*about.kind, flag): source for (about, flag), source in zip(self.kinds, self._sources, strict=True)}
+        unit, planned, before = "", [], []
+        for about, flag in self.kinds:
+            if flag and (not unit or about.unit == CONTENT):  # which tells best whether documents are the same
+                unit, planned, before = about.unit, of[*about.kind, True], of.get((*about.kind, False), [])
+        if not before:
+            return unit, 0, 0
+        pair, there, drawn = "SELECT unit, noise FROM", _read(planned), _read(before)
+        again = f"({pair} {there} EXCEPT {pair} {drawn}) WHERE unit IN (SELECT unit FROM {drawn})"
+        new, every = self._db.execute(
+            f"SELECT (SELECT count(*) FROM {again}), (SELECT count(*) FROM {there})"
+        ).fetchall()[0]
+        return unit, new, every
 
     def make_up(self, unit: uuid.UUID) -> list[MakeUp]:
         """Return what a unit has spent, release by release, planned noise apart."""

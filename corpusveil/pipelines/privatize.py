@@ -44,6 +44,7 @@ def privatize(
     later, release, spending = Later(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:
+        _note_rows(plan, later)
         announce(release, later, plan.columns.path, explain=explain)
         if spending is not None and not files.exists(files.join(plan.run.output, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
@@ -61,7 +62,7 @@ def privatize(
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
-        plan.run, debug=debug, watch=watch.shards, begun=later.begin,
+        plan.run, debug=debug, watch=watch.shards, begun=later.begin, tell=later.warn,
         look=lambda batch: tell_first(batch, plan.columns.path, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)
@@ -77,6 +78,7 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     watch = watch or Watch()
     plan = resolve(settings, make_key=False)
     _note(plan, watch)
+    _note_rows(plan, watch)
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
@@ -96,6 +98,14 @@ def _note(plan: Plan, watch: Watch) -> None:
         watch.say(plan.run.release.risk.sentence())
     if (own := plan.own_key) is not None:
         watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
+
+
+def _note_rows(plan: Plan, watch: Watch) -> None:
+    if plan.columns.id is None and plan.run.release.duplicates != "same-noise":
+        watch.say(
+            "No id is given, so a document is its place: a row that is added or removed later gives all rows below it "
+            "in its file other noise, which is spent again. If a column identifies rows, name it (id)."
+        )
 
 
 def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:

@@ -88,6 +88,8 @@ class Schedule:
     """The age in seconds, by the store's modification time, from which a shard is released."""
     page: bool = True
     """Whether releases have a public page."""
+    has_ids: bool = True
+    """Whether the noise of documents depends on no place: a column identifies them, or equal texts have the same."""
 
     def output_of(self, plan: PlannedRun) -> str:
         return files.join(self.output, plan.name)
@@ -191,6 +193,12 @@ class Schedule:
         """Return the shards that were left out, perhaps under other settings."""
         return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
 
+    def released_before(self, plan: PlannedRun) -> int:
+        """Return the number of documents of the runs that released shards which have changed."""
+        changed = {path for path, why in plan.why.items() if why == "changed"}
+        runs = map(self._done, self._numbers() if changed else ())
+        return sum(done.documents for done in runs if done is not None and changed & done.shards.keys())
+
     def summary(self) -> StartSummary:
         """Return the summary of all finished runs."""
         return self._summaries(self._numbers())[1]
@@ -286,6 +294,13 @@ class Schedule:
         return PlannedRun(number, shards, plan.why)
 
 
+def _again(documents: int) -> str:
+    return (
+        f"up to {several(documents, 'document')} of changed shards get other noise than before, and spend again: "
+        "without an id, a row that moved is another document. Name the column that identifies documents (id)."
+    )
+
+
 def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
 
@@ -301,6 +316,8 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
     while (plan := (ahead := schedule.next()).plan) is not None:
         began = True
         watch.warn(f"{plan.name}: {plan.batch()}")
+        if not schedule.has_ids and (documents := schedule.released_before(plan)):
+            watch.warn(f"warning: {_again(documents)}")
         try:
             if not schedule.is_released(plan):
                 privatize(plan)

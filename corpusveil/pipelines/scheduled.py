@@ -66,6 +66,7 @@ def schedule_of(document: Document) -> Schedule:
         _digest(document.written),
         settings.schedule.settle_seconds(),
         output.page,
+        corpus.id is not None or output.duplicates == "same-noise",
     )
 
 

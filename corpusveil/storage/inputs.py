@@ -59,9 +59,9 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     Paths are relative to ``root``, or without it to the lowest folder that contains all files.
 
     A folder means every file below it that is not hidden; links to files are followed, because caches of data sets
-    consist of them, and links to folders are not. A listing is complete or an error: a folder that cannot be listed is
-    never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the files have different
-    formats or stores; WorkError if a store cannot be listed.
+    consist of them. A listing is complete or an error: a folder that cannot be listed, a link to a folder and one that
+    leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
+    files have different formats or stores; WorkError if a store cannot be listed.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
@@ -205,10 +205,20 @@ def _below(fs: Any, folder: str) -> Iterator[Listed]:
     waiting = [folder]
     while waiting:
         for entry in fs.ls(waiting.pop(), detail=True):
+            if entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder)):
+                _refuse_lost(entry["name"])
             if entry["type"] == "directory":
                 waiting.append(entry["name"])
             elif _is_file(entry):
                 yield entry
+
+
+def _refuse_lost(link: str) -> None:
+    """Raise UserError for a link to a folder, which could lead in a circle, and for one that leads nowhere."""
+    if os.path.isdir(link):
+        raise AddressError(f"{link}: links to folders are not followed; name the folder itself as a further input.")
+    if not os.path.exists(link):
+        raise AddressError(f"{link}: this link leads to no file; restore the file, or remove the link.")
 
 
 def _matching(fs: Any, pattern: str) -> list[Listed]:

@@ -90,11 +90,11 @@ def privatize_frame(
     spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
     columns = (() if scope is None else (str(scope.column),)) if spending is None else spending.columns
     path, column = path_of(text), column_of(text)
+    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
+        raise column_twice(twice[0])
     for name in dict.fromkeys((column, id, *columns)):
         if name not in schema.names:
             raise no_column(name, schema.names)
-        if schema.names.count(name) > 1:
-            raise column_twice(name)
     kind = schema[column].dataType.simpleString()
     if path is not None:
         from pyspark.sql.pandas.types import to_arrow_type

@@ -135,6 +135,14 @@ class TestWhatIsNew:
         assert again.count("\n") == 3
         assert counted(ground, 1, 2) == 3
 
+    def test_without_an_id_a_changed_shard_is_told_before_with_what_it_released(self, ground: Path) -> None:
+        values = settings(ground)
+        del values["corpus"]["id"]
+        save(ground / "s.toml", values)
+        assert "a document is its place" in start(ground).out
+        lines(ground, "day-1/a.jsonl", 2)
+        assert "up to 2 documents of changed shards get other noise" in start(ground).err
+
     def test_a_touched_shard_is_none(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another time, equal content: nothing is released, and the next start does not even read it."""
         start(ground)

@@ -21,7 +21,8 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, release_files, rows, write_shard
+from tests.calls import refused
+from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, make_release, release_files, rows, write_shard
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -123,6 +124,22 @@ class TestTheSameBytes:
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
+
+    @pytest.mark.parametrize("on_bad_rows", ["fail", "quarantine"])
+    def test_of_nothing_where_a_row_of_csv_has_no_certain_end(
+        self, ground: Ground, tmp_path: Path, on_bad_rows: Any
+    ) -> None:
+        lines = ["id;text", *["1;bababa"] * BLOCK, '2;"a screen of 15\\"', "Ada Example; Rome", 'more"', "3;bababa"]
+        (tmp_path / "x.csv").write_text("\n".join(lines))
+        release, columns = make_release(ground.space), Columns(keep=("id",), separator="semicolon")
+        for way, (engine, rows_per_task) in WAYS.items():
+            output = tmp_path / way
+            with refused("bad-shards", "x.csv", f"row {BLOCK + 3}", f"line {BLOCK + 4:,}"):
+                privatize_corpus(
+                    release, [str(tmp_path / "x.csv")], str(output), engine(), columns=columns,
+                    rows_per_task=rows_per_task, on_bad_rows=on_bad_rows,
+                )  # fmt: skip
+            assert not list(output.rglob("part-*")), way
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
         """Released lengths, spans, pseudonyms of a unit and surrogates, however a shard is split, on every engine."""

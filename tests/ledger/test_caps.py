@@ -110,6 +110,25 @@ class TestOneSum:
         release_files(release_of(space, number=1, duplicates="drop"), tmp_path, copies, ledger, total=2.0)
         assert most(ledger) == 2.0
 
+    @pytest.mark.parametrize("unit", ["content", "customer"])
+    def test_a_row_that_is_gone_draws_others_anew_and_is_told_before(
+        self, space: Space, tmp_path: Path, ledger: str, unit: str
+    ) -> None:
+        """With the count; not with ids, not where equal texts have equal noise, not if nothing moved."""
+        rows = [{"id": k, "customer": k % 3, "text": f"{TEXT} {WORDS[k]}"} for k in range(9)]
+        for number, (columns, duplicates, told) in enumerate(
+            [(Columns(), "independent", 5), (Columns(id="id"), "independent", 0), (Columns(), "same-noise", 0)]
+        ):
+            release, said = release_of(space, number=number, duplicates=duplicates), []
+            for name, some in (("a", rows), ("b", rows), ("c", rows[:3] + rows[4:])):
+                write_shard(tmp_path / str(number) / "s.jsonl", some)
+                privatize_corpus(
+                    release, [str(tmp_path / str(number))], str(tmp_path / f"o{number}{name}"), Local(),
+                    columns=columns, spending=cv.Ledger(ledger).spending(unit, None), tell=said.append,
+                )  # fmt: skip
+            assert len(said) == bool(told)
+            assert all(f"{told} of 8 documents" in sentence for sentence in said)
+
     def test_of_another_metric_do_not_add_up_and_plain_ldp_does(
         self, space: Space, tmp_path: Path, ledger: str
     ) -> None:

@@ -424,6 +424,30 @@ class TestCsv:
         fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "conflicting-settings")
 
 
+def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
+    """As Hive and Spark write them: refused where all columns are to be kept, and otherwise named as not copied."""
+    for suffix in (".jsonl", ".parquet"):
+        source = tmp_path / suffix[1:]
+        write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
+        fails(ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "all"), "conflicting-settings", "day, lang")
+        ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
+        assert "not copied: note, day, lang" in ended.out
+
+
+def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path: Path) -> None:
+    """Otherwise nothing would read the release as one table; how Arrow holds strings is no difference."""
+    kinds = {"a": pa.string(), "b": pa.large_string(), "c": pa.dictionary(pa.int8(), pa.string()), "d": pa.int64()}
+    for name, kind in kinds.items():
+        values = pa.array([1] if name == "d" else ["x"]).cast(kind)
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"text": ["bababa"], "v": values}), tmp_path / "in" / f"{name}.parquet")
+    said = fails(ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "v"), "bad-shards", "d.parquet", "'v'")
+    assert "int64" in said
+    (tmp_path / "in" / "d.parquet").rename(tmp_path / "d.parquet")
+    succeeds(*ground.arguments(tmp_path / "in", tmp_path / "o", "--keep", "v"))
+    assert pq.read_table(tmp_path / "o" / "data")["v"].to_pylist() == ["x"] * 3
+
+
 class TestAWrongColumn:
     @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
     def test_is_answered_by_those_that_exist(self, ground: Ground, tmp_path: Path, suffix: str) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
+from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -129,7 +130,7 @@ class Run:
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
     ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
     folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
-    batch of rows.
+    batch of rows. ``tell`` receives a warning about all documents.
     """
 
     release: AnyRelease
@@ -149,6 +150,7 @@ class Run:
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
+    tell: Callable[[str], Any] = warnings.warn
 
     def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
@@ -174,6 +176,7 @@ class Run:
     def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
         release = self.release
+        is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
             source.columns,
@@ -185,6 +188,7 @@ class Run:
             self.on_bad_rows,
             self.debug,
             corpus=source.corpus,
+            kept_types=first_types(source.shards, source.columns) if is_table and source.columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -213,7 +217,9 @@ class Run:
         if self.look is not None and first:
             self.look(first[0])
         outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
-        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
+        return dataclasses.replace(
+            outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
+        )
 
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
@@ -353,7 +359,8 @@ class _Start:
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                tell = run.tell if job.by_place else None
+                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
+from corpusveil.display import several
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import Unit, scopes_of
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.reading import reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
@@ -54,8 +57,15 @@ class ShardJob(Work[Shard]):
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
+    kept_types: Sequence[str] = ()
+    """The types of columns that are written whole, which all shards of a table must have."""
     is_finished: bool = False
     """Whether nothing is left to do, so that each task is only compared with its record."""
+
+    @property
+    def by_place(self) -> bool:
+        """Whether noise depends on the places of documents."""
+        return self.columns.id is None and not self.kernel.same_noise
 
     def place(self) -> Records:
         return self.records
@@ -99,9 +109,12 @@ class ShardJob(Work[Shard]):
 
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
+            record = self.records.read(f"shards/{task.record_name}", Shard)
+            documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
+            again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
             raise ChangedError(
                 f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                "input into another output, as a further release."
+                f"input into another output, as a further release.{again if self.by_place else ''}"
             )
         if task.pieces:
             return self._join(task)
@@ -109,6 +122,7 @@ class ShardJob(Work[Shard]):
         beat = began
         with files.open_read(task.url) as file:
             kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
+        self._refuse_types(task, kept_types)
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
@@ -154,6 +168,15 @@ class ShardJob(Work[Shard]):
                 raise changed_during_run(task.url)
         seconds = time.monotonic() - began
         return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
+
+    def _refuse_types(self, task: ShardTask, kept_types: Sequence[pa.DataType]) -> None:
+        """Raise UserError for types that are not those of the first shard: nothing would read the shards together."""
+        for name, kind, other in zip(self.columns.whole, type_names(kept_types), self.kept_types, strict=False):
+            if kind != other:
+                raise ColumnError(
+                    f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
+                    "read the release as one table; write all shards with one type."
+                )
 
     def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):

@@ -143,7 +143,7 @@ def forecast(run: Run) -> Forecast:
         )  # fmt: skip
         _warm(job)
         for number in chosen:
-            task, share = _part(tasks[number])
+            task, share = _part(tasks[number], job.columns)
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
@@ -182,12 +182,12 @@ def _warm(job: ShardJob) -> None:
     job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""])
 
 
-def _part(task: ShardTask) -> tuple[ShardTask, float]:
+def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
     """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
     with files.open_read(task.url) as file:
-        rows = formats.find(formats.form_of(task.url)).rows(file, task.url)
+        rows = formats.find(formats.form_of(task.url)).rows(file, task.url, columns.separator)
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 
