@@ -120,7 +120,8 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
+            form = formats.find(task.suffix)
+            writer = form.writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
@@ -131,7 +132,9 @@ class ShardJob(Work[Shard]):
                     units = units_in(batch, self.columns, task)
                     kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
                     batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
-                    writer.write(batch.whole(batch.texts), kept)
+                    texts = batch.whole(batch.texts)
+                    form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
+                    writer.write(texts, kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
