@@ -67,7 +67,7 @@ class ShardJob(Work[Shard]):
 
     def still_holds(self, record: Shard, task: ShardTask) -> bool:
         target = self.target(task)
-        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.blake2b:
+        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.file_sha256:
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
 
@@ -177,7 +177,7 @@ class ShardJob(Work[Shard]):
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
             input=Source(path=task.relative, bytes=task.size, digest=source),
-            output=Made(name=task.shard_name, sha256=content, blake2b=output, bytes=size),
+            output=Made(name=task.shard_name, sha256=content, file_sha256=output, bytes=size),
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),
