@@ -59,7 +59,8 @@ def encode_id(identity: Any) -> bytes:
             return b"n" + _prefixed(encode_id(*place)) + b"".join(map(_SIZE.pack, row))
         return b"r" + _SIZE.pack(row) + _encode_place(*place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
-        return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
+        kind = dt.datetime if isinstance(identity, dt.datetime) else type(identity)  # of pandas, too
+        return b"o" + kind.__name__.encode() + b"\0" + str(identity).encode()
     raise BadTypeError(
         f"A document id is of type {type(identity).__name__}; give text, bytes, numbers, dates or UUIDs."
     )

@@ -43,9 +43,10 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
 
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
-    aborts with status 134 (apache/arrow#33975).
+    aborts with status 134 (apache/arrow#33975). Times of type INT96 are microseconds: as nanoseconds, the year 9999
+    would be 1816 (apache/arrow#23391).
     """
-    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
+    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer, coerce_int96_timestamp_unit="us")
 
 
 def read_table(url: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -103,11 +103,11 @@ class Source(Record):
 
 
 class Made(Record):
-    """The output of a task: the SHA-256 of its content, and the BLAKE2b of the stored file."""
+    """The output of a task: the SHA-256 of its content, and that of the stored file."""
 
     name: str
     sha256: str
-    blake2b: str
+    file_sha256: str
     bytes: int | None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import refused
 from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, make_release, release_files, rows, write_shard
+from tests.storage.test_values import LATE, parquet_of_every_type, parquet_of_int96
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -140,6 +142,21 @@ class TestTheSameBytes:
                     rows_per_task=rows_per_task, on_bad_rows=on_bad_rows,
                 )  # fmt: skip
             assert not list(output.rglob("part-*")), way
+
+    def test_of_kept_columns_of_every_type(self, ground: Ground, tmp_path: Path) -> None:
+        """Nanoseconds, years beyond those of Python and INT96 too, in a process that has imported pandas."""
+        importlib.import_module("pandas")
+        release, columns = make_release(ground.space), Columns.of("text", None, "all")
+        for name in ("every", "int96"):
+            (source := tmp_path / name).mkdir()
+            for number in range(len(SHARDS)):
+                shard = source / f"{number}.parquet"
+                parquet_of_every_type(shard) if name == "every" else parquet_of_int96(shard, LATE)
+            for form in ("parquet", "jsonl", "csv"):
+                output = tmp_path / f"{name}-{form}"
+                same_everywhere(release, source, output, ["Beam", "Spark"], format=form, columns=columns)
+        line = json.loads((tmp_path / "int96-jsonl" / "0" / "data" / "part-00000-of-00003.jsonl").open().readline())
+        assert (line["t"], line["l"]) == ("9999-12-31T23:59:59.999999", ["9999-12-31T23:59:59.999999"])
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
         """Released lengths, spans, pseudonyms of a unit and surrogates, however a shard is split, on every engine."""

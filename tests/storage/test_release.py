@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import decimal
 import hashlib
 import json
 import stat
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.jobs.local import Local
@@ -21,7 +25,8 @@ from corpusveil.storage import home
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import Halting, refused
+from corpusveil.transforms.release.released import spends_of
+from tests.calls import Halting, fails, refused, succeeds
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -91,7 +96,7 @@ class TestTheReleaseFolder:
             "shards",
         }  # fmt: skip
         (columns,) = {frozenset(shard) for shard in written["shards"]}
-        assert columns == {"name", "documents", "tokens", "sha256"}
+        assert columns == {"name", "documents", "tokens", "sha256", "file_sha256"}
         text = (finished / "manifest.json").read_text()
         for word in (NAME_CANARY, "c4-train", str(source.parent), "local", "spark", "beam", "seconds", "2026-"):
             assert word not in text, word
@@ -104,6 +109,7 @@ class TestTheReleaseFolder:
             lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in read_shard(path)]
             content = "".join(f"{line}\n" for line in lines).encode()
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
+            assert shard["file_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
         assert written["content_sha256"] == overall.hexdigest()
@@ -113,6 +119,52 @@ class TestTheReleaseFolder:
         assert totals["changed"] + totals["unchanged"] == totals["privatized"] == totals["tokens"]["words"]
         texts = [row["text"] for path in shards_of(source) for row in read_shard(path)]
         assert totals["input_bytes"] == sum(len(text.encode()) for text in texts)
+
+    def test_is_verified_by_its_bytes(self, ground: Ground, tmp_path: Path) -> None:
+        """Of Parquet, too: a value of another type that JSON writes in the same way, and bytes that are in no row."""
+        kept = {
+            "float": (pa.array([float("inf"), 1.0]), pa.array([None, 1.0])),
+            "decimal": (pa.array([decimal.Decimal("1.50")] * 2), pa.array(["1.50"] * 2)),
+            "bytes": (pa.array([b"\x00"] * 2), pa.array(["AA=="] * 2)),
+        }
+        columns = {name: column for name, (column, _) in kept.items()}
+        pq.write_table(pa.table({"text": ["bababa", "kikiki"], **columns}), tmp_path / "x.parquet")
+        succeeds(*ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--keep", "all"))
+        succeeds("verify", tmp_path / "out")
+        (shard,) = data_files(tmp_path / "out")
+        table, sound = pq.read_table(shard), shard.read_bytes()
+        other = [table.set_column(table.column_names.index(name), name, column) for name, (_, column) in kept.items()]
+        for changed in (*other, table.replace_schema_metadata({"note": "x"})):
+            pq.write_table(changed, shard, compression="zstd")
+            fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+        shard.write_bytes(sound[:4] + b"hidden" + sound[4:])
+        fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+
+    def test_has_a_manifest_that_is_read_strictly(self, finished: Path) -> None:
+        """Whatever is wrong in it is one sentence, of every command that reads it."""
+        sound = manifest(finished)
+        wrong: list[dict[str, Any]] = [
+            {key: value for key, value in sound.items() if key != name} for name in ("checksums", "shards", "guarantee")
+        ]
+        changes: list[tuple[str, Any]] = [
+            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"), ("denoised", None), ("denoised", 5),
+            ("denoised", {}), ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
+            ("shards", [{**sound["shards"][0], "file_sha256": 5}]),
+            ("configuration", {**sound["configuration"], "columns": {"keep": 5}}),
+            ("guarantee", {**sound["guarantee"], "epsilon": "much"}),
+        ]  # fmt: skip
+        wrong += [{**sound, name: value} for name, value in changes]
+        sys.set_int_max_str_digits(0)
+        texts = [json.dumps(value) for value in wrong] + ["", "[]", "5", "{", '"\\ud800"', "[" * 9999, "\xff"]
+        sys.set_int_max_str_digits(4300)
+        for text in texts:
+            (finished / "manifest.json").write_text(text, encoding="latin-1")
+            fails(["verify", finished], "damaged-record", "manifest.json")
+            with refused("damaged-record", "manifest.json"):
+                spends_of(str(finished))
+        (finished / "manifest.json").unlink()
+        (finished / "manifest.json").mkdir()
+        fails(["verify", finished], "missing-artefact", finished)
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
         for number, text in enumerate(("bababa bababe", "bababa \U0001f9ff bababe")):

@@ -17,6 +17,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
+from corpusveil.sampling.draws import encode_id
+from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
 from tests.calls import refused
@@ -164,6 +166,19 @@ class TestIds:
         table = pa.table({"text": [self.TEXT] * 3})
         with refused(*refusal):
             privatize_table(table, RELEASE, ids=ids)
+
+    def test_a_time_that_python_lacks_is_an_id(self) -> None:
+        """Each of them is another one; those that it has are the same id in every unit and library."""
+        counts = pa.array([0, 1, 1000, 2**62])
+        kinds = (pa.timestamp("ns"), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.time64("ns"))
+        for column in (*map(counts.view, kinds), pa.array([0, 1, 2, 2**31 - 1], pa.int32()).view(pa.date32())):
+            ids = identities_of(column, "t")
+            assert len({encode_id(identity) for identity in ids}) == 4, column.type
+        fine, coarse = (
+            identities_of(pa.array([9 * unit]).view(kind), "t") for unit, kind in ((1000, kinds[0]), (1, kinds[1]))
+        )
+        (first,), (second,), third = fine, coarse, pd.Timestamp(9000)
+        assert encode_id(first) == encode_id(second) == encode_id(third)
 
     def test_an_instant_is_the_same_id_in_every_zone(self) -> None:
         told = []

@@ -147,6 +147,9 @@ class Form(abc.ABC):
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
         """
 
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:  # noqa: B027 - most can
+        """Raise ColumnError for values of columns that are written whole if the form has no words for them."""
+
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
         """Feed ``digest`` with what a writer fed it for this file; ``text`` is its text column."""

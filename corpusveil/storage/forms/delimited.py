@@ -20,7 +20,7 @@ from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
-from corpusveil.storage.values import as_strings, string_bytes
+from corpusveil.storage.values import as_strings, joined, refuse_unsaid, string_bytes
 
 SUFFIXES = (".csv",)
 
@@ -166,12 +166,6 @@ def _written(row: Sequence[str], separator: str) -> bytes:
     return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
 
 
-def _joined(*pieces: pa.Array | str) -> pa.Array:
-    """Return texts that pieces make one after the other, large_string [N]."""
-    texts = [pa.scalar(piece, pa.large_string()) if isinstance(piece, str) else piece for piece in (*pieces, "")]
-    return pc.binary_join_element_wise(*texts)  # the last is what stands between the others
-
-
 def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """Return texts as cells, large_string [N], nulls as nothing.
 
@@ -180,7 +174,7 @@ def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """
     texts = as_strings(texts).fill_null("")
     in_quotes = pc.match_substring_regex(texts, f'["\r\n{MARKS[columns.separator]}]{"|^$" if alone else ""}')
-    return pc.if_else(in_quotes, _joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+    return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
 class Csv(ByteForm):
@@ -231,12 +225,15 @@ class Csv(ByteForm):
         batch.kept = [pa.array(named[name], type=pa.large_string()) for name in columns.keep]
         return batch
 
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
+        refuse_unsaid(columns.whole, kept, name, "CSV", bare=True)
+
     def header(self, columns: Columns) -> bytes:
         return _written([columns.column, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept
         first, *others = (_cells(column, columns, alone=alone) for column in (texts, *kept))
-        rows = _joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
+        rows = joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
         data, offsets = string_bytes(rows)
         return data[offsets[0] : offsets[-1]].data

@@ -23,7 +23,7 @@ from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import as_json, string_bytes
+from corpusveil.storage.values import as_json, joined, json_strings, refuse_unsaid, string_bytes
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -33,8 +33,6 @@ _LONG_NUMBER = re.compile(rb"[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE]
 _SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
 _FIRST_LINES = 100
 _LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
-_CELLS = 1 << 12
-"""The number of kept values that are Python objects at a time; each takes 4 KB."""
 _HOLE = b"\0"
 """What stands in the place of a text, and nowhere else in JSON, which escapes it."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
@@ -190,7 +188,9 @@ def _strings(texts: Sequence[str | None]) -> pa.Array:
 
 def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
     """Return JSON [N] with texts large_string [D] in its holes."""
-    pieces: list[Any] = b"\n".join(as_json(around)).split(_HOLE)  # JSON text has no line break either
+    pieces: list[Any] = b"\n".join(as_json(around).cast(pa.large_binary()).to_pylist()).split(
+        _HOLE
+    )  # JSON text has no line break either
     between = map(orjson.dumps, texts.to_pylist())
     pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
     values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
@@ -203,23 +203,15 @@ def _types(columns: Columns) -> list[pa.DataType]:
 
 
 def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
-    """Return large_string [N] as JSON strings, ``null`` for nulls, each between two pieces; as orjson writes them.
-
-    Arrow joins short texts in which JSON escapes nothing in a fifth of orjson's time; most long ones have a line break.
-    """
-    data, offsets = string_bytes(texts)
+    """Return large_string [N] as JSON strings between two pieces; most long texts have a line break, which is slow."""
+    _, offsets = string_bytes(texts)
     if _LONG_TEXT * len(texts) < offsets[-1] - offsets[0] < _LONG_LINE:
         begin, end = before.encode(), after.encode()
         return b"".join([piece for text in texts.to_pylist() for piece in (begin, orjson.dumps(text), end)])
-    some = data[offsets[0] : offsets[-1]]
-    escaped = np.flatnonzero((some < 0x20) | (some == 0x22) | (some == 0x5C))
-    odd = texts.is_null().to_numpy(zero_copy_only=False).copy()
-    odd[np.searchsorted(offsets, escaped + offsets[0], side="right") - 1] = True
-    pieces = [pa.scalar(piece, pa.large_string()) for piece in (f'{before}"', f'"{after}', "")]
-    lines = pc.binary_join_element_wise(pieces[0], texts, *pieces[1:])
-    if odd.any():
-        written = [f"{before}{orjson.dumps(text).decode()}{after}" for text in texts.filter(odd).to_pylist()]
-        lines = pc.replace_with_mask(lines, odd, pa.array(written, pa.large_string()))
+    return _bytes(json_strings(texts, before, after))
+
+
+def _bytes(lines: pa.Array) -> memoryview:
     data, offsets = string_bytes(lines)
     return data[offsets[0] : offsets[-1]].data
 
@@ -228,40 +220,22 @@ class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._begin = b"{" + orjson.dumps(columns.column) + b":"
-        self._nested = columns.path is not None
-        self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
-        self._whole = columns.others == "keep"
+        self._begin = "{" + orjson.dumps(columns.column).decode() + ":"
+        self._keep = ["," + orjson.dumps(column).decode() + ":" for column in columns.keep]
+        self._nested, self._whole = columns.path is not None, columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
-
-    def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
-        """Yield the rows in batches whose values fit in memory."""
         if not kept and not self._nested:
-            yield quoted(texts, self._begin.decode(), "}\n")
-            return
-        size = max(1, _CELLS // (len(kept) + self._nested))
-        for first in range(0, len(texts), size):
-            yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
-
-    def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
-        if self._nested:
-            begun: list[Any] = [self._begin + value for value in as_json(texts)]
-        else:
-            begun = [self._begin + orjson.dumps(text) for text in texts.to_pylist()]
-        rows: list[Any] = []
-        for begin, *values in zip(begun, *map(as_json, kept), strict=True):
-            rows.append(begin)
-            if self._whole:
-                (others,) = values  # an object, of which the text becomes a part
-                rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
-            else:
-                for name, value in zip(self._keep, values, strict=True):
-                    rows += (name, value)
-                rows.append(b"}\n")
-        return b"".join(rows)
+            return quoted(texts, self._begin, "}\n")
+        begun = joined(self._begin, as_json(texts)) if self._nested else json_strings(texts, self._begin)
+        values = list(map(as_json, kept))
+        if not self._whole:
+            named = zip(self._keep, values, strict=True)
+            return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))
+        (others,) = values  # objects, of which the text becomes a part
+        rest = pc.if_else(pc.equal(others, "{}"), "}", joined(",", pc.utf8_slice_codeunits(others, 1)))
+        return _bytes(joined(begun, rest, "\n"))
 
 
 class JsonLines(ByteForm):
@@ -327,6 +301,9 @@ class JsonLines(ByteForm):
             batch.whole = functools.partial(_filled, whole.pop(0))
         batch.kept = whole
         return batch
+
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
+        refuse_unsaid(columns.whole, kept, name, "JSON")
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return ``{"text": ..., kept columns}`` a line."""

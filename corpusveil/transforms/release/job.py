@@ -77,7 +77,7 @@ class ShardJob(Work[Shard]):
 
     def still_holds(self, record: Shard, task: ShardTask) -> bool:
         target = self.target(task)
-        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.blake2b:
+        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.file_sha256:
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
 
@@ -134,7 +134,8 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
+            form = formats.find(task.suffix)
+            writer = form.writer(counting, self.columns, content, kept_types, first=not task.start)
             row = task.start
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
@@ -145,7 +146,9 @@ class ShardJob(Work[Shard]):
                     units = units_in(batch, self.columns, task)
                     kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
                     batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
-                    writer.write(batch.whole(batch.texts), kept)
+                    texts = batch.whole(batch.texts)
+                    form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
+                    writer.write(texts, kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
@@ -197,7 +200,7 @@ class ShardJob(Work[Shard]):
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
             input=Source(path=task.relative, bytes=task.size, digest=source),
-            output=Made(name=task.shard_name, sha256=content, blake2b=output, bytes=size),
+            output=Made(name=task.shard_name, sha256=content, file_sha256=output, bytes=size),
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),

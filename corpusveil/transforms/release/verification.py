@@ -6,16 +6,18 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import OF_DATA, BadValueError, ChangedError, NotMadeError, ReleaseDiffersError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import Address
+from corpusveil.storage.tasks import plain_digest
 from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
 from corpusveil.waiting import reached, waiting
 
-_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.[a-z.]+")
+_SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
+_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.({_SIGNATURES})")
 """Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures of the manifest."""
 
 
@@ -48,6 +50,7 @@ class Verification(Shown):
             f"Release {self.url}",
             [
                 ("listed", f"{several(self.files, 'file')}, {several(self.documents, 'document')}"),
+                ("compared", "names, and the bytes of each file by SHA-256"),
                 ("differences", self.differences or "none"),
                 ("manifest", [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])]),
                 *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
@@ -56,7 +59,7 @@ class Verification(Shown):
 
 
 def verify(release: Address, digest: str | None = None) -> Verification:
-    """Compare the files of a finished release with its manifest, and the manifest with a ``digest``.
+    """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
     are read once. Raises UserError if there is no manifest, or if it is damaged.
@@ -69,19 +72,20 @@ def verify(release: Address, digest: str | None = None) -> Verification:
     differences = []
     if digest is not None and digest.lower() != actual:
         differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
-    beside = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
     with waiting("verifying"):
         differences += _differences(url, manifest)
-    differences += [f"the manifest does not list {name!r}" for name in beside if not _BESIDE.fullmatch(name)]
+    differences += [f"the manifest does not list {name!r}" for name in names if name not in beside]
     return Verification(
         url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
-        tuple(filter(_BESIDE.fullmatch, beside)),
+        tuple(beside),
     )  # fmt: skip
 
 
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
-    if not files.exists(files.join(release, MANIFEST)):
+    if not files.is_file(files.join(release, MANIFEST)):
         raise NotMadeError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
             f"otherwise ask the sender for {MANIFEST}."
@@ -93,7 +97,7 @@ def check_shard(release: str, manifest: Mapping[str, Any], number: int) -> None:
     """Raise UserError if a file of a release is not the one that the manifest describes."""
     shard = manifest["shards"][number]
     url = files.join(release, shard["name"])
-    if _digest(url, manifest) != shard["sha256"]:
+    if plain_digest(url) != shard["file_sha256"]:
         raise ChangedError(f"{url}: this file is not the one that {MANIFEST} describes; get the release again.")
 
 
@@ -109,23 +113,23 @@ def _differences(url: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"{MANIFEST} contradicts itself: its totals are not those of the files that it lists"
     for number, name in enumerate(listed):
         reached(name, number / len(listed))
-        if name not in there:
-            yield f"{name} is missing"
+        if name not in there or not files.is_file(files.join(url, name)):
+            yield f"{name} is {'no file' if name in there else 'missing'}"
             continue
         try:
             check_shard(url, manifest, number)
         except ChangedError:
-            yield f"{name} has other contents"
-        except OF_DATA:
-            yield f"{name} is damaged or cut short"
+            yield f"{name} {_change(files.join(url, name), manifest, number)}"
     yield from (f"the manifest does not list {name!r}" for name in sorted(there.difference(listed)))
 
 
-def _digest(url: str, manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of a file, computed as its manifest says."""
-    with files.open_read(url) as file:
-        if manifest["checksums"] == OF_FILES:
-            return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
-        digest = hashlib.sha256()
-        formats.find(formats.form_of(url)).feed(file, url, manifest["configuration"]["columns"]["text"], digest)
-    return digest.hexdigest()
+def _change(url: str, manifest: Mapping[str, Any], number: int) -> str:
+    """Say how a file differs: in its content, or only in how that is stored."""
+    digest = hashlib.sha256()
+    try:
+        with files.open_read(url) as file:
+            formats.find(formats.form_of(url)).feed(file, url, manifest["configuration"]["columns"]["text"], digest)
+    except OF_DATA:
+        return "has other contents" if manifest["checksums"] == OF_FILES else "is damaged or cut short"
+    same = digest.hexdigest() == manifest["shards"][number]["sha256"]
+    return f"has other bytes, though the same content by the {manifest['checksums']}" if same else "has other contents"
