@@ -203,6 +203,7 @@ def refuse_published(settings: Settings) -> None:
     private: dict[str, Iterable[str | None]] = {
         "the private records": [records_of(output)],
         "the state of the schedule": [state_of(settings)],
+        "the file of schedule.metrics": [settings.schedule.metrics],
         "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
