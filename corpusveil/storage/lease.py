@@ -238,8 +238,8 @@ def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
 def _me() -> Holder:
     me = psutil.Process()
     return Holder(
-        host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(), mark=secrets.token_hex(8),
-        since=time.time(),
+        host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(),
+        mark=secrets.token_hex(8), since=time.time(),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The index of a schedule's releases, in the folder that has them: which shard is of which run, and what replaced it."""
+"""The index of a schedule's releases, in their folder: which shard is of which run, and what replaced it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INDEX = "index.json"
 
 
 class Released(Record):
-    """A shard of a run; ``replaced_by`` is ``RUN/SHARD`` with the same input after it had changed, empty if it has not."""
+    """A shard of a run; ``replaced_by`` is ``RUN/SHARD`` of the same input after a change, empty without one."""
 
     run: Line
     shard: Line
