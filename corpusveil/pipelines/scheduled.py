@@ -37,7 +37,7 @@ _ELSEWHERE = ("engine", "schedule")
 
 
 def check(document: Document) -> None:
-    """Raise UserError for settings that a schedule lacks or cannot have, and for something private in a public place."""
+    """Raise UserError for settings that a schedule lacks or cannot have, and for private files in a public place."""
     settings = document.settings
     if settings.output is None:
         raise document.fault(
