@@ -156,7 +156,7 @@ class TestWhatIsNew:
         assert "1 file, by later runs" in succeeds("verify", ground / "out", "--digest", digest).out
         manifest = ground / "out/run-00001/manifest.json"
         for path, content in (
-            (index, data.replace(b"run-00002/data", b"run-00001/data")), (index, data.replace(b"part-00001", b"part-2")),
+            (index, data.replace(b"run-00002/data", b"run-00001/data")), (index, data.replace(b"part-00001", b"p")),
             (manifest, manifest.read_bytes() + b"\n"), (ground / "out/more", b""),
         ):  # fmt: skip
             before = path.read_bytes() if path.exists() else None
