@@ -126,7 +126,7 @@ SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 def _root(
     *,
     version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=lambda v: v and _told(_version(), show=v)
+        False, "--version", help="Print the version.", callback=lambda v: _told(_version() if v else "", show=v)
     ),
     submit_file: bool = typer.Option(
         False,
