@@ -14,6 +14,10 @@ class Transform(Protocol):
     """From D documents to what is written in their place. It pickles small, and is the same in every process."""
 
     @property
+    def same_noise(self) -> bool:
+        """Whether equal texts get equal noise, whatever their identities."""
+
+    @property
     def scoped(self) -> bool:
         """Whether documents need units, within which pseudonyms are equal."""
 

@@ -97,7 +97,8 @@ def _note(plan: Plan, watch: Watch) -> None:
     if plan.run.release.risk is not None:
         watch.say(plan.run.release.risk.sentence())
     if (own := plan.own_key) is not None:
-        watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
+        said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
+        watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
 
 
 def _note_rows(plan: Plan, watch: Watch) -> None:

@@ -48,13 +48,17 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key."""
+    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key.
+
+    ``is_again`` says that an earlier run made it.
+    """
 
     run: Run
     columns: Columns
     records: str
     engine: EngineSettings
     own_key: Path | None
+    is_again: bool
 
 
 def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
@@ -87,12 +91,13 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     settings = settings.settled()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
-    key = key_of(settings.key, output.path)
-    release, columns, own, spending = release_of(settings, key, choose), columns_of(settings), None, None
-    if not is_given(settings.key):
-        own = home.own_key(output.path)
-        if make_key and (kept := keep(key, own, output.path)) != key:  # another start has made it in the meantime
+    own = None if is_given(settings.key) else own_key(settings)
+    is_again, key = own is not None and own.exists(), key_of(settings.key, own)
+    release, columns, spending = release_of(settings, key, choose), columns_of(settings), None
+    if own is not None and make_key:
+        if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
+        home.note_output(own, output.path, corpus.input)
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
@@ -103,7 +108,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
     )  # fmt: skip
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own)
+    return Plan(run, columns, records_of(output), settings.engine, own, is_again)
 
 
 def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
@@ -169,15 +174,20 @@ def pseudonym_unit(settings: Settings) -> str | None:
     return None if scope is None else scope.column
 
 
-def key_of(settings: KeySettings, output: str) -> Key:
-    """Return the key that settings name; otherwise the output's own, or a new one, which ``keep`` keeps."""
+def own_key(settings: Settings) -> Path:
+    """Return the file of the key of the settings' output and corpus."""
+    corpus = needed(settings.corpus, "corpus")
+    return home.own_key(needed(settings.output, "output").path, corpus.input, corpus.name)
+
+
+def key_of(settings: KeySettings, own: Path | None) -> Key:
+    """Return the key that settings name; otherwise the output's ``own``, or a new one, which ``keep`` keeps."""
     if settings.test:
         return Key.for_tests()
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
     if settings.path is None:
-        own = home.own_key(output)
-        return Key.load(own) if own.exists() else Key.generate()
+        return Key.load(own) if own is not None and own.exists() else Key.generate()
     return Key.load(settings.path)
 
 
@@ -186,11 +196,10 @@ def is_given(settings: KeySettings) -> bool:
     return settings.test or settings.environment is not None or settings.path is not None
 
 
-def keep(key: Key, own: Path, output: str) -> Key:
+def keep(key: Key, own: Path) -> Key:
     """Return the key of an output in the user's key folder: this key, if the output has none yet."""
     if not own.exists():
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
-    home.note_output(own, output)
     return Key.load(own)
 
 
@@ -219,7 +228,8 @@ def refuse_published(settings: Settings) -> None:
     private: dict[str, Iterable[str | None]] = {
         "the private records": [records_of(output)],
         "the state of the schedule": [state_of(settings)],
-        "the key": [settings.key.path or str(home.own_key(output.path))],
+        "the file of schedule.metrics": [settings.schedule.metrics],
+        "the key": [settings.key.path or str(own_key(settings))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
         "the ledger": [] if ledger is None else [ledger.path],

@@ -7,7 +7,7 @@ import glob
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -53,7 +53,9 @@ def addresses(given: Address | Sequence[Address]) -> list[str]:
     return [files.as_text(address) for address in several]
 
 
-def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
+def find_shards(
+    inputs: Sequence[str], root: str | None = None, *, form: str = "", aliens: list[str] | None = None
+) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
 
     Paths are relative to ``root``, or without it to the lowest folder that contains all files.
@@ -62,6 +64,9 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     consist of them. A listing is complete or an error: a folder that cannot be listed, a link to a folder and one that
     leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
     files have different formats or stores; WorkError if a store cannot be listed.
+
+    With ``aliens``, a file that cannot be read together with those of a ``form``, by default that of most, adds a
+    sentence there instead of an error.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
@@ -76,6 +81,10 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
         raise FormatError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
+    if aliens is not None:
+        odd = _of_other_form(entries, form)
+        entries = {url: entry for url, entry in entries.items() if url not in odd}
+        aliens += sorted(odd.values())
     by_form: dict[str, str] = {}
     for url in entries:
         by_form.setdefault(formats.form_of(url), url)
@@ -98,6 +107,24 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
         for path, (url, entry) in zip(paths, entries.items(), strict=True)
     ]  # fmt: skip
     return sorted(shards, key=lambda shard: shard.relative)
+
+
+def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
+    """Return sentences about the files that are not of a form, or that of most; none if no file has a form."""
+    odd, by_form = dict[str, str](), dict[str, list[str]]()
+    for url in entries:
+        try:
+            files.resolve(url)  # a name that is no address
+            by_form.setdefault(formats.form_of(url), []).append(url)
+        except (AddressError, FormatError) as error:
+            odd[url] = str(error)
+    if not by_form:
+        return {}
+    mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
+    for other, urls in by_form.items():
+        if other != mine:
+            odd |= {url: f"{url}: this file is {other}, and the others are {mine}; convert or move it." for url in urls}
+    return odd
 
 
 def _stamp(entry: Listed) -> str:

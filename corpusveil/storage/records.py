@@ -68,6 +68,8 @@ class Claim(Record):
     corpus: str
     configuration: dict[str, Any]
     """What ``release`` is the digest of, so that a refusal can name what differs."""
+    by: Line = ""
+    """The version and the code of corpusveil that began the run."""
 
 
 class Counted(Record):

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,7 @@ def test_what_is_compared() -> None:
     found: Mapping[str, str] = versions()
     assert set(found) == {"python", *handshake.PACKAGES}
     assert found["python"].count(".") == 1
+    assert found["corpusveil"] == f"{metadata.version('corpusveil')} (code {handshake.code()})"
     with refused("engine-failed", "gensim"):
         SameVersions(print, {**found, "gensim": "none"})(1)
 

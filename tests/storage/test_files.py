@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ import psutil
 import pytest
 
 from corpusveil.errors import AddressError, InUseError
-from corpusveil.storage import files, lease, remote
+from corpusveil.storage import failures, files, lease, remote
 from corpusveil.storage.lease import Lease, hold, take
 from corpusveil.storage.records import Record, Records
 from tests.calls import refused
@@ -266,3 +267,18 @@ class TestOneThatIsGone:
             held._thread.join()
             monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 7200)
             assert isinstance(take(str(tmp_path), patience=0.1), Lease)
+
+
+def test_a_store_that_does_not_answer_is_said(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, while the client goes on asking; nothing of one that answers, or of a disk."""
+    with failures.failing("s3://bucket/in", "read"):
+        pass
+    monkeypatch.setattr(failures, "PATIENCE_SECONDS", 0.0)
+    for url, said in (("/disk/in", ""), ("s3://bucket/in", "waiting: s3://bucket/in has not answered")):
+        with failures.failing(url, "read"):
+            for thread in threading.enumerate():
+                if isinstance(thread, threading.Timer):
+                    thread.join()
+        assert capfd.readouterr().err.partition(" for ")[0] == said, url

@@ -292,9 +292,9 @@ class TestStartedTwice:
         self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-        own = home.own_key(str(output))
+        own = home.own_key(str(output), [str(source)], None)
         with ThreadPoolExecutor(8) as pool:
-            kept = pool.map(lambda _: keep(Key.generate(), own, str(output)), range(8))
+            kept = pool.map(lambda _: keep(Key.generate(), own), range(8))
             keys = {key.secret for key in kept}
         assert len(keys) == 1
         (path,) = (tmp_path / "config").rglob("*.key")

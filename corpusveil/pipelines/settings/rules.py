@@ -252,8 +252,9 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
-    if re.fullmatch(r"[0-9]{1,9}[smhd]", settings.schedule.settle) is None:
-        yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
+    for name in ("settle", "longest"):
+        if re.fullmatch(r"[0-9]{1,9}[smhd]", getattr(settings.schedule, name)) is None:
+            yield f"schedule.{name}", "give a number and one of s, m, h and d, such as 10m"
 
 
 def _nested(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,7 @@ from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
+from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
 from corpusveil.transforms.release.job import ShardJob
@@ -298,6 +299,7 @@ class _Start:
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
             corpus=job.corpus,
             configuration=run.release.configuration(),
+            by=versions()["corpusveil"],
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.

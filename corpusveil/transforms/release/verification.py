@@ -12,7 +12,9 @@ from corpusveil.display import Card, Shown, several
 from corpusveil.errors import OF_DATA, BadValueError, ChangedError, NotMadeError, ReleaseDiffersError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import Address
+from corpusveil.storage.records import record_at
 from corpusveil.storage.tasks import plain_digest
+from corpusveil.transforms.release.index import INDEX, Index
 from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
 from corpusveil.waiting import reached, waiting
 
@@ -36,6 +38,9 @@ class Verification(Shown):
     known: bool
     differences: tuple[str, ...]
     unchecked: tuple[str, ...]
+    list_name: str = MANIFEST
+    replaced: int = 0
+    """The files that later runs of a schedule replaced."""
 
     def require(self) -> None:
         """Raise WorkError if there is a difference."""
@@ -52,7 +57,11 @@ class Verification(Shown):
                 ("listed", f"{several(self.files, 'file')}, {several(self.documents, 'document')}"),
                 ("compared", "names, and the bytes of each file by SHA-256"),
                 ("differences", self.differences or "none"),
-                ("manifest", [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])]),
+                *([("replaced", f"{several(self.replaced, 'file')}, by later runs")] if self.replaced else []),
+                (
+                    self.list_name.removesuffix(".json"),
+                    [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])],
+                ),
                 *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
             ],
         )
@@ -62,11 +71,14 @@ def verify(release: Address, digest: str | None = None) -> Verification:
     """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
-    are read once. Raises UserError if there is no manifest, or if it is damaged.
+    are read once. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and the
+    digest is that of the index. Raises UserError if there is no manifest, or if it is damaged.
     """
     url = files.absolute(files.as_text(release))
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
+    if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
+        return _verify_runs(url, digest)
     manifest = manifest_of(url)
     actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
     differences = []
@@ -81,6 +93,40 @@ def verify(release: Address, digest: str | None = None) -> Verification:
         url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
         tuple(beside),
     )  # fmt: skip
+
+
+def _verify_runs(url: str, digest: str | None) -> Verification:
+    """Compare the releases of a schedule with their index: no run or shard is missing, and none was added."""
+    address = files.join(url, INDEX)
+    index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
+    assert index is not None  # noqa: S101 - it exists
+    actual = hashlib.sha256(files.read_bytes(address)).hexdigest()
+    differences = [] if digest in (None, actual) else [f"{INDEX} has the SHA-256 {actual}, not that which you gave"]
+    beside = files.listing(url, folders=True)
+    pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
+    for run, manifest in index.runs.items():
+        if run not in beside or not files.exists(files.join(url, run, MANIFEST)):
+            differences.append(f"{run}, which {INDEX} lists, is missing")
+            continue
+        checked = verify(files.join(url, run), manifest)
+        differences += [f"{run}: {difference}" for difference in checked.differences]
+        documents += checked.documents
+        listed |= {f"{run}/{shard['name']}" for shard in read_manifest(files.join(url, run))["shards"]}
+    places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in beside}
+    if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
+        differences.append(f"{INDEX} does not list the shards of its runs")
+    others = [name for name in beside if name not in {INDEX, *index.runs, *pages}]
+    begun = [
+        name
+        for name in others
+        if re.fullmatch(r"run-\d{5,}", name) and not files.exists(files.join(url, name, MANIFEST))
+    ]
+    differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
+    unchecked = (*sorted(pages.intersection(beside)), *begun)
+    replaced = sum(1 for released in index.shards if released.replaced_by)
+    return Verification(
+        url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced
+    )
 
 
 def manifest_of(release: str) -> dict[str, Any]:
