@@ -99,7 +99,8 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.column)
-        return dataclasses.replace(columns, keep=self.columns, others="drop")
+        keep = tuple(dict.fromkeys((*self.columns, *columns.spans_from)))
+        return dataclasses.replace(columns, keep=keep, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:

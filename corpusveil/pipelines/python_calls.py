@@ -14,7 +14,7 @@ from corpusveil.errors import BadTypeError, BadValueError, UnknownError, UserErr
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import scope_of
+from corpusveil.ledger.units import Unit, scope_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
@@ -164,7 +164,7 @@ def privatize_corpus(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
         release, addresses(inputs), files.as_text(output),
-        columns=Columns.of(text, id, keep, separator, None if scope is None else scope.column),
+        columns=_columns(text, id, keep, separator, scope, release),
         root=None if root is None else files.as_text(root), corpus=corpus,
         records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page,
@@ -196,7 +196,7 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = Columns.of(text, id, keep, separator, None if scope is None else scope.column)
+    columns = _columns(text, id, keep, separator, scope, release)
     named = addresses(inputs)
     run = Run(
         release, named, "", columns=columns, root=None if root is None else files.as_text(root),
@@ -205,6 +205,14 @@ def plan(
     )  # fmt: skip
     made = forecast(run)
     return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
+
+
+def _columns(
+    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: Release
+) -> Columns:
+    """Return the columns that a call names, with those that drawing reads beside the text."""
+    spans_from = () if release.spans is None else release.spans.spans_from
+    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, spans_from)
 
 
 def _engine(engine: Engine | None) -> Engine:

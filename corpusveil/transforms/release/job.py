@@ -13,6 +13,7 @@ from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.ledger.units import Unit, scopes_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
@@ -128,9 +129,10 @@ class ShardJob(Work[Shard]):
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    units = units_in(batch, self.columns, task)
-                    kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
-                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
+                    units, drawn = units_in(batch, self.columns, task), self.columns.drawn
+                    kept = batch.kept if drawn.keep == self.columns.keep else batch.kept[: len(self.columns.keep)]
+                    known = known_in(batch, drawn)
+                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units, known)
                     writer.write(batch.whole(batch.texts), kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
