@@ -34,7 +34,7 @@ def terms_of(values: tuple[str, ...]) -> ListedTerms | None:
     """Return what finds some values and their parts; None if there is nothing to find."""
     whole = [" ".join(value.split()) for value in values]
     parts = [part for value in whole for part in (*value.split(), *_PART.findall(value)) if _PART.search(part)]
-    terms = dict.fromkeys((*whole, *(part.strip(",;()\"") for part in parts)))
+    terms = dict.fromkeys((*whole, *(part.strip(',;()"') for part in parts)))
     wanted = tuple(("name", term) for term in terms if sum(map(str.isalnum, term)) > 1)
     return ListedTerms(wanted) if wanted else None
 

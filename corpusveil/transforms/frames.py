@@ -68,12 +68,12 @@ def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
 def warn_of_dropped(frame: Frame) -> None:
     """Warn a caller in Python of what does not come back."""
     if frame.dropped:
-        warnings.warn(not_copied(frame.dropped), stacklevel=5)
+        warnings.warn(not_copied(listed(frame.dropped)), stacklevel=5)
 
 
-def not_copied(names: Sequence[Any]) -> str:
+def not_copied(names: str) -> str:
     """Say what was left out of a frame."""
-    return f"not copied: {listed(names)}. Other columns leave only if keep names them (keep='all' for all of them)."
+    return f"not copied: {names}. Other columns leave only if keep names them (keep='all' for all of them)."
 
 
 def _frame(data: Any, text: str, columns: Columns) -> Frame:
@@ -230,7 +230,7 @@ def _nested_column(data: Any, path: Path) -> Frame:
     return Frame(texts, back, places=places, rows=len(data))
 
 
-def _stays(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
+def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
     """Return which columns come back, by their places, and the names of all others."""
     if columns.others == "keep":
         return list(range(len(names))), []
@@ -241,7 +241,7 @@ def _stays(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]
 def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     names, path = data.schema.names, path_of(text)
     place = _place(names, column_of(text))
-    stays, dropped = _stays(names, columns)
+    stays, dropped = stays_of(names, columns)
 
     def back(made: Any) -> Any:
         return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
@@ -315,7 +315,7 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
     place = _place(names, column_of(text))
     index, gone = _index(data, columns)
     of_index = [name for name in data.index.names if name not in names]
-    stays, dropped = _stays(names, columns.without(of_index))
+    stays, dropped = stays_of(names, columns.without(of_index))
     values = data.iloc[:, place]
     series = _pandas_values(values, text, data.index) if path is None else _nested_pandas(values, path, data.index)
 
@@ -347,7 +347,7 @@ def _nested_polars(data: Any, path: Path) -> Frame:
 
 def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
     path = path_of(text)
-    stays, dropped = _stays(data.columns, columns)
+    stays, dropped = stays_of(data.columns, columns)
     values = data.get_column(data.columns[_place(data.columns, column_of(text))])
     column = _polars_series(values, text) if path is None else _nested_polars(values, path)
     return dataclasses.replace(
