@@ -282,8 +282,17 @@ class Kernel:
         whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
+    def read(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+        """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
+
+        They hold until the next texts are read. Values of a row that are spans are not known here.
+        """
+        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
+        tokens, roles, *_ = self._parsed(prepared, Texts.read(texts, self.policy))
+        return tokens, prepared.actions[roles]
+
     def _parsed(
-        self, prepared: Prepared, texts: Texts, known: Known
+        self, prepared: Prepared, texts: Texts, known: Known = None
     ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None, Covered | None]:
         """Return tokens, or units, their roles, how many there are of each, words of each document, and spans.
 

@@ -16,10 +16,13 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import Encoder
+
+if TYPE_CHECKING:
+    from corpusveil_evaluate.statistics.pairs import Pairs
 
 _WIDEST = 0.4
 """The width of an interval around no difference that is still shown: 20 points either way."""
@@ -83,7 +86,7 @@ class Evidence:
     """Texts with their private versions, and further data to compare them; missing data are None.
 
     ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``promised`` is the
-    share of the space's words that should come back unchanged.
+    share of the space's words that should come back unchanged, and ``pairs`` the words beside what they became, by the release's own tokens.
     """
 
     originals: Sequence[str]
@@ -93,6 +96,7 @@ class Evidence:
     perplexity: Callable[[Sequence[str]], float] | None = None
     held_out: slice = field(default_factory=lambda: slice(None))
     promised: float | None = None
+    pairs: Pairs | None = None
     _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Evidence], T]) -> T:
