@@ -48,9 +48,9 @@ class DroppedRows(Protocol):
 
 
 def schema(units: Sequence[Unit]) -> pa.Schema:
-    """Return the columns of an account: the units' fingerprints, those of noise and text, and readings."""
+    """Return the columns of an account: the units' fingerprints, those of noise and text, readings, and the row."""
     tags = [*(f"unit_{number}" for number in range(len(units))), "noise", "text"]
-    return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in NUMBERS)])
+    return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in (*NUMBERS, "row"))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Account:
             else fingerprints(self.secret, unit, self.namespace, texts_of(values[unit.column], unit, rows, place))
             for unit in self.units
         ]
-        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS)]
+        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS), rows]
         return pa.table(columns, schema=schema(self.units))
 
 
@@ -155,4 +155,4 @@ class AccountPass(Pass):
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 5}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 6}

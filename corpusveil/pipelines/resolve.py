@@ -97,7 +97,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, over_cap=ledger.over_cap)
     run = Run(
         release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
         records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,

@@ -21,6 +21,7 @@ from corpusveil.choices import (
     Measure,
     NumberPolicy,
     OnBadRows,
+    OverCap,
     Policy,
     Pseudonyms,
     RiskOf,
@@ -429,6 +430,9 @@ class LedgerSettings(Section):
         "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
         "well.", None, gt=0, group="Rarely used")
     cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
+    over_cap: OverCap = key(
+        "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
+        "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
         pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", commands={"privatize": "ledger_memory"}, group="Rarely used")

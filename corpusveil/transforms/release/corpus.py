@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
+    CapError,
     ConflictError,
     InUseError,
     UnsetError,
@@ -40,6 +41,7 @@ from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
+from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import Release, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -324,7 +326,8 @@ class _Start:
 
     def _tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
-        files.remove_folder(self.job.records.address(DROPS))
+        for part in (DROPS, OVER):
+            files.remove_folder(self.job.records.address(part))
         write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
@@ -335,25 +338,35 @@ class _Start:
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
         skip_bad = job.on_bad_rows == "quarantine"
         try:
-            if run.release.duplicates == "drop":
+            if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
+                job = dataclasses.replace(job, drops=drops)
+            elif run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
                 secret = run.release.key.derive("copies")
                 finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
-            if spending is not None:
+            entries = None
+            while spending is not None and entries is None:
                 accounting = AccountPass(
                     spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                     account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                try:
+                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                except CapError as error:
+                    told = refusal(error, accounting, tasks, job.records)
+                    if spending.over_cap == "refuse":
+                        raise told from None
+                    job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
+                    continue
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS):
+                for part in ("failed", DROPS, OVER):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise

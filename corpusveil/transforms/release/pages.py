@@ -129,7 +129,7 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
         ("Rows set aside", f"{totals.quarantined:,}"),
-        ("Copies that were left out", f"{totals.dropped:,}"),
+        ("Copies, and documents above a cap, left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
