@@ -99,6 +99,7 @@ class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
+
     over: frozenset[Any] = frozenset()
     """The fingerprints of all such units in the ledger."""
 class ChooserError(UserError, code="chooser-failed"):

@@ -282,13 +282,13 @@ class Kernel:
         whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
-    def read(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+    def read(self, texts: pa.Array, known: Known = None) -> tuple[Tokens, npt.NDArray[np.uint8]]:
         """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
 
-        They hold until the next texts are read. Values of a row that are spans are not known here.
+        They hold until the next texts are read; ``known`` are those of ``privatize``.
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        tokens, roles, *_ = self._parsed(prepared, Texts.read(texts, self.policy))
+        tokens, roles, *_ = self._parsed(prepared, Texts.read(texts, self.policy), known)
         return tokens, prepared.actions[roles]
 
     def _parsed(
@@ -332,6 +332,11 @@ class Kernel:
         """
         tokens, roles, by_role, words, marked = self._parsed(prepared, texts, known)
         counts.roles += by_role
+        if not before:
+            counts.note_foreign(roles, tokens.offsets)
+        if marked is not None:
+            kinds = np.bincount(marked.kinds, minlength=len(marked.names)).tolist()
+            counts.spans.update({name: count for name, count in zip(marked.names, kinds, strict=True) if count})
         if self.length is not None:
             tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
             by_role = np.bincount(roles, minlength=len(ALL_ROLES))

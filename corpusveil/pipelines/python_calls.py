@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
-from corpusveil.errors import BadTypeError, BadValueError, UnknownError, UserError, nearest, of_other_type
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import BadTypeError, BadValueError, DataError, UnknownError, UserError, nearest, of_other_type
 from corpusveil.jobs.local import Local
+from corpusveil.language.choosing import Choose
+from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of
@@ -26,16 +29,22 @@ from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.frames import frame_of
+from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.table import chunks_of, denoise_frame, known_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
 
 
+T = TypeVar("T")
 _RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
@@ -78,23 +87,31 @@ def release(*, key: Key, space: str | None = None, mechanism: str | None = None,
 
 
 def preview(
-    texts: Sequence[str], *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
+    texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
     space: str | None = None, mechanism: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
     """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
 
-    The arguments are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
+    ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
+    are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
     ``key``, one is made and thrown away. Nothing is written or spent.
     """
-    if isinstance(texts, str) or not texts or not all(isinstance(text, str) for text in texts):
-        raise BadTypeError("texts: give a list of texts.")
+    frame = frame_of(texts, text)
+    sample = pa.chunked_array([plain_texts(chunk, text) for chunk in chunks_of(frame.texts)], pa.large_string())
+    there = [row for row, one in enumerate(sample.slice(0, ROWS).to_pylist()) if one and one.strip()]
+    if not there:
+        raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
+    sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
     risk = started("budget")["budget"]["risk"] if risk is None and epsilon is None else risk
     settings = _named("cv.preview", space, mechanism, policies | {"risk": risk, "epsilon": epsilon})
-    rows = [(text, str(number), "") for number, text in enumerate(texts[:TEXTS])]
-    sample = pa.array(texts[:ROWS], pa.large_string())
+    names = settings.spans.columns
+    values = known_of(frame, names)
+    known = [values[row] for row in there] if values is not None else [()] * len(there)
+    before = sample.slice(0, TEXTS).to_pylist()
+    rows = [(one, str(number), "", known[number]) for number, one in enumerate(before)]
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     epsilons = [] if epsilon is None else [float(epsilon)]
-    return drawn(settings, epsilons, rows, sample, "text", key or Key.generate(), key_in_words)
+    return drawn(settings, epsilons, rows, sample, text, key or Key.generate(), key_in_words)
 
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
@@ -225,6 +242,40 @@ def _engine(engine: Engine | None) -> Engine:
             raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
+
+
+@overload
+def denoise(
+    release: str, output: str, *, space: Space, model: LanguageModel | None = ...,
+    collocations: Collocations | None = ..., search: Search | None = ..., candidates: int | None = ...,
+    chooser: str | Choose | None = ..., engine: Engine | None = ...,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = ...,
+) -> denoise_corpus.Denoised: ...  # fmt: skip
+
+
+@overload
+def denoise(
+    release: T, output: Release, *, text: str = ..., model: LanguageModel | None = ..., search: Search | None = ...,
+) -> T: ...  # fmt: skip
+
+
+def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> Any:
+    """Denoise a release in a folder into another folder, or a frame of private texts by its ``Release``.
+
+    ``denoise(folder, output, space=…, model=…)`` is what ``corpusveil denoise`` does. ``denoise(frame, release, text="body")`` returns
+    the likeliest originals of the private texts of a list, a column or a frame, in the type that was given, with all
+    other columns; ``model`` is by default that of the package of the release's space. It reads mechanism, space, budget
+    and policy of the release, and never its key: any reader can do the same.
+
+    Of a folder, pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text.
+    Without a ``search``, words are the likeliest, and rare ones stay within a margin. A ``chooser``, a function or
+    MODULE:FUNCTION, may choose among the ``candidates`` likeliest originals of each word instead; with ``candidates``
+    alone, a table of these is written. A repeated call resumes. Raises UserError if the release is incomplete, was made
+    with another space or collocations, or has no law that a reader knows, or if the output has something else.
+    """
+    if isinstance(output, Release):
+        return denoise_frame(release, output, text, **given)
+    return denoise_corpus.denoise(release, output, **given)
 
 
 def demo_space() -> Space:

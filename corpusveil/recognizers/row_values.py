@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.storage.rows import JSON, Batch, Columns

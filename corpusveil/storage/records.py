@@ -83,6 +83,8 @@ class Counted(Record):
     dropped: int
     fillers: int = 0
     without_text: int = 0
+    foreign: int = 0
+    spans: dict[str, int] = {}
     tokens: dict[str, int]
 
 

@@ -20,11 +20,14 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.kernel.kernel import Kernel
+from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
 from corpusveil.recognizers.row_values import values_of_rows
+from corpusveil.spaces.installed import shipped_beside
 from corpusveil.transforms.frames import (
     Frame,
     Kept,
@@ -41,6 +44,8 @@ from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
 
+DENOISED_ROWS = 256
+"""The documents that are denoised before progress is told."""
 COMBINED_BYTES = 1 << 30
 """Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
@@ -164,10 +169,10 @@ def _privatized(
     scope: Unit | None,
 ) -> Any:
     kernel = release.kernel()
-    if chunks := _chunks(frame.texts):
+    if chunks := chunks_of(frame.texts):
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
-    known = known_of(frame, release)
+    known = known_of(frame, () if release.spans is None else release.spans.spans_from)
 
     def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
         warn_of_repeated(identities)
@@ -199,7 +204,7 @@ def drawn(
     rows: Sequence[int] = range(len(frame))
     if frame.places is not None:
         identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
-    chunks = _chunks(frame.texts)
+    chunks = chunks_of(frame.texts)
     reserve(chunks, identities, rows)
     given = None if scope is None else _texts_of(scope, frame, values).take(pa.array(rows, pa.int64()))
     parts: list[pa.Array] = []
@@ -229,9 +234,32 @@ def _accounted(
         first = last
 
 
-def known_of(frame: Frame, release: Release) -> list[tuple[str, ...]] | None:
-    """Return the values of each text's row that are spans of it, by ``spans_from`` of a release; None without that."""
-    names = () if release.spans is None else release.spans.spans_from
+@waiting("denoising")
+def denoise_frame(
+    frame: Any, release: Release, text: str, *, model: LanguageModel | None = None, search: Search | None = None
+) -> Any:
+    """Return the likeliest originals of the private texts of a list, a column or a frame, in the type that was given."""
+    mechanism, given = release.mechanism, frame_of(frame, text)
+    if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
+        model = load_model(named)
+    if model is None:
+        raise UnsetError("model: the search needs a language model of public text; give one.")
+    denoiser = Denoiser(
+        mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
+        spans=release.spans is not None,
+    )  # fmt: skip
+    parts, done = [], 0
+    for chunk in chunks_of(given.texts):
+        for first in range(0, len(chunk), DENOISED_ROWS):
+            some = chunk.slice(first, DENOISED_ROWS)
+            parts += privatized_parts(denoiser, some, [], text)
+            done += len(some)
+            reached("", done / len(given.texts))
+    return given.back(parts or [given.texts])
+
+
+def known_of(frame: Frame, names: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """Return the values of each text's row that are spans of it, of the columns ``spans_from``; None without any."""
     if not names:
         return None
     if frame.column is None:
@@ -273,7 +301,7 @@ def _texts_of(unit: Unit, frame: Frame, values: Mapping[str, Any]) -> pa.Array:
 
 
 def privatized_parts(
-    kernel: Kernel, column: pa.Array, identities: Sequence[Any], name: str, units: Sequence[str] | None = None,
+    kernel: Kernel | Denoiser, column: pa.Array, identities: Sequence[Any], name: str, units: Sequence[str] | None = None,
     known: Sequence[Sequence[str]] | None = None,
 ) -> list[pa.Array]:  # fmt: skip
     """Return the private texts of a string column in its own type: one array, several where one can't hold them.
@@ -321,12 +349,12 @@ def validated(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return a column as arrays to process: a single array, unless it would be too large."""
     if not isinstance(column, pa.ChunkedArray):
         return [column]
     if column.num_chunks == 1 or column.nbytes >= COMBINED_BYTES:
         chunks: list[pa.Array] = column.chunks
         return chunks
-    whole = column.combine_chunks()
+    whole = column.combinechunks_of()
     return whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]

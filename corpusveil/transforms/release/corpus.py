@@ -26,6 +26,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
@@ -38,7 +39,7 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
-from corpusveil.transforms.release.fit import unknown_words
+from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
 from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
@@ -321,7 +322,10 @@ class _Start:
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
+            batch, known = self.first[0], known_in(self.first[0], job.columns.drawn)
+            names = {} if run.release.spans is None else missed_names(run.release, batch.texts, batch.rows, known)
+            unknown = unknown_words(run.release, batch.texts)
+            job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def _tidy(self, _: Outcome) -> None:

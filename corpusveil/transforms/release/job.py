@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import pyarrow as pa
 
 from corpusveil.choices import OnBadRows
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
@@ -122,7 +124,7 @@ class ShardJob(Work[Shard]):
         ):
             counting = CountingFile(sink)
             writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
-            row = task.start
+            row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
                 if left_out is not None:
@@ -132,7 +134,13 @@ class ShardJob(Work[Shard]):
                     units, drawn = units_in(batch, self.columns, task), self.columns.drawn
                     kept = batch.kept if drawn.keep == self.columns.keep else batch.kept[: len(self.columns.keep)]
                     known = known_in(batch, drawn)
-                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units, known)
+                    before, here = share, _share(task, batch.stop, source)
+
+                    def beat_within(part: float, before: float = before, here: float = here) -> None:
+                        self._beat(task, counts, before + part * (here - before))
+
+                    batch.texts, counted = self.made(batch.texts, ids, units, known, beat_within)
+                    share = here
                     writer.write(batch.whole(batch.texts), kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
@@ -156,6 +164,13 @@ class ShardJob(Work[Shard]):
                 raise changed_during_run(task.url)
         seconds = time.monotonic() - began
         return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
+
+    def made(
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,
+        beat: Callable[[float], None],  # noqa: ARG002 - for what takes longer than drawing
+    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+        """Return what the texts of a batch become; ``beat`` tells how much of it is done, 0 to 1."""
+        return self.kernel.privatize(texts, ids, self.columns.text, units, known)
 
     def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.units import canonical
 from corpusveil.storage import files
+from corpusveil.storage.parquet import read_whole
 from corpusveil.storage.reading import reading, skip
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import JSON
@@ -80,14 +80,15 @@ def _rows(
     """Yield for each task the rows of units above a cap, ascending, and the first such unit of each with its tag."""
     over = pa.array([unit.bytes for unit in error.over], pa.binary(16))
     for task in tasks:
-        with files.open_read(accounting.note_of(task)) as file:
-            table = pq.read_table(file)
+        address = accounting.note_of(task)
+        names = ["row", *(f"unit_{number}" for number in range(len(accounting.account.units)))]
+        table = read_whole(address, f"{address}: this record is damaged; run again.", lambda _, names=names: names)
         rows, tags = [], []
         for number, unit in enumerate(accounting.account.units):
             column = table[f"unit_{number}"].combine_chunks()
-            there = pc.is_in((column.storage if isinstance(column, pa.ExtensionArray) else column), over)
-            rows += table["row"].filter(there).to_pylist()
             storage = column.storage if isinstance(column, pa.ExtensionArray) else column
+            there = pc.is_in(storage, over)
+            rows += table["row"].filter(there).to_pylist()
             tags += [(unit, tag) for tag in storage.filter(there).to_pylist()]
         if rows:
             order = np.argsort(np.array(rows, np.int64), kind="stable")
