@@ -56,17 +56,25 @@ _manner: ContextVar[Manner] = ContextVar("_manner", default="auto")
 _wait: ContextVar[_Wait | None] = ContextVar("_wait", default=None)
 
 
-_compiled, _shown, _told = 0.0, 0, False
+@dataclass(slots=True)
+class _Process:
+    """What this process has done: seconds that it compiled, lines that are shown now, and whether it was told."""
+
+    compiled: float = 0.0
+    shown: int = 0
+    told: bool = False
+
+
+_process = _Process()
 
 
 def compiled(seconds: float) -> None:
     """Say once that loops compile, after ``PATIENCE`` of it, to who called from Python and sees nothing else."""
-    global _compiled, _told
-    _compiled += seconds
-    if _compiled < PATIENCE or _told or _shown or _manner.get() != "auto" or parent_process() is not None:
-        return
-    _told = True
-    _write(f"corpusveil: {COMPILING}, about half a minute\n")
+    _process.compiled += seconds
+    is_seen = _process.told or _process.shown or _manner.get() != "auto" or parent_process() is not None
+    if _process.compiled >= PATIENCE and not is_seen:
+        _process.told = True
+        _write(f"corpusveil: {COMPILING}, about half a minute\n")
 
 
 def settled(manner: Manner) -> Manner:
@@ -127,15 +135,14 @@ def waiting(what: str) -> Iterator[None]:
         _write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
         width = len(line)
 
-    global _shown
-    _shown += manner != "none"
+    _process.shown += manner != "none"
     token = _wait.set(wait)
     pause = _TICK if manner == "bar" else LINE_SECONDS
     try:
         with repeated(show, PATIENCE, pause) if manner != "none" else contextlib.nullcontext():
             yield
     finally:
-        _shown -= manner != "none"
+        _process.shown -= manner != "none"
         _wait.reset(token)
         if manner == "bar" and width:
             _write(f"\r{' ' * width}\r")

@@ -167,8 +167,8 @@ class Kernel:
 
         ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
         column's name. Both go into the noise. ``units`` [D] are the documents' units, for pseudonyms that are equal
-        within one only, and ``known`` [D] the values of each document's row that are spans of its text (``spans_from``).
-        Raises UserError when this process tokenizes otherwise than the release says.
+        within one only, and ``known`` [D] the values of each document's row that are spans (``spans_from``). Raises
+        UserError when this process tokenizes otherwise than the release says.
         """
         if units is None and self.scoped:
             raise UnsetError(
@@ -270,15 +270,15 @@ class Kernel:
                 own = given, places[first : last + 1]
                 tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], *own)
                 tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
-            known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
-            epsilons = self._shares(tokens, known, resampled, words)
+            replaced, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+            epsilons = self._shares(tokens, replaced, resampled, words)
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
             bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
             drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64)
             drawn[drawn > 0] *= unknown  # which may be infinite
-            spent.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
+            spent.append(readings(self.budget, replaced.documents, epsilons, bounds[at], drawn, last - first))
         whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 

@@ -81,7 +81,7 @@ class Account:
         """Return what D documents spend: a row for each that has a text (``schema``).
 
         ``values`` are the columns of units, [D] each, and ``rows`` [D] the documents' row numbers in their ``place``, a
-        file or frame; ``known`` [D] are those of ``Kernel.privatize``. Raises BadRowError for a document without a unit.
+        file or frame; ``known`` [D] are those of ``Kernel.privatize``. Raises BadRowError for one without a unit.
         """
         if texts.null_count:
             there = texts.is_valid()

@@ -262,10 +262,10 @@ def denoise(
 def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> Any:
     """Denoise a release in a folder into another folder, or a frame of private texts by its ``Release``.
 
-    ``denoise(folder, output, space=…, model=…)`` is what ``corpusveil denoise`` does. ``denoise(frame, release, text="body")`` returns
-    the likeliest originals of the private texts of a list, a column or a frame, in the type that was given, with all
-    other columns; ``model`` is by default that of the package of the release's space. It reads mechanism, space, budget
-    and policy of the release, and never its key: any reader can do the same.
+    ``denoise(folder, output, space=…, model=…)`` is what ``corpusveil denoise`` does. ``denoise(frame, release)``
+    returns the likeliest originals of the private texts of a list, a column or a frame (its column ``text``), in the
+    type that was given, with all other columns; ``model`` is by default that of the package of the release's space. It
+    reads mechanism, space, budget and policy of the release, and never its key: any reader can do the same.
 
     Of a folder, pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text.
     Without a ``search``, words are the likeliest, and rare ones stay within a margin. A ``chooser``, a function or

@@ -146,7 +146,7 @@ def columns_of(settings: Settings) -> Columns:
 
 
 def beside(settings: Settings) -> tuple[str | None, list[str]]:
-    """Return the column of the unit within which pseudonyms are equal, if there is one, and those that spans are from."""
+    """Return the column of the unit within which pseudonyms are equal, if any, and the columns that spans are from."""
     spans = settings.spans.policy()
     unit = None if settings.ledger is None else settings.ledger.unit
     scope = scope_of(unit, scoped=spans is not None and spans.scoped)

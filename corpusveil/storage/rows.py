@@ -42,7 +42,8 @@ class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
     ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
-    read, and written only if it is kept, pseudonyms are equal; columns that ``spans_from`` names are read likewise. Rows that lack what the run ``needs`` are set aside.
+    read, and written only if it is kept, pseudonyms are equal; those of ``spans_from`` are read likewise.
+    Rows that lack what the run ``needs`` are set aside.
     ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.

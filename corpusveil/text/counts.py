@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ class Counts:
             for name, count in zip(ALL_ROLES, self.roles.tolist(), strict=True)
             if count or name in ROLE_NAMES
         }
-        spans = {"spans": dict(sorted(self.spans.items()))} if self.spans else {}
+        spans: dict[str, Any] = {"spans": dict(sorted(self.spans.items()))} if self.spans else {}
         return Counted(**numbers, **spans, changed=self.privatized - self.unchanged, tokens=tokens)
 
     @property

@@ -238,7 +238,7 @@ def _accounted(
 def denoise_frame(
     frame: Any, release: Release, text: str, *, model: LanguageModel | None = None, search: Search | None = None
 ) -> Any:
-    """Return the likeliest originals of the private texts of a list, a column or a frame, in the type that was given."""
+    """Return the likeliest originals of private texts in a list, a column or a frame, in the type that was given."""
     mechanism, given = release.mechanism, frame_of(frame, text)
     if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
         model = load_model(named)
@@ -301,12 +301,13 @@ def _texts_of(unit: Unit, frame: Frame, values: Mapping[str, Any]) -> pa.Array:
 
 
 def privatized_parts(
-    kernel: Kernel | Denoiser, column: pa.Array, identities: Sequence[Any], name: str, units: Sequence[str] | None = None,
-    known: Sequence[Sequence[str]] | None = None,
+    kernel: Kernel | Denoiser, column: pa.Array, identities: Sequence[Any], name: str,
+    units: Sequence[str] | None = None, known: Sequence[Sequence[str]] | None = None,
 ) -> list[pa.Array]:  # fmt: skip
     """Return the private texts of a string column in its own type: one array, several where one can't hold them.
 
-    ``units`` and ``known`` are those of ``Kernel.privatize``. Raises UserError for invalid UTF-8, and if the type cannot hold them.
+    ``units`` and ``known`` are those of ``Kernel.privatize``. Raises UserError for
+    invalid UTF-8, and if the type cannot hold them.
     """
     out, _ = kernel.privatize(plain_texts(column, name), identities, name, units, known)
     try:

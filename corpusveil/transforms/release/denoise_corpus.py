@@ -68,7 +68,7 @@ class DenoiseJob(ShardJob):
         return super(DenoiseJob, self).do(task)
 
     def made(
-        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,  # noqa: ARG002
         beat: Callable[[float], None],
     ) -> tuple[pa.Array, Counts]:  # fmt: skip
         """Denoise some documents at a time, as a batch takes minutes."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
 from corpusveil.errors import DataError, PackageError
 from corpusveil.kernel.prepared import prepare
@@ -43,7 +45,7 @@ class Unknown(Record):
 
     share: float
     words: dict[str, int]
-    names: dict[str, list[int]] = {}
+    names: dict[str, list[int]] = Field(default_factory=dict)
     """Words that look like names and were not recognized, with their rows, counted from 1."""
 
     def lines(self) -> list[str]:

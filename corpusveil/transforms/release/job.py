@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -136,9 +137,7 @@ class ShardJob(Work[Shard]):
                     known = known_in(batch, drawn)
                     before, here = share, _share(task, batch.stop, source)
 
-                    def beat_within(part: float, before: float = before, here: float = here) -> None:
-                        self._beat(task, counts, before + part * (here - before))
-
+                    beat_within = functools.partial(self._beat_within, task, counts, before, here)
                     batch.texts, counted = self.made(batch.texts, ids, units, known, beat_within)
                     share = here
                     writer.write(batch.whole(batch.texts), kept)
@@ -171,6 +170,9 @@ class ShardJob(Work[Shard]):
     ) -> tuple[pa.Array, Counts]:  # fmt: skip
         """Return what the texts of a batch become; ``beat`` tells how much of it is done, 0 to 1."""
         return self.kernel.privatize(texts, ids, self.columns.text, units, known)
+
+    def _beat_within(self, task: ShardTask, counts: Counts, before: float, here: float, part: float) -> None:
+        self._beat(task, counts, before + part * (here - before))
 
     def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass
-from corpusveil.ledger.units import canonical
+from corpusveil.ledger.units import Unit, canonical
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole
 from corpusveil.storage.reading import reading, skip
@@ -27,24 +28,26 @@ from corpusveil.transforms.release.copies import Drops, rows_name
 OVER, UNITS = "over", "over-cap.jsonl"
 """The folder of the rows that a run leaves out, and the file that names units; both among the records, private."""
 _DECIDED = "decided"
+_PLACES = 100
+"""Of a unit's rows, how many are named."""
 
 
 def refusal(error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records) -> CapError:
     """Return a refusal that names a new private file with each unit above the cap, and where its documents are."""
-    lines: dict[bytes, dict[str, object]] = {}
+    lines: dict[bytes, dict[str, Any]] = {}
     for task, rows, tags in _rows(error, accounting, tasks):
         values = _values(accounting, task, rows)
         for row, (unit, tag) in zip(rows.tolist(), tags, strict=True):
-            line = {"unit": unit.name, "value": values.get((row, unit.column)), "documents": 0, "rows": []}
-            line = lines.setdefault(unit.name.encode() + tag, line)
-            line["documents"] = int(str(line["documents"])) + 1
-            if len(places := line["rows"]) < 100:  # type: ignore[arg-type]
-                places.append(f"{task.relative}, row {row + 1}")  # type: ignore[attr-defined]
+            new = {"unit": unit.name, "value": values.get((row, unit.column)), "documents": 0, "rows": []}
+            line = lines.setdefault(unit.name.encode() + tag, new)
+            line["documents"] += 1
+            if len(line["rows"]) < _PLACES:
+                line["rows"].append(f"{task.relative}, row {row + 1}")
     data = b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines.values())
     files.write_bytes(records.address(UNITS), data, private=True)
     return CapError(
-        f"{str(error).removesuffix('.')}. The units above it are in {records.address(UNITS)} (private); over_cap = drop "
-        "leaves their documents out."
+        f"{str(error).removesuffix('.')}. The units above it are in {records.address(UNITS)} (private); over_cap = "
+        "drop leaves their documents out."
     )
 
 
@@ -76,13 +79,12 @@ def without(
 
 def _rows(
     error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask]
-) -> Iterator[tuple[ShardTask, npt.NDArray[np.int64], list[tuple[Mapping[str, object], bytes]]]]:
+) -> Iterator[tuple[ShardTask, npt.NDArray[np.int64], list[tuple[Unit, bytes]]]]:
     """Yield for each task the rows of units above a cap, ascending, and the first such unit of each with its tag."""
     over = pa.array([unit.bytes for unit in error.over], pa.binary(16))
     for task in tasks:
         address = accounting.note_of(task)
-        names = ["row", *(f"unit_{number}" for number in range(len(accounting.account.units)))]
-        table = read_whole(address, f"{address}: this record is damaged; run again.", lambda _, names=names: names)
+        table = read_whole(address, f"{address}: this record is damaged; run again.", lambda schema: schema.names)
         rows, tags = [], []
         for number, unit in enumerate(accounting.account.units):
             column = table[f"unit_{number}"].combine_chunks()
@@ -95,10 +97,12 @@ def _rows(
             yield task, np.array(rows, np.int64)[order], [tags[at] for at in order.tolist()]
 
 
-def _values(accounting: AccountPass, task: ShardTask, rows: npt.NDArray[np.int64]) -> dict[tuple[int, str], str | None]:
+def _values(
+    accounting: AccountPass, task: ShardTask, rows: npt.NDArray[np.int64]
+) -> dict[tuple[int, str | None], str | None]:
     """Return the texts of units' values by row and column, for some rows of a task."""
     columns = dataclasses.replace(accounting.columns, needs=None)
-    values: dict[tuple[int, str], str | None] = {}
+    values: dict[tuple[int, str | None], str | None] = {}
     with reading(task, columns, aside=skip) as (batches, _):
         for batch in batches:
             for at in np.flatnonzero(np.isin(batch.numbers, rows)).tolist():

@@ -148,7 +148,7 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
         Block("Recognized spans", heads=("Kind", "Spans"), numbers=(1,),
               rows=[(kind, f"{count:,}") for kind, count in totals.spans.items()]),
         Block("Words of the first texts that look like missed names", heads=("Word", "Rows of the first shard"),
-              rows=[] if unknown is None else [(name, ", ".join(map(str, rows))) for name, rows in unknown.names.items()]),
+              rows=[(name, ", ".join(map(str, rows))) for name, rows in (unknown.names if unknown else {}).items()]),
         Block("Unknown words of the first texts", heads=("Word", "Times"), numbers=(1,),
               rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
     )  # fmt: skip

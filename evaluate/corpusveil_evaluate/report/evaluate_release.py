@@ -70,8 +70,8 @@ def evaluate_release(
     pairs = _pairs(matched, manifest, question)
     if pairs is not None and pairs.left_out:
         counted.append(
-            f"{pairs.left_out:,} of {pairs.texts:,} documents have other tokens than the release says, as where a term, "
-            "a function or a row's own values were masked; which of their words changed is not counted."
+            f"{pairs.left_out:,} of {pairs.texts:,} documents have other tokens than the release says, as where a "
+            "term, a function or a row's own values were masked; which of their words changed is not counted."
         )
     evidence = Evidence(
         matched.originals, matched.privates, question.space, question.encoder_or_vectors(),

@@ -66,15 +66,16 @@ class Pairs:
         if abs(measured - expected) > _ERRORS * error:
             raise MismatchError(
                 f"{measured:.1%} of {self.stayed.size:,} replaced words are unchanged, and the release says "
-                f"{expected:.1%} (± {error:.1%}): these private texts are not what this release made of these originals. "
-                "Give the original itself, with the id column of the release."
+                f"{expected:.1%} (± {error:.1%}): these private texts are not what this release made of these "
+                "originals. Give the original itself, with the id column of the release."
             )
 
 
 def pairs_of(kernel: Kernel, originals: Sequence[str], privates: Sequence[str]) -> Pairs:
     """Pair the words of documents with what they became in a release of this kernel's settings, under any key."""
     words: list[str] = []
-    same, replaced, stayed, documents = ([np.zeros(0, kind)] for kind in (np.bool_, np.int32, np.bool_, np.int64))
+    same, stayed = [np.zeros(0, np.bool_)], [np.zeros(0, np.bool_)]
+    replaced, documents = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
     left_out = 0
     prepared = prepare(kernel.mechanism.space, kernel.policy, kernel.collocations)
     for start in range(0, len(originals), AT_ONCE):
@@ -86,7 +87,11 @@ def pairs_of(kernel: Kernel, originals: Sequence[str], privates: Sequence[str]) 
         one = np.flatnonzero(written & paired[of_texts])
         other = np.flatnonzero(np.repeat(paired, np.diff(after.offsets)))
         equal = np.array(
-            [before.text(a).lower() == after.text(b).lower() for a, b in zip(one, other, strict=True)], np.bool_
+            [
+                before.text(a).lower() == after.text(b).lower()
+                for a, b in zip(one.tolist(), other.tolist(), strict=True)
+            ],
+            np.bool_,
         )
         masked = np.isin(actions[one], (MASK, REPLACE)) == (after.classes[other] == SPAN)
         is_sound = np.where(actions[one] == KEEP, equal, masked)
@@ -103,9 +108,10 @@ def pairs_of(kernel: Kernel, originals: Sequence[str], privates: Sequence[str]) 
         is_word = (plain.classes == WORD) & np.repeat(paired, np.diff(plain.offsets))
         words += [plain.text(at).lower() for at in np.flatnonzero(is_word).tolist()]
         same.append(np.isin(plain.starts[is_word], unchanged))
-    arrays = map(np.concatenate, (same, replaced, stayed, documents))
-    first, *others = arrays
-    return Pairs(words, first, len(originals), left_out, *others)
+    return Pairs(
+        words, np.concatenate(same), len(originals), left_out, np.concatenate(replaced), np.concatenate(stayed),
+        np.concatenate(documents),
+    )  # fmt: skip
 
 
 def _released(tokens: Tokens) -> Tokens:
