@@ -41,11 +41,22 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
 class _Compiling(event.Listener):
     """Report that loops are being compiled; loading from a cache is not reported."""
 
+    since = 0.0
+
     def on_start(self, _: Any) -> None:
+        self._count()
         corpusveil.waiting.compiling += 1
 
     def on_end(self, _: Any) -> None:
+        self._count()
         corpusveil.waiting.compiling -= 1
+
+    def _count(self) -> None:
+        """Count the time since the last event, if something compiled in it: compilations lie within each other."""
+        now = time.monotonic()
+        if corpusveil.waiting.compiling:
+            corpusveil.waiting.compiled(now - self.since)
+        self.since = now
 
 
 event.register("numba:compile", _Compiling())

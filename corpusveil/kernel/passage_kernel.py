@@ -14,6 +14,7 @@ from corpusveil.arrays import Int8, Int32, UInt64
 from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import chunks
+from corpusveil.kernel.transform import Known
 from corpusveil.passages import pieces
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import Per, Pieces, pieces_of
@@ -47,7 +48,8 @@ class PassageKernel:
         return False
 
     def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None  # noqa: ARG002
+        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,  # noqa: ARG002
+        known: Known = None,  # noqa: ARG002 - no value of a row can stand in a public piece
     ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
         """Replace the pieces of D documents: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
 
@@ -86,7 +88,9 @@ class PassageKernel:
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
-    def account(self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes) -> tuple[UInt64, Readings]:
+    def account(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Known = None  # noqa: ARG002
+    ) -> tuple[UInt64, Readings]:  # fmt: skip
         """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
         self._check()
         data, places = string_buffers(texts)

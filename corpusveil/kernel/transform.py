@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from corpusveil.text.counts import Counts
+
+Known: TypeAlias = "Sequence[Sequence[str]] | None"
+"""For each document, values of its row that are spans where they stand in its text."""
 
 
 class Transform(Protocol):
@@ -22,9 +25,11 @@ class Transform(Protocol):
         """Whether documents need units, within which pseudonyms are equal."""
 
     def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None
-    ) -> tuple[pa.LargeStringArray, Counts]:
+        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,
+        known: Known = None,
+    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
         """Return the texts that are written, Arrow strings [D] -> large_string [D], nulls staying null, and counts.
 
-        ``identities`` [D] name the documents, ``column`` is the name of their column, and ``units`` [D] their units.
+        ``identities`` [D] name the documents, ``column`` is the name of their column, ``units`` [D] their units, and
+        ``known`` [D] values of their rows that are spans.
         """

@@ -203,6 +203,16 @@ class Books:
                     most[reading, metric] = Worst(reading, metric, larger.value, larger.unit, both)
         return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))]
 
+    def over(self, caps: dict[str, int]) -> frozenset[uuid.UUID]:
+        """Return the units with planned noise that have spent more than a cap."""
+        units: set[uuid.UUID] = set()
+        for _ in self._ranges(of_planned=True):
+            for reading, cap in caps.items():
+                source = "units" if reading == "ldp" else "sums"
+                found = self._db.execute(f"SELECT DISTINCT unit FROM {source} WHERE {reading} > {cap}::HUGEINT")
+                units.update(unit for (unit,) in found.fetchall())
+        return frozenset(units)
+
     def totals(self) -> list[int]:
         """Return the total of each unit with planned noise in its costliest metric, in parts of 1e-9, ascending."""
         totals: list[int] = []

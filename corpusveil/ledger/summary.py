@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, as_float
+from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
 from corpusveil.errors import (
     BadRecordError,
@@ -46,7 +47,8 @@ class Ledger:
     metric. ``cap_token`` is the same for the costliest token of each document. ``cap_ldp`` holds over all metrics, in
     nats of plain LDP.
 
-    A release that would exceed a cap for any unit is refused before anything is drawn. ``memory`` bounds that of a
+    A release that would exceed a cap for any unit is refused before anything is drawn, or, of files, with
+    ``over_cap="drop"``, leaves the documents of such units out. ``memory`` bounds that of a
     decision, and ``spill`` is a local folder for what exceeds it. Raises UserError for a cap that is not above 0.
     """
 
@@ -56,6 +58,7 @@ class Ledger:
     cap_ldp: float | None = field(default=None, kw_only=True)
     memory: str = field(default=MEMORY, kw_only=True)
     spill: str | None = field(default=None, kw_only=True)
+    over_cap: OverCap = field(default="refuse", kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
@@ -68,7 +71,7 @@ class Ledger:
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its caps and the units in the form that a release uses."""
-        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill)
+        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill, self.over_cap)
 
     def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.

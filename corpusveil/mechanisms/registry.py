@@ -82,7 +82,7 @@ def find(name: str) -> type[Mechanism]:
     elif name not in _BY_NAME and name in EVALUATE:
         raise PackageError(
             f"{name}: its published theorem is false, so it is in a package of its own, for comparison; "
-            "pip install 'corpusveil[evaluate]'."
+            "in a clone pip install . ./evaluate, and from an index pip install 'corpusveil[evaluate]'."
         )
     elif name not in _BY_NAME:
         hint = nearest(name, names()) or "; 'corpusveil mechanisms' lists all names."

@@ -101,7 +101,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, over_cap=ledger.over_cap)
     run = Run(
         release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
         records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,
@@ -161,17 +161,17 @@ def mechanism_of(settings: Settings) -> Mechanism:
 
 
 def columns_of(settings: Settings) -> Columns:
-    """Return the columns of the corpus, with that of the unit within which pseudonyms are equal, if there is one."""
+    """Return the columns of the corpus, with those that drawing reads beside the text."""
     corpus = needed(settings.corpus, "corpus")
-    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, pseudonym_unit(settings))
+    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
 
 
-def pseudonym_unit(settings: Settings) -> str | None:
-    """Return the column of the unit within which pseudonyms are equal, if there is one."""
+def beside(settings: Settings) -> tuple[str | None, list[str]]:
+    """Return the column of the unit within which pseudonyms are equal, if any, and the columns that spans are from."""
     spans = settings.spans.policy()
     unit = None if settings.ledger is None else settings.ledger.unit
     scope = scope_of(unit, scoped=spans is not None and spans.scoped)
-    return None if scope is None else scope.column
+    return None if scope is None else scope.column, settings.spans.columns
 
 
 def own_key(settings: Settings) -> Path:

@@ -66,6 +66,11 @@ def encode_id(identity: Any) -> bytes:
     )
 
 
+def with_values(identity: Any, values: Sequence[str]) -> bytes:
+    """Return the id of a document whose masks depend on further values: with others its words have other places."""
+    return b"".join(map(_prefixed, (encode_id(identity), *map(_utf8, values))))
+
+
 def _utf8(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")  # a path need not be text
 

@@ -91,8 +91,8 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
             f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
             "columns; name the columns to keep, or choose an output of JSON lines."
         )
-    if columns.unit is not None and columns.others == "keep":
-        raise ConflictError(f"keep all: the unit {columns.unit} is read by its name; name the columns to keep.")
+    if columns.others == "keep" and (read := [*([] if columns.unit is None else [columns.unit]), *columns.spans_from]):
+        raise ConflictError(f"keep all: {listed(read)}: this is read by its name; name the columns to keep.")
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     for form in {source, target}:

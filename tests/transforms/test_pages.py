@@ -112,7 +112,7 @@ def test_the_private_page_has_the_totals(ground: Path) -> None:
     assert "unknown words resample 3 33.3 %" in text
     assert "Share of tokens" in text
     assert re.search(r"Known words, which the mechanism replaced \d+ Of these, unchanged in the output \d+ \(", text)
-    assert "Copies that were left out 0" in text
+    assert "Copies, and documents above a cap, left out 0" in text
     assert SECRET not in path.read_text()
 
 

@@ -33,8 +33,6 @@ NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
     "budget.distance": "budget.delta",
-    "spans.treat": "spans.find",
-    "spans.pseudonyms": "spans.find",
     "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
@@ -219,6 +217,8 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     for pair in settings.spans.treat:
         if "=" not in pair:
             yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
+    if settings.spans.policy_is_unused():
+        yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
     units = [] if settings.ledger is None else settings.ledger.unit
     if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):
         yield "spans.pseudonyms", "unit: this needs one column whose values are the units; give it as {ledger.unit}"

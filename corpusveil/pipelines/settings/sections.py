@@ -21,6 +21,7 @@ from corpusveil.choices import (
     Measure,
     NumberPolicy,
     OnBadRows,
+    OverCap,
     Policy,
     Pseudonyms,
     Separator,
@@ -348,6 +349,10 @@ class SpansSettings(Section):
         "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, a file of terms. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
         commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
+    columns: list[str] = key(
+        "Columns whose values are masked in the text of their row. A value whole, and its parts of three letters or "
+        "more, in any case, as a name. Repeatable.", [], metavar="COLUMN",
+        commands=dict.fromkeys(SHOWING, "spans_from"))
     treat: list[str] = key(
         "How spans of a kind are written: mask, resample, surrogate, pseudonym, or pseudonym:FILE. FILE is a public "
         "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
@@ -358,14 +363,18 @@ class SpansSettings(Section):
         "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
+    def policy_is_unused(self) -> bool:
+        """Say whether kinds have treatments and nothing finds spans."""
+        return not (self.find or self.columns) and bool(self.treat or self.pseudonyms != "corpus" or self.key)
+
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
-        if not self.find:
+        if not self.find and not self.columns:
             return None
         from corpusveil.text.spans import SpanPolicy
 
         pairs = [(kind, how) for kind, _, how in (pair.partition("=") for pair in self.treat)]
-        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms)
+        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms, spans_from=self.columns)
 
 
 class LengthSettings(Section):
@@ -424,6 +433,9 @@ class LedgerSettings(Section):
         "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
         "well.", None, gt=0, group="Rarely used")
     cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
+    over_cap: OverCap = key(
+        "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
+        "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
         pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", commands={"privatize": "ledger_memory"}, group="Rarely used")

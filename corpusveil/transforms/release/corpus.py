@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
+    CapError,
     ConflictError,
     InUseError,
     UnsetError,
@@ -26,6 +27,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
@@ -39,9 +41,10 @@ from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, whol
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
-from corpusveil.transforms.release.fit import unknown_words
+from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
+from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, differences, named
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -332,12 +335,16 @@ class _Start:
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
+            batch, known = self.first[0], known_in(self.first[0], job.columns.drawn)
+            names = missed_names(run.release, batch.texts, batch.rows, known)
+            unknown = unknown_words(run.release, batch.texts)
+            job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def _tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
-        files.remove_folder(self.job.records.address(DROPS))
+        for part in (DROPS, OVER):
+            files.remove_folder(self.job.records.address(part))
         write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
@@ -348,13 +355,16 @@ class _Start:
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
         skip_bad = job.on_bad_rows == "quarantine"
         try:
-            if run.release.duplicates == "drop":
+            if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
+                job = dataclasses.replace(job, drops=drops)
+            elif run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
                 secret = run.release.key.derive("copies")
                 finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
-            if spending is not None:
+            entries = None
+            while spending is not None and entries is None:
                 accounting = AccountPass(
                     spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                     account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
@@ -362,12 +372,19 @@ class _Start:
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
                 tell = run.tell if job.by_place else None
-                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
+                try:
+                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
+                except CapError as error:
+                    told = refusal(error, accounting, tasks, job.records)
+                    if spending.over_cap == "refuse":
+                        raise told from None
+                    job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
+                    continue
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS):
+                for part in ("failed", DROPS, OVER):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise

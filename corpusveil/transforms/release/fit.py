@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
 from corpusveil.errors import DataError, PackageError
 from corpusveil.kernel.prepared import prepare
@@ -44,6 +46,8 @@ class Unknown(Record):
 
     share: float
     words: dict[str, int]
+    names: dict[str, list[int]] = Field(default_factory=dict)
+    """Words that look like names and were not recognized, with their rows, counted from 1."""
 
     def lines(self) -> list[str]:
         """Say which words these are, and what to do about many; nothing without any."""
@@ -71,6 +75,32 @@ def unknown_words(release: AnyRelease, texts: pa.Array) -> Unknown:
     counts = Counter(tokens.text(at).lower() for at in np.flatnonzero(is_unknown).tolist())
     share = float(is_unknown.sum() / max(1, int((tokens.classes == WORD).sum())))
     return Unknown(share=share, words=dict(counts.most_common(LISTED)))
+
+
+def missed_names(
+    release: AnyRelease, texts: pa.Array, rows: Sequence[int], known: Sequence[Sequence[str]] | None = None
+) -> dict[str, list[int]]:
+    """Return words of D texts that look like names and are no spans, with the rows [D] of these texts. Private.
+
+    These are capitalized words behind another word, if the space lacks them or a word beside is capitalized, too.
+    Without spans, and of passages, none.
+    """
+    if isinstance(release, PassageRelease) or release.spans is None:
+        return {}
+    tokens, _ = release.kernel(whole_corpus=True).read(texts, known)
+    of_texts = np.repeat(np.arange(tokens.offsets.size - 1), np.diff(tokens.offsets))
+    is_word = tokens.classes == WORD
+    capital = np.array([word and tokens.text(at)[:1].isupper() for at, word in enumerate(is_word)], np.bool_)
+    behind = np.zeros(len(tokens), np.bool_)
+    behind[1:] = is_word[:-1] & (of_texts[1:] == of_texts[:-1])
+    beside = np.pad(capital, 1)
+    beside = beside[:-2] | beside[2:]
+    named: dict[str, list[int]] = {}
+    for at in np.flatnonzero(capital & behind & ((tokens.ids < 0) | beside)).tolist():
+        places = named.setdefault(tokens.text(at), [])
+        if len(places) < LISTED and rows[of_texts[at]] + 1 not in places:
+            places.append(rows[of_texts[at]] + 1)
+    return dict(sorted(named.items(), key=lambda item: -len(item[1]))[:LISTED])
 
 
 def _first(texts: pa.Array) -> pa.Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from corpusveil.display import several
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import Unit, scopes_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
@@ -136,16 +138,20 @@ class ShardJob(Work[Shard]):
             counting = CountingFile(sink)
             form = formats.find(task.suffix)
             writer = form.writer(counting, self.columns, content, kept_types, first=not task.start)
-            row = task.start
+            row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    units = units_in(batch, self.columns, task)
-                    kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
-                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
+                    units, drawn = units_in(batch, self.columns, task), self.columns.drawn
+                    kept = batch.kept if drawn.keep == self.columns.keep else batch.kept[: len(self.columns.keep)]
+                    known = known_in(batch, drawn)
+                    before, here = share, _share(task, batch.stop, source)
+                    beat_within = functools.partial(self._beat_within, task, counts, before, here)
+                    batch.texts, counted = self.made(batch.texts, ids, units, known, beat_within)
+                    share = here
                     texts = batch.whole(batch.texts)
                     form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
                     writer.write(texts, kept)
@@ -180,6 +186,16 @@ class ShardJob(Work[Shard]):
                     f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
                     "read the release as one table; write all shards with one type."
                 )
+
+    def made(
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,
+        beat: Callable[[float], None],  # noqa: ARG002 - for what takes longer than drawing
+    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+        """Return what the texts of a batch become; ``beat`` tells how much of it is done, 0 to 1."""
+        return self.kernel.privatize(texts, ids, self.columns.text, units, known)
+
+    def _beat_within(self, task: ShardTask, counts: Counts, before: float, here: float, part: float) -> None:
+        self._beat(task, counts, before + part * (here - before))
 
     def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):

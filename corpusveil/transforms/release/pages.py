@@ -133,8 +133,9 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
+        ("Documents most of whose words the space lacks, as in another language", f"{totals.foreign:,}"),
         ("Rows set aside", f"{totals.quarantined:,}"),
-        ("Copies that were left out", f"{totals.dropped:,}"),
+        ("Copies, and documents above a cap, left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
@@ -153,6 +154,10 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
         Block("Tokens by class and policy", heads=("Class", "Policy", "Tokens", "Share of tokens", ""), rows=classes,
               numbers=(2, 3)),
         Block("What the mechanism did", rows=facts),
+        Block("Recognized spans", heads=("Kind", "Spans"), numbers=(1,),
+              rows=[(kind, f"{count:,}") for kind, count in totals.spans.items()]),
+        Block("Words of the first texts that look like missed names", heads=("Word", "Rows of the first shard"),
+              rows=[(name, ", ".join(map(str, rows))) for name, rows in (unknown.names if unknown else {}).items()]),
         Block("Unknown words of the first texts", heads=("Word", "Times"), numbers=(1,),
               rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
     )  # fmt: skip

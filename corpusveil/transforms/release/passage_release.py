@@ -67,6 +67,10 @@ class PassageRelease(Shown):
         return False
 
     @property
+    def spans(self) -> None:
+        """None: nothing of a text is kept that a span could hide."""
+
+    @property
     def risk(self) -> None:
         """None: no risk of words chose epsilon."""
 

@@ -179,7 +179,7 @@ def _own_words(release: AnyRelease, counts: Counts, scale: float) -> int | None:
 
 def _warm(job: ShardJob) -> None:
     """Load the machine code and the tables before anything is timed."""
-    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""])
+    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""], [()])
 
 
 def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:

@@ -32,6 +32,7 @@ from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
+from corpusveil.recognizers.row_values import terms_of
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -190,6 +191,9 @@ class Release(Shown):
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
+        if self.spans is not None and self.spans.spans_from:
+            terms_of(("a package that is missing is told here",))
+            known = None if known is None else {*known, "name"}
         if self.spans is not None and known is not None:
             for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
                 raise BadValueError(
@@ -248,6 +252,7 @@ class Release(Shown):
                 mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
                 for name, mark in zip(named, self.span_marks, strict=False)
             ],
+            **({} if not policy.spans_from else {"columns": list(policy.spans_from)}),
             "treat": {kind: policy.of(kind)[0] for kind, _ in policy.pairs},  # no address of a list: it may be private
             **({} if not policy.lists else {"lists": {
                 kind: digests[url] for kind, _ in policy.pairs if (url := policy.of(kind)[1]) is not None
