@@ -166,8 +166,9 @@ class TestIsRefused:
         ):
             with refused(*refusal):
                 privatize_frame(frame, release, **arguments)
-        with refused("wrong-column", "text"):
-            privatize_frame(spark.sql("SELECT 1 AS id, 'a' AS text, 'b' AS text"), release, id="id")
+        for others, name in (("'b' AS text", "text"), ("2 AS n, 3 AS n", "n")):
+            with refused("wrong-column", name):
+                privatize_frame(spark.sql(f"SELECT 1 AS id, 'a' AS text, {others}"), release, id="id")
 
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
         """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""

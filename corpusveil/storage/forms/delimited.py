@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.display import several
-from corpusveil.errors import BadFileError, ColumnError, existing
+from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
@@ -152,7 +152,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
             import difflib
 
             # This may be a row of a file without names: at most a cell is quoted that is almost the name asked for.
-            near = difflib.get_close_matches(column, header, 1, 0.8)
+            near = difflib.get_close_matches(column, filter(is_name, header), 1, 0.8)
             mend = f"did you mean {near[0]}?" if near else "name a column that it has, or add a first line of names."
             many = several(len(header), "field")
             raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
