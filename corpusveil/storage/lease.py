@@ -178,14 +178,13 @@ def _busy(url: str, number: int, content: bytes, patience: float | None) -> Busy
     """Return the holder of a lease, None if it is gone; without ``patience``, only if that is seen at once."""
     holder = Holder.of(content)  # None if it is damaged: then its heartbeat decides
     running = None if holder is None else _is_running(holder)
-    if running is None:
-        running = patience is None or _beats(url, number, content, patience)
-    if not running:
+    beats = running is None and patience is not None and _beats(url, number, content, patience)
+    if running is False or (running is None and patience is not None and not beats):
         return None
     who = "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
     pulse, now = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b""), time.time()
     since = now if holder is None or holder.since is None else holder.since
-    return Busy(who, max(0.0, now - since), max(0.0, now - (since if pulse is None else pulse.time)))
+    return Busy(who, max(0.0, now - since), 0.0 if beats or pulse is None else max(0.0, now - pulse.time))
 
 
 def _address(url: str, number: int) -> str:

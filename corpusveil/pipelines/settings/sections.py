@@ -587,8 +587,8 @@ class ScheduleSettings(Section):
         "What a start does while files are left out that cannot be used: it fails, with status 2, or only names them.",
         "fail")
     longest: str = key(
-        "The longest that a start may take. A start that meets a longer one fails, and the definitions that --write "
-        "writes end it.", "1d")
+        "The longest that a start may take. A start that meets a longer one fails, and the written definitions end it.",
+        "1d")
     metrics: str | None = key(
         "Write the numbers of the last start to this file, NAME.prom in the folder of a textfile collector, for "
         "Prometheus. All users can read it.", None, path=True)
