@@ -22,6 +22,7 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
+from corpusveil.storage.records import Claim
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -248,11 +249,26 @@ def test_another_run_into_the_same_output_is_refused(
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record = Path(f"{there}.records/run.json")
     run = json.loads(record.read_text(encoding="utf-8"))
-    del run["configuration"]  # as a former version wrote it
+    for name, field in Claim.model_fields.items():
+        if not field.description or name == "version":
+            continue
+        other = {**run, name: {"text": "x"} if name == "columns" else ["x"] if name == "input" else "x"}
+        record.write_text(json.dumps(other), encoding="utf-8")
+        with refused("output-in-use", f"a run with {field.description}" if name != "release" else "another conf"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record.write_text(json.dumps(run), encoding="utf-8")
-    with refused("output-in-use", "another configuration (mechanism"):
-        privatize_corpus(make_release(ground.space, epsilon=2.0), [str(source)], str(there), Local())
     assert release_files(there) == before
+
+
+def test_a_field_of_a_claim_says_how_another_run_differs() -> None:
+    """A setting that decides bytes and is entered in the claim is compared, without a second list to forget it in."""
+    source = (
+        Path(records_module.__file__)
+        .read_text(encoding="utf-8")
+        .replace("    version: int = _other", "    level: int = 0\n    version: int = _other")
+    )
+    with pytest.raises(TypeError, match=r"Claim\.level"):
+        exec(compile(source, "records", "exec"), {"__name__": "corpusveil.storage.records_again"})
 
 
 class Meeting:

@@ -445,27 +445,15 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
             f"{records.url}: these records were written by another version of corpusveil; finish the run with "
             "that version, or choose another output."
         )
-    for name, other in (
-        ("release", "another configuration (mechanism, budget, text policy, space or version)"),
-        ("key", "another key"),
-        ("columns", "other columns, or with CSV cells written in another way"),
-        ("input", "other input shards"),
-        ("output", "another output folder"),
-        ("format", "another output format"),
-        ("ledger", "another ledger, or none"),
-        ("corpus", "another name of the corpus (by default its folder)"),
-    ):
-        if getattr(theirs, name) != getattr(mine, name):
-            changed = []
-            if name == "release" and theirs.configuration is not None:
-                changed = differences(named(theirs.configuration), named(mine.configuration or {}))
-            words = f"another configuration ({'; '.join(changed)})" if changed else other
-            raise InUseError(
-                f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
-            )
-    if theirs.on_bad_rows != mine.on_bad_rows:
-        if mine.on_bad_rows == "fail":
-            raise InUseError(
-                f"{records.url}: these records are of a run with on_bad_rows quarantine; choose quarantine again."
-            )
-        records.write("run.json", mine)  # no bad row was met so far
+    goes_on = (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine")  # no bad row was met so far
+    if goes_on:
+        theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
+    if (found := theirs.other(mine)) is not None:
+        name, words = found
+        changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
+        words = f"another configuration ({'; '.join(changed)})" if changed else words
+        raise InUseError(
+            f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
+        )
+    if goes_on:
+        records.write("run.json", mine)
