@@ -22,6 +22,7 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
+from corpusveil.storage import records as records_module
 from corpusveil.storage.records import Claim
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
