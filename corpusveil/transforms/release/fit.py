@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
 """This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
+RUN, IN_MANY, MANY_SHARED = 6, 20, 0.05
+"""Runs of so many words in more than so many rows are shared text; from this share of them on, a plan warns."""
 _PERSONAL = (
     r"(?i)\S@\w+\.\w|\+\d[\d ()./-]{7,}\d|"
     r"\b(this is|my name is|I am|hi|hello|dear|regards|sincerely|thanks|cheers|best|from:)(?-i)[\s,:]+[A-Z][a-z]+"
@@ -101,6 +104,18 @@ def missed_names(
         if len(places) < LISTED and rows[of_texts[at]] + 1 not in places:
             places.append(rows[of_texts[at]] + 1)
     return dict(sorted(named.items(), key=lambda item: -len(item[1]))[:LISTED])
+
+
+def shared_share(release: Release, texts: pa.Array) -> float:
+    """Return the share of the runs of ``RUN`` words in the first of these texts that stand in over ``IN_MANY`` of them.
+
+    Private.
+    """
+    tokens, rows = _read(release, _first(texts)), Counter[tuple[str, ...]]()
+    for first, last in itertools.pairwise(tokens.offsets.tolist()):
+        words = [tokens.text(at).lower() for at in range(first, last) if tokens.classes[at] == WORD]
+        rows.update({tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)})
+    return sum(count for count in rows.values() if count > IN_MANY) / max(1, rows.total())
 
 
 def _first(texts: pa.Array) -> pa.Array:

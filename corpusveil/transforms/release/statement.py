@@ -121,6 +121,10 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
             "The bounds compare documents in which the same spans are recognized: equally many, of the same kinds, in "
             "the same places between the same tokens. What a recognizer says may depend on the whole text."
         )
+    lines.append(
+        "What many documents share, such as forms, log lines and footers, is drawn anew in each: its bounds add up "
+        "over them, and a reader averages what was drawn."
+    )
     if release.duplicates == "same-noise":
         lines.append(
             "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
