@@ -17,6 +17,7 @@ from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadRowError, BadValueError, not_a_choice
 from corpusveil.text import classes
+from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
 from corpusveil.text.tokens import Tokens
 
@@ -84,7 +85,7 @@ class OfFunction:
         except UnicodeDecodeError:
             raise BadRowError("A text is not valid UTF-8, so recognizers cannot read it; convert the texts.") from None
         separator = SEPARATOR if rule(tokens.language, "unspaced") else ""  # which a user's text does not have
-        texts = [text.replace(separator, "") for text in read] if separator else read
+        texts = [plain(text.replace(separator, "") if separator else text) for text in read]
         try:
             answers = [list(answer) for answer in self.function(texts)]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote a text

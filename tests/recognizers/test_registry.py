@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from corpusveil.recognizers.names import Names
 from corpusveil.recognizers.registry import content, identity, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
+from corpusveil.text.folding import composed_text
 from tests.calls import refused
 from tests.recognizers.test_rules import found
 
@@ -73,6 +75,28 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
     texts = [text, "bob", " smith", "Flux ", "Ω"]
     assert found(texts, recognizer) == [expected, [], [], [], []]
     assert found(texts[::-1], pickle.loads(pickle.dumps(recognizer))) == [[], [], [], [], expected]
+
+
+def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(space: Space, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("Zoë O'Dell-Groß\n")
+    recognizer = make(str(tmp_path / "t"), space)
+    for text in (
+        "Zoë O’Dell-Groß", "Zoe\u0308 O'Dell-Groß", "Zoë\r\nO'Dell-Groß", "Zoë  O'Dell-Groß", "Zoë\n> > O'Dell-Groß",
+        "Zoë O'Dell\u2011Groß", "Zo\u00adë O'De\u200bll-Groß", "ZOË O'DELL-GROSS", "ZOË\u202fO`DELL‐GROẞ",
+        "Zoë O＇Dell-Groß",
+    ):  # fmt: skip
+        (spans,) = found([f"so {text}, yes"], recognizer)
+        assert [span for _, span in spans] == [composed_text(text)], ascii(text)
+    assert found(["Zoë O'Dell-Grossi", "AZoë O'Dell-Groß", "Zoë O'DellGroß"], recognizer) == [[], [], []]
+
+
+def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_those_of_the_text(space: Space) -> None:
+    def ids(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+        return [[(*match.span(), "id") for match in re.finditer("A-1 'b'", text)] for text in texts]
+
+    ids.version = "1"  # type: ignore[attr-defined]
+    texts = ["é A-1 'b'", "é A‑1\xa0’b’ 😀", "é \u200bA\u00ad-1 'b'"]
+    assert found(texts, make(ids, space)) == [[("id", "A-1 'b'")], [("id", "A‑1\xa0’b’")], [("id", "A-1 'b'")]]
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
