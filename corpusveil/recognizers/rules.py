@@ -52,8 +52,9 @@ _AMERICAN = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])\d{3}[-.]\d{4}"
 _NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
 """Likelier columns of a table, a number and a count, a decimal, or a phone number: ids have other marks there."""
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}")
-_REST = re.compile(rb"(?:[-. /(]|\xc2\xa0){1,3}(\d+)")
+_REST = re.compile(rb"(?:[-. /()]|\xc2\xa0){1,3}(\d+)")
 """More digits behind a number."""
+_LAST = re.compile(rb"\d+$")
 _AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
 
 
@@ -235,7 +236,7 @@ def _numbers(
             if groups == 4 and dots == 3 and digits == total <= 12 and led != 0x2E and trail != 0x2E:
                 n = _put(out, n, start, stop, _IP, np.int64(0))
             if bare and not letters and 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36:
-                usual = led == trail == 0 or groups == 1 or code in (33684, 1725, 1724)  # 4-4-4-4, 4-6-5, 4-6-4
+                usual = groups == 1 or code // 20 in (1684, 33684) or code in (1725, 1724, 168, 133)  # from 4-4-4-1 on
                 n = _put(out, n, start, stop, _CARD, form) if usual and _luhn(data, start, stop) else n
             if not letters and 6 <= digits <= 15 and (ends_itself or plus):
                 date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
@@ -367,9 +368,11 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     month, blank, of = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?", r"[\s,]{1,3}", r"(?:\s(?:of|de|del|di))?"
     dates = (
         rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
-        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|{year}(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d"
+        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
+        rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
     )
-    birth = rf"(?i)\A\.?(?:[\s,:;()*-]{{1,3}}{letter}{{1,15}}){{0,5}}?[\s,:;()*-]{{1,4}}({dates})(?!\d)"
+    mark = r"""[\s,:;()*"'=_|>\[\]-]"""
+    birth = rf"(?i)\A\.?(?:{mark}{{1,3}}{letter}{{1,15}}){{0,5}}?{mark}{{1,6}}({dates})(?!\d)"
     plain, every = ("|".join((text + text.upper()).split()) for text in (ENDINGS, ENDINGS + WORDLIKE))
     label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
     domain = (
@@ -447,9 +450,14 @@ def _phones(data: Any, documents: Any, rows: list[list[int]]) -> dict[int, tuple
     for start, several in ends.items():
         behind = documents[np.searchsorted(documents, start, side="right")]
         rests = [_REST.match(data[end : min(end + 24, behind)].tobytes()) for end in several]
-        clean = [end for end, rest in zip(several, rests, strict=True) if not rest or end + rest.start(1) in ends]
+        clean = [
+            end
+            for end, rest in zip(several, rests, strict=True)
+            if not rest or not ends.keys().isdisjoint(range(end + 1, end + rest.start(1) + 1))
+        ]
         end, rest = (clean[0], None) if clean else (several[0], rests[0])
-        phones[start] = end, end + rest.end() if rest and len(rest[1]) > 4 else end
+        last = len(_LAST.search(data[start:end].tobytes())[0])
+        phones[start] = end, end + rest.end() if rest and (len(rest[1]) > 4 or len(rest[1]) == last) else end
     return phones
 
 

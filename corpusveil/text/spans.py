@@ -27,6 +27,8 @@ _SPAN = classes.SPAN
 _CONTACT = classes.CONTACT
 CONTACT_KIND = "contact"
 """The kind of spans that are contacts, which a text policy has a treatment for."""
+CHECKED = ("iban", "card", "national_id", "ip")
+"""Kinds that are no guesses: they give a span its kind, however long another is."""
 OTHERS = "other"
 """Stands for every kind that has no treatment of its own."""
 
@@ -131,8 +133,8 @@ def _places(text: str, left_out: str) -> list[int]:
 
 @compiled
 def _cover(
-    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, order: Any,
-    tokens: Any, first: Any, last: Any, longest: Any,
+    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, weights: Any,
+    order: Any, tokens: Any, first: Any, last: Any, longest: Any,
 ) -> Any:  # fmt: skip
     """Make one token of all that a span touches, in place; return how many tokens and how many spans there are.
 
@@ -163,7 +165,7 @@ def _cover(
                 if span < order.size and own_starts[order[span]] < end:
                     other = order[span]
                     last[kept] = max(last[kept], own_ends[other])
-                    if own_ends[other] - own_starts[other] > own_ends[longest[kept]] - own_starts[longest[kept]]:
+                    if weights[other] > weights[longest[kept]]:
                         longest[kept] = other
                     span += 1
                 elif t + 1 < behind and starts[t + 1] < last[kept]:
@@ -198,14 +200,18 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     """Return the tokens with one token for each span, of class ``SPAN``; changes the arrays of ``tokens``.
 
     A span takes every token that it touches as a whole, and spans that touch one token become one, of the kind of the
-    longest. A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
+    longest, or of one that a checksum decided.
+
+    A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
     """
     order = np.lexsort((-spans.ends, spans.starts))
     order = order[spans.ends[order] > spans.starts[order]]
+    checked = np.array([name in CHECKED for name in spans.names], np.bool_)[spans.kinds]
+    weights = spans.ends - spans.starts + (checked.astype(np.int64) << 32)
     at, first, last, longest = (np.empty(order.size, np.int64) for _ in range(4))
     size, kept = _cover(
-        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends, order,
-        at, first, last, longest,
+        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends,
+        weights, order, at, first, last, longest,
     )  # fmt: skip
     whole = Tokens(
         tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
