@@ -35,7 +35,8 @@ from corpusveil.recognizers.cues import (
     NEVER,
     RARELY,
 )
-from corpusveil.recognizers.name_loops import add_bits, again, look_up, runs
+from corpusveil.recognizers.name_bits import add_bits, look_up
+from corpusveil.recognizers.name_loops import again, runs
 from corpusveil.spaces import Space
 from corpusveil.text.output_words import concatenate
 from corpusveil.text.spans import Spans
