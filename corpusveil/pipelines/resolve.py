@@ -21,7 +21,7 @@ from corpusveil.pipelines.settings.sections import (
     KeySettings,
     OutputSettings,
 )
-from corpusveil.recognizers.registry import is_terms
+from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files, home
@@ -205,7 +205,7 @@ def refuse_published(settings: Settings) -> None:
         "the state of the schedule": [state_of(settings)],
         "the key": [settings.key.path or str(home.own_key(output.path))],
         "the key of pseudonyms": [settings.spans.key],
-        "the file of terms": [path for path in settings.spans.find if is_terms(path)],
+        "the file of terms": map(terms_path, settings.spans.find),
         "the ledger": [] if ledger is None else [ledger.path],
     }
     for public in (output.path, *([] if denoise is None else [denoise.path])):

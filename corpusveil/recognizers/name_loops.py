@@ -399,7 +399,8 @@ def again(
                 is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
                 is_cased = cases[named] == 2 or (cases[named] == 0 and bit & (PLAIN | OTHER) == 0)
                 if is_cased and (is_listed or not is_known) and bit & (NEVER | DATE) == 0 and size > 2:
-                    is_sure = named == last and is_listed and (is_told or (is_given and bit & FIRM == 0))
+                    is_end = named == last or (is_told and bit & (GIVEN | PLAIN) == GIVEN)
+                    is_sure = is_end and is_listed and (is_told or (is_given and bit & FIRM == 0))
                     parts[count % parts.size] = named if is_sure else -1 - named
                     count += 1
             run += 1

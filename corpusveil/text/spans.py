@@ -74,6 +74,22 @@ Function = Callable[[list[str]], Sequence[Sequence[tuple[int, int, str]]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """What a recognizer with a name says of itself; ``version`` changes whenever it would find other spans.
+
+    ``kinds`` are all that it finds, None if it may find any. The versions of ``packages`` decide what it finds, too,
+    and ``install`` is what pip needs for these.
+    """
+
+    make: Callable[[Any], Recognizer]
+    """From a space to what finds spans."""
+    version: int
+    kinds: tuple[str, ...] | None = None
+    packages: tuple[str, ...] = ()
+    install: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OfFunction:
     """A user's function as a recognizer. Raises UserError, which quotes no text, for wrong spans."""
 
@@ -228,8 +244,8 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
 class SpanPolicy:
     """What finds spans, and the treatment of each kind: one token of the output for each span.
 
-    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, the file of terms,
-    or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
+    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, ``terms:path`` for a file of
+    terms, or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
 
     ``treat`` says by kind, and for all other kinds by ``other``, what is written:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import re
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from corpusveil import demo_space
+from corpusveil.recognizers import registry
 from corpusveil.recognizers.names import Names
-from corpusveil.recognizers.registry import content, identity, make
+from corpusveil.recognizers.registry import content, identity, kinds, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
@@ -43,8 +45,8 @@ def terms(tmp_path: Path) -> str:
 def test_names_make_recognizers(space: Space) -> None:
     assert make("rules", space) is rules
     assert isinstance(make("names", space), Names)
-    assert identity("rules").startswith("rules/2, phonenumbers ")
-    assert identity("names") == "names/4"
+    assert identity("rules").startswith("rules/1, phonenumbers ")
+    assert identity("names") == "names/1"
 
 
 def test_a_function_is_a_recognizer_by_its_name_or_itself(
@@ -58,6 +60,45 @@ def test_a_function_is_a_recognizer_by_its_name_or_itself(
     assert found(["ich, Ömer, …", "", "y"], make(scripted, space)) == [[("name", "Ömer")], [], []]
     assert identity(scripted) == f"{__name__}:scripted/7"
     assert content(scripted) is None
+
+
+def test_a_name_that_is_none_is_no_file_and_the_nearest_is_told(space: Space, tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("Bob Smith\n")
+    for name, near in (("ruels", "rules"), ("presidoi", "presidio"), ("name", "names"), ("names,rules", "terms:PATH")):
+        for call in (lambda name=name: make(name, space), lambda name=name: identity(name)):
+            with refused("unknown-name", name, near):
+                call()
+    with contextlib.chdir(tmp_path):
+        for name in ("terms:people", "./people", f"terms:{tmp_path}/people"):
+            assert found(["hi bob smith"], make(name, space)) == [[("name", "bob smith")]], name
+            assert identity(name) == "terms/1"
+            assert content(name) == b"Bob Smith\n"
+
+
+def test_a_package_adds_a_recognizer_by_an_entry_point(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a declaration, or just a function; its kinds are known before anything is read."""
+    (tmp_path / "own_wallets.py").write_text(
+        "from corpusveil.text.spans import Declared, OfFunction\n"
+        "def find(texts): return [[(0, 2, 'wallet')] if text else [] for text in texts]\n"
+        "RECOGNIZER = Declared(lambda space: OfFunction('wallets', find), 7, ('wallet',))\n"
+    )
+    (package := tmp_path / "own_wallets-1.dist-info").mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-wallets\nVersion: 1\n")
+    group = "[corpusveil.recognizers]\nwallets = own_wallets:RECOGNIZER\nplain = own_wallets:find\n"
+    (package / "entry_points.txt").write_text(group)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for cached in (registry._points, registry._loaded):
+        cached.cache_clear()
+    try:
+        assert (identity("wallets"), kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
+        assert (identity("plain"), kinds(["plain"])) == ("plain", None)
+        for name in ("wallets", "plain"):
+            assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
+    finally:
+        registry._points.cache_clear()
+        registry._loaded.cache_clear()
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
