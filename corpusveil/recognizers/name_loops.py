@@ -394,13 +394,17 @@ def again(
             head, last = firsts[run], lasts[run]
             is_given = bits[head] & (GIVEN | PLAIN | OTHER) == GIVEN and head < last
             is_told = _is_told(data, starts, bits, head, begin)
+            is_whole = is_told and head < last and bits[last] & (GIVEN | FAMILY) != 0  # Rajesh King
             for named in range(head, last + 1):
                 bit, size = bits[named], ends[named] - starts[named]
-                is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
+                is_part = bit & (GIVEN | FAMILY) != 0 or bit & (KNOWN | RARELY) != KNOWN
+                is_part |= is_whole and named == head
                 is_cased = cases[named] == 2 or (cases[named] == 0 and bit & (PLAIN | OTHER) == 0)
-                if is_cased and (is_listed or not is_known) and bit & (NEVER | DATE) == 0 and size > 2:
-                    is_end = named == last or (is_told and bit & (GIVEN | PLAIN) == GIVEN)
-                    is_sure = is_end and is_listed and (is_told or (is_given and bit & FIRM == 0))
+                if is_cased and is_part and bit & (NEVER | DATE) == 0 and size > 2:
+                    is_sure = (
+                        named == last and bit & (GIVEN | FAMILY) != 0 and (is_told or (is_given and bit & FIRM == 0))
+                    )
+                    is_sure |= is_whole and named == head and bit & (GIVEN | PLAIN) != GIVEN | PLAIN  # not Will
                     parts[count % parts.size] = named if is_sure else -1 - named
                     count += 1
             run += 1
