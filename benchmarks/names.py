@@ -30,9 +30,9 @@ from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.recognizers.names import Names, listed_bits
 from corpusveil.recognizers.registry import make
-from corpusveil.text import classes, languages
+from corpusveil.text import classes
 from corpusveil.text.spans import Spans, covered
-from corpusveil.text.tokens import Tokenizer, string_buffers
+from corpusveil.text.tokens import Tokenizer, read
 from corpusveil.text.word_table import WordTable
 
 ROWS = 20 if inputs.SMALLEST else 4_000
@@ -151,6 +151,16 @@ Park House Bank Group Church Hill Street Hall West Temple College Rose Young Pag
 """.split()  # noqa: SIM905
 """Family names that are words, most of firms and streets."""
 TERMS = ("Zoë D'Angelo-Groß", "Renée O'Brien-Núñez", "Jürgen d'Souza-Weiß", "Ána L'Évêque-Strauß", "Łucja O'Dowd-Preuß")
+
+
+def _with(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new)
+
+
+def _within(mark: str) -> Callable[[str], str]:
+    return lambda text: text[:3] + mark + text[3:]
+
+
 CHANGES: dict[str, Callable[[str], str]] = {
     "lower": str.lower,
     "iso": str,
@@ -163,21 +173,21 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "short": lambda text: ".".join(reversed(text[2:].split("-"))),
     "us": lambda text: f"{text[5:7]}/{text[8:]}/{text[:4]}",
     "month": lambda text: f"{text[8:]} MAR {text[:4]}",
-    **{name: lambda text, mark=mark: text.replace("'", mark)
+    **{name: _with("'", mark)
        for name, mark in zip(("curly", "backtick", "modifier", "prime"), "’`ʼ′", strict=True)},
-    **{name: lambda text, mark=mark: text.replace("-", mark) for name, mark in (("u2010", "‐"), ("u2011", "‑"))},
-    **{name: lambda text, mark=mark: text.replace(" ", mark)
+    **{name: _with("-", mark) for name, mark in (("u2010", "‐"), ("u2011", "‑"))},
+    **{name: _with(" ", mark)
        for name, mark in (("crlf", "\r\n"), ("two", "  "), ("nbsp", "\xa0"), ("narrow", "\u202f"), ("tab", "\t"),
                           ("break", "\n"), ("figure", "\u2007"), ("thin", "\u2009"), ("quoted", "\n> "),
                           ("quoted2", "\n> > "), ("bar", "\n|"))},
-    **{name: lambda text, mark=mark: text[:3] + mark + text[3:]
+    **{name: _within(mark)
        for name, mark in (("shy", "\xad"), ("zwsp", "\u200b"), ("zwj", "\u200d"), ("bom", "\ufeff"), ("lrm", "\u200e"),
                           ("joiner", "\u2060"))},
 }  # fmt: skip
 """How a value is written in another way."""
 
 
-def _values(rng: random.Random) -> Any:
+def _values(rng: random.Random) -> dict[str, Callable[[], Any]]:
     """Return what invents the value of a kind."""
     fake = Faker(["en_US", "en_GB", "de_DE", "fr_FR", "it_IT", "es_ES"])
     fake.seed_instance(2)
@@ -249,7 +259,7 @@ def _form(title: str, lines: str, rows: int, hidden: Any) -> None:
         written.append(text)
     masked, shares = hidden(written), []
     for row, start, end in places:
-        a, b = np.diff(string_buffers(languages.read(pa.array([start, end], pa.large_string()), None))[1])
+        a, b = np.diff(read(pa.array([start, end], pa.large_string()), None)[1])
         shares.append(masked[row][a:b].mean())
         masked[row][a:b] = False
     extra = sum(int(np.count_nonzero(np.diff(np.r_[False, own].astype(np.int8)) == 1)) for own in masked)

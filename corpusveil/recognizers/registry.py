@@ -146,4 +146,5 @@ def _imported(name: str, place: str) -> Declared | Function:
         ) from None
     if not callable(found) and not isinstance(found, Declared):
         raise UnknownError(f"{name}: this is no function; name one that takes a list of texts.")
-    return found
+    recognizer: Declared | Function = found
+    return recognizer

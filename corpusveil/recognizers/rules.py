@@ -52,7 +52,6 @@ _NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}")
 _REST = re.compile(rb"(?:[-. /()]|\xc2\xa0){1,3}(\d+)")
 """More digits behind a number."""
-_LAST = re.compile(rb"\d+$")
 _AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
 
 
@@ -454,7 +453,7 @@ def _phones(data: Any, documents: Any, rows: list[list[int]]) -> dict[int, tuple
             if not rest or not ends.keys().isdisjoint(range(end + 1, end + rest.start(1) + 1))
         ]
         end, rest = (clean[0], None) if clean else (several[0], rests[0])
-        last = len(_LAST.search(data[start:end].tobytes())[0])
+        last = len(_MARKS.split(plain(data[start:end].tobytes().decode()))[-1])
         phones[start] = end, end + rest.end() if rest and (len(rest[1]) > 4 or len(rest[1]) == last) else end
     return phones
 

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from corpusveil.compiled import compiled
 from corpusveil.text.characters import TABLE_END
-from corpusveil.text.tokens import string_buffers
 from corpusveil.text.utf8 import decode
 from corpusveil.wide import SPAN, high_bits, zeros_below
 
@@ -76,9 +75,11 @@ def _look(data: Any, offsets: Any, unsure: Any, out: Any) -> Any:
     return np.any(out)
 
 
-def composed(texts: pa.Array) -> pa.Array:
-    """Return strings [D] in normal form C without invisible characters; nulls stay null."""
-    data, offsets = string_buffers(texts)
+def composed(texts: pa.Array, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> pa.Array:
+    """Return strings [D] in normal form C without invisible characters; nulls stay null.
+
+    ``data`` and ``offsets`` int64 [D + 1] are their bytes.
+    """
     unsure = np.zeros(len(texts), np.bool_)
     if not _look(data, offsets, _unsure(), unsure):
         return texts

@@ -131,10 +131,7 @@ def _icu() -> tuple[Any, str]:
 
 
 def read(texts: pa.Array, language: str | None) -> pa.Array:
-    """Return strings [D] as the tokenizer reads them in a language, composed; nulls stay null."""
-    from corpusveil.text.folding import composed
-
-    texts = composed(texts)
+    """Return strings [D] as the tokenizer reads them in a language; nulls stay null."""
     if rule(language, "dotless_i"):
         import pyarrow.compute as pc
 

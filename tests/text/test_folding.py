@@ -6,10 +6,15 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.text.folding import composed, composed_text, folded, plain
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.folding import composed as composed_of
+from corpusveil.text.folding import composed_text, folded, plain
+from corpusveil.text.tokens import Tokenizer, string_buffers
 
 ZERO = "\u00ad\u034f\u200b\u200c\u200d\u200e\u2060\ufe0f\ufeff\U000e0041"
+
+
+def composed(texts: pa.Array) -> pa.Array:
+    return composed_of(texts, *string_buffers(texts))
 
 
 def test_every_character_that_changes_is_looked_at() -> None:
