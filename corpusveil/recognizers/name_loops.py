@@ -242,7 +242,11 @@ def _speaks(data: Any, starts: Any, ends: Any, token_classes: Any, t: int, last:
     mark = data[starts[last + 1]]
     if mark == 0x3E:
         at = t - 2 - (before != 0x3C)  # <v Ann>
-        if at + 1 < begin or data[starts[at + 1]] != 0x3C or (before == 0x3C and data[ends[last + 1]] != 0x20):
+        if (
+            at + 1 < begin
+            or data[starts[at + 1]] != 0x3C
+            or (before == 0x3C and (last + 2 >= stop or starts[last + 2] == ends[last + 1]))
+        ):
             return 0
         return 2 * (at < begin or _breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
     if mark == 0x3A and starts[last + 1] == ends[last] and (last + 2 == stop or starts[last + 2] > ends[last + 1]):
