@@ -177,7 +177,7 @@ class Kernel:
         prepared = prepare(space, self.policy, self.collocations)
         identities = self._identified(documents)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
+        read = Texts.read(texts, self.policy)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         body = io.BytesIO()
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -251,7 +251,7 @@ class Kernel:
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
         identities = self._identified(documents)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
+        read = Texts.read(texts, self.policy)
         noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         spent: list[Readings] = []

@@ -144,7 +144,6 @@ class TestReading:
         for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
             release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
             assert release.policy.language == language, asked
-            assert release.kernel().policy.reads_as_is() == (language is None)
             assert ("language" in release.configuration()["text"]) == (language is not None)
 
     def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -346,7 +346,7 @@ class SpansSettings(Section):
     COMMANDS = SHOWING
 
     find: list[str] = key(
-        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, a file of terms. rules use "
+        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, terms:FILE. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
         commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
     columns: list[str] = key(

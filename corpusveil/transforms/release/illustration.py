@@ -22,7 +22,7 @@ from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
-from corpusveil.recognizers.registry import BUILT_IN, kinds, make
+from corpusveil.recognizers.registry import kinds, make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import WORD
@@ -142,7 +142,7 @@ def word_epsilon(budget: Budget) -> float:
 
 def _built_in(spans: SpanPolicy) -> SpanPolicy | None:
     """Return the part of a span policy that anyone can repeat, in one document; None if there is none."""
-    find = [name for name in spans.find if name in BUILT_IN]
+    find = [name for name in spans.find if kinds([name]) is not None]
     if not find:
         return None
     of_rules = kinds(find) or set()

@@ -190,9 +190,16 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
         )
     if hidden:
         lines.append(
-            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape}, with "
-            "the same tokens around them, cannot be distinguished (0 nats, at any epsilon)."
+            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot "
+            "be distinguished (0 nats, at any epsilon), if the rest of the text has the same tokens and, with either, "
+            "the same recognized spans."
         )
+        if "names" in policy.find:
+            lines.append(
+                "'names' looks a second time, in the same text, for the parts of a name that it recognized: a word "
+                "elsewhere that is a part of one name, and not of another, is masked with the first alone, which tells "
+                "the two apart."
+            )
     if "pseudonym" in policy.treatments:
         scope = {"document": "in a document", "unit": "in the documents of one unit"}.get(
             policy.pseudonyms, "wherever they occur"

@@ -13,7 +13,7 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.recognizers.registry import BUILT_IN, kinds
+from corpusveil.recognizers.registry import kinds, names
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
@@ -57,7 +57,7 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
     configured = manifest["configuration"].get("spans")
     release = release_of(manifest, question)
     find = [] if configured is None else [mark.partition("/")[0] for mark in configured["find"]]
-    if configured is None or not (known := [name for name in find if name in BUILT_IN]):
+    if configured is None or not (known := [name for name in find if name in names()]):
         return release
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
