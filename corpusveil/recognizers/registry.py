@@ -39,11 +39,6 @@ def _points() -> dict[str, set[str]]:
     return points
 
 
-def names() -> list[str]:
-    """Return the names of the recognizers that packages declare."""
-    return sorted(_points())
-
-
 @functools.cache
 def _loaded(name: str) -> Declared | Function:
     """Return what an entry point or MODULE:FUNCTION names. Raises UserError for a name that says nothing."""

@@ -13,7 +13,7 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.recognizers.registry import kinds, names
+from corpusveil.recognizers.registry import kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
@@ -25,6 +25,8 @@ from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
 
+REPEATED = ("rules", "names")
+"""Recognizers that everybody has, so that what they found can be found again."""
 DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
 
 
@@ -57,7 +59,7 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
     configured = manifest["configuration"].get("spans")
     release = release_of(manifest, question)
     find = [] if configured is None else [mark.partition("/")[0] for mark in configured["find"]]
-    if configured is None or not (known := [name for name in find if name in names()]):
+    if configured is None or not (known := [name for name in find if name in REPEATED]):
         return release
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
