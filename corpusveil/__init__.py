@@ -48,7 +48,7 @@ _PUBLIC = {
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.language.ladder": ("Ladder", "reader_ladder"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
-    "corpusveil.transforms.release.denoise_corpus": ("denoise",),
+    "corpusveil.transforms.release.denoise_corpus": ("candidates", "denoise"),
     "corpusveil.transforms.release.document_figures": ("DocumentFigure",),
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),

@@ -66,6 +66,7 @@ from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
+from corpusveil.transforms.release.denoise_corpus import candidates as candidates
 from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.planning import Forecast as Forecast
@@ -137,6 +138,7 @@ __all__ = [
     "audit",
     "audit_documents",
     "build_space",
+    "candidates",
     "content_weights",
     "context_risk",
     "count_corpus",

@@ -99,8 +99,6 @@ class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
-class ChooserError(UserError, code="chooser-failed"):
-    """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""

@@ -38,27 +38,22 @@ def denoise(settings: Settings, watch: Watch) -> denoise_corpus.Denoised:
     """Denoise a release; finished work is not repeated."""
     chosen, space = needed(settings.denoise, "denoise"), needed(settings.space, "space")
     release = chosen.release or needed(settings.output, "output").path
-    model = chosen.model or (None if settings.model is None else settings.model.path)
     table = chosen.collocations or settings.text.collocations
     made = denoise_corpus.denoise(
         release, chosen.path, space=load_space(space.path),
-        model=None if model is None else load_model(model),
+        model=load_model(chosen.model or needed(settings.model, "model").path),
         collocations=None if table is None else load_collocations(table),
-        search=Search(margin=chosen.margin) if chosen.searches else None, candidates=chosen.candidates,
-        chooser=chosen.chooser, engine=settings.engine.make(), watch=watch.shards,
+        search=Search(margin=chosen.margin), engine=settings.engine.make(), watch=watch.shards,
     )  # fmt: skip
     if not made.words:
         documents = several(made.documents, "document is", "documents are")
         watch.warn(f"{chosen.path}: {documents} already denoised; nothing was done.")
         return made
-    listed = chosen.candidates is not None and chosen.chooser is None
     done = f"{several(made.tokens, 'token')}, {made.words:,} of them drawn words"
     done += f", of which {made.words - made.unchanged:,} became likelier ones"
-    done = f"candidates for {several(made.words, 'word')} were listed, and no text was written" if listed else done
-    public = "the model is" if chosen.chooser is None else "the chooser's knowledge is"
     watch.say(
         f"{chosen.path}: {several(made.documents, 'document')}; {done}; {made.words / made.seconds:,.0f} words/s\n"
-        f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if {public} public; nothing was "
+        f"sha256 {made.content_sha256}\nThe guarantee of {release} holds unchanged if the model is public; nothing was "
         f"spent.\n{NO_FACTS}"
     )
     return made

@@ -172,24 +172,14 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Files", start="readable")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Needed without {denoise.candidates} and {denoise.chooser}. "
-        "Default in a file: the model of [model].", None, path=True, metavar="URL", named=True, start="en")
+        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
+        metavar="URL", named=True, start="en")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text", named=True)
-    candidates: int | None = key(
-        "Instead of a text, write this many likely originals of each word, with their likelihoods. For another model; "
-        "with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
-    chooser: str | None = key(
-        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     margin: float = key(
         "How many nats likelier a word must be to replace a rare released word. For more frequent words less, in "
         "proportion. 0: the likeliest word.", 0.4, ge=0)
-
-    @property
-    def searches(self) -> bool:
-        """Whether a text is searched, rather than chosen or candidates listed."""
-        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
