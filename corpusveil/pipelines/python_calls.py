@@ -39,8 +39,6 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 _RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
-_OF_STATEMENTS = ("delta", "distance")
-"""What a command also prints of a release, and no release has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ def _arguments() -> dict[str, Setting]:
     options = options_of(Settings, "privatize").items()
     return {
         name: setting for name, setting in options
-        if name in _ALSO or (setting.name in _RELEASES and name not in _OF_STATEMENTS)
+        if name in _ALSO or setting.name in _RELEASES
     }  # fmt: skip
 
 

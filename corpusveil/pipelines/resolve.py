@@ -116,7 +116,7 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
     release = Release(
         mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
         output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        accept_no_guarantee=output.accept_no_guarantee,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
     )  # fmt: skip
     if output.only_release is not None and release.name != output.only_release:

@@ -147,7 +147,7 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
     """What enters a tag, a release or its configuration has variations here; what is added has to be added here too."""
     assert set(inspect.signature(Kernel.noise_tags).parameters) - {"self", "key", "documents"} == set(DATA)
     # which are in no digest and draw nothing
-    consent = {"span_marks", "accept_no_guarantee", "risk", "delta", "distance"}
+    consent = {"span_marks", "accept_no_guarantee", "risk"}
     assert {one.name for one in dataclasses.fields(Release)} - consent == set(RELEASES)
     changed: set[str] = set()
     for one in itertools.chain.from_iterable(RELEASES.values()):

@@ -26,7 +26,6 @@ NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
-    "budget.distance": "budget.delta",
     "spans.treat": "spans.find",
     "spans.pseudonyms": "spans.find",
     "spans.key": "spans.treat",

@@ -258,12 +258,6 @@ class BudgetSettings(Section):
         "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
         "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
     per: Literal["token", "document"] = key("Whether epsilon is for each token or the whole document.", "token")
-    delta: float | None = key(
-        "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
-        lt=1, group="Rarely used")
-    distance: float = key(
-        "For {budget.delta}: how far each word of a document may differ, in the metric of the mechanism. inf: any two "
-        "words.", 1.0, gt=0, allow_inf_nan=True, group="Rarely used")
     allocation: Allocation = key("How a document's budget is divided among its words.", "uniform", group="Rarely used")
     strategy: str | None = key(
         "A strategy of the collocation study. It sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "

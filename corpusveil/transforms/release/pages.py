@@ -13,7 +13,6 @@ from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
-from corpusveil.transforms.release.document_figures import counted
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.risk import risk_of
@@ -99,12 +98,10 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     guarantee = manifest["guarantee"]
     brief = "" if guarantee["epsilon"] is None else in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
-    tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
-    which = counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         risk=risk_of(manifest), m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep,
-        shown=SHOWN_FILES, figure=figure, picture=picture, counted=which[:1].upper() + which[1:],
+        shown=SHOWN_FILES, figure=figure, picture=picture,
     )  # fmt: skip
 
 
