@@ -23,8 +23,11 @@ from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
 GROUP = "corpusveil.mechanisms"
-EVALUATE = ("custext-per-word", "truncated-gumbel", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding")
-"""The mechanisms of ``corpusveil-evaluate``, whose published theorems are false."""
+EVALUATE = (
+    "custext-per-word", "tight-exponential", "truncated-gumbel", "vickrey-cmp-excluding",
+    "vickrey-mahalanobis-excluding",
+)  # fmt: skip
+"""The mechanisms of ``corpusveil-evaluate``: those whose published theorems are false, and one for comparison."""
 _BY_NAME: dict[str, type[Mechanism]] = {}
 
 M = TypeVar("M", bound=type[Mechanism])
@@ -74,8 +77,7 @@ def find(name: str) -> type[Mechanism]:
         _import(name)
     elif name not in _BY_NAME and name in EVALUATE:
         raise PackageError(
-            f"{name}: its published theorem is false, so it is in a package of its own, for comparison; "
-            "pip install 'corpusveil[evaluate]'."
+            f"{name}: this mechanism is for comparison, in a package of its own; pip install 'corpusveil[evaluate]'."
         )
     elif name not in _BY_NAME:
         hint = nearest(name, names()) or "; 'corpusveil mechanisms' lists all names."
