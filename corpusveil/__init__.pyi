@@ -25,8 +25,6 @@ from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.language.context_risk import ContextRisk as ContextRisk
 from corpusveil.language.context_risk import context_risk as context_risk
-from corpusveil.language.ladder import Ladder as Ladder
-from corpusveil.language.ladder import reader_ladder as reader_ladder
 from corpusveil.language.model import load_model as load_model
 from corpusveil.ledger.summary import Ledger as Ledger
 from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
@@ -47,7 +45,6 @@ from corpusveil.mechanisms.risk import word_risk as word_risk
 from corpusveil.mechanisms.santext import SanText as SanText
 from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
-from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.pipelines.python_calls import demo_model as demo_model
@@ -79,6 +76,8 @@ from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
+from corpusveil_evaluate.readers.ladder import Ladder as Ladder
+from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
 from corpusveil_evaluate.report.findings import Findings as Findings
 from corpusveil_evaluate.report.release_page import write_report as write_report
@@ -125,7 +124,6 @@ __all__ = [
     "SynTf",
     "Tem",
     "TextPolicy",
-    "TightExponential",
     "Training",
     "UserError",
     "Vectors",

@@ -513,9 +513,6 @@ class AuditSettings(Section):
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
     claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
-    model: str | None = key(
-        "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
-        "file: the model of [model].", None, path=True, metavar="URL", named=True)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
         "there is one.", [], commands={"audit": "document"}, metavar="WORDS")
