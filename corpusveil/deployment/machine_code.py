@@ -97,12 +97,12 @@ def do_a_little() -> None:
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
-            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), Key.generate())
+            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
             privatize_corpus(release, [str(corpus)], name, Local())
     build_model("counts", "model", Local())
     ring = mechanisms.make("ring-geometric", build_space(vectors, order="improved"))
     spans = SpanPolicy(find=["rules", "names"], treat={"name": "resample", "other": "surrogate"})
     privatize_corpus(
-        Release(ring, Budget(1.0), TextPolicy(), Key.generate(), spans=spans), [str(corpus)], "out", Local()
+        Release(ring, Budget(1.0), TextPolicy(), key=Key.generate(), spans=spans), [str(corpus)], "out", Local()
     )
     denoise("out", "readable", space=ring.space, model=load_model("model"))

@@ -114,8 +114,8 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     release = Release(
-        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
-        output.duplicates,
+        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key=key, collocations=table,
+        duplicates=output.duplicates,
         accept_no_guarantee=output.accept_no_guarantee,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
     )  # fmt: skip

@@ -38,7 +38,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def release_of(space: Space) -> cv.Release:
     return cv.Release(
-        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY)
+        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key(TEST_KEY)
     )
 
 
@@ -73,7 +73,7 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
-        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key.generate()
+        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key.generate()
     )
     refused = forecast(Run(other, [str(corpus)], "", spending=capped(5.0)))
     assert refused.refused is not None

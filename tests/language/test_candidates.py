@@ -70,7 +70,7 @@ def test_every_row_of_every_shard_is_listed_and_nothing_of_other_columns(space: 
     for name in ("a.jsonl", "b.jsonl"):
         rows = [{"text": text, "kept": "canarycolumn"} for text in texts]
         (tmp_path / "in" / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), KEY)
+    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), key=KEY)
     cv.privatize_corpus(str(tmp_path / "in"), str(tmp_path / "release"), made, keep=["kept"])
     tables = [*cv.candidates(str(tmp_path / "release"), space=space, count=2)]
     names = [name for name, table in tables for _ in range(len(table))]

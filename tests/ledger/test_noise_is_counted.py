@@ -42,7 +42,7 @@ def other_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
     return [[(0, 1, "name")] for _ in texts]
 
 
-BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key(TEST_KEY))
 JOINED = dataclasses.replace(BASE, policy=cv.TextPolicy(tokenizer="mst"), collocations=TABLE)
 RELEASES: dict[str, list[Release]] = {
     "mechanism": [

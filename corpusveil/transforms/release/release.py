@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
@@ -64,7 +64,7 @@ class Release(Shown):
     mechanism: Mechanism
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
-    key: Key = None  # type: ignore[assignment]
+    key: Key = field(kw_only=True)
     """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
     """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
@@ -82,25 +82,6 @@ class Release(Shown):
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
     """The risk that chose epsilon, if any (``epsilon_for_risk``): for the manifest, and in no digest."""
-
-    if TYPE_CHECKING:  # a key has no default, although it may follow a policy that has a default
-
-        @overload
-        def __init__(
-            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, length: Length | None = ...,
-            spans: SpanPolicy | None = ..., pseudonyms: Key | None = ..., accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ...,
-        ) -> None: ...  # fmt: skip
-
-        @overload
-        def __init__(
-            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., spans: SpanPolicy | None = ...,
-            pseudonyms: Key | None = ..., accept_no_guarantee: bool = ..., risk: EpsilonAtRisk | None = ...,
-        ) -> None: ...  # fmt: skip
-
-        def __init__(self, *_: Any, **__: Any) -> None: ...
 
     def __post_init__(self) -> None:
         self._check_types()
