@@ -18,11 +18,10 @@ if __name__ != "__main__":  # Spark's workers may also run functions of the user
     startup.end_quietly()
     startup.load_less()
 
-from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import job
 
-JOBS = (counting_stages.CountWords, job.ShardJob)
+JOB = job.ShardJob
 """What workers are mostly asked for."""
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
