@@ -34,7 +34,7 @@ def test_each_kind_of_name_is_refused_by_what_replaces_it(tmp_path: Path, monkey
     for words in (["--log", "x"], ["--log=x"]):
         ended = command("privatize", "in", *words)
         assert "this is gone; --records has its figures" in ended.err
-    with pytest.raises(AttributeError, match="this is gone; cv.privatize replaces words"):
+    with pytest.raises(AttributeError, match=r"this is gone; cv\.privatize replaces words"):
         getattr(cv, "term_vectors")  # noqa: B009
 
 
