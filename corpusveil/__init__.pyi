@@ -47,8 +47,12 @@ from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
+from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
+from corpusveil.passages.store import Store as Store
+from corpusveil.passages.store import load_store as load_store
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
+from corpusveil.pipelines.python_calls import denoise as denoise
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -64,8 +68,8 @@ from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import candidates as candidates
-from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
+from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
@@ -113,6 +117,8 @@ __all__ = [
     "Mechanism",
     "NoClosedForm",
     "Outcome",
+    "PassageExchange",
+    "PassageRelease",
     "Release",
     "RingGeometric",
     "RowNumbers",
@@ -121,6 +127,7 @@ __all__ = [
     "Space",
     "SpanPolicy",
     "Spark",
+    "Store",
     "SynTf",
     "Tem",
     "TextPolicy",
@@ -148,6 +155,7 @@ __all__ = [
     "load_collocations",
     "load_model",
     "load_space",
+    "load_store",
     "masker",
     "mechanism",
     "mechanism_names",

@@ -35,7 +35,7 @@ SCHEME = "space://"
 ENGLISH, DEMO = "en", "demo"
 """The space of bundled text (``spaces/en``), and its other name."""
 ARCHIVE, FIGURES = "space.zip", "figures.json"
-COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score"}
+COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score", "store": "store"}
 """The command that makes each folder."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -46,7 +46,7 @@ def is_name(address: Any, folder: str = "") -> bool:
     return is_plain and not files.exists(os.path.join(folder, address))
 
 
-Which = Literal["space", "model", "counts", "collocations"]
+Which = Literal["space", "model", "counts", "collocations", "store"]
 MAKER = "corpusveil.language.modelling:model_of_archive"
 """What makes a model of an archive's counts; by name, since a space needs no language."""
 

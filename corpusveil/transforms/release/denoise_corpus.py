@@ -32,8 +32,9 @@ from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
-from corpusveil.storage.rows import Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, largest_first, plan
+from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import finish_shards
 from corpusveil.transforms.release.illustration import illustrate
@@ -45,6 +46,8 @@ from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil.waiting import waiting
 
 WORK = ".work"
+AT_ONCE = 256
+"""The documents that are denoised between two heartbeats."""
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
 SPENDS = (
@@ -64,6 +67,19 @@ class DenoiseJob(ShardJob):
         if not (task.piece or task.pieces):  # the first piece of a file checks it for all
             check_shard(self.source_url, self.source, task.shard)
         return super(DenoiseJob, self).do(task)
+
+    def made(
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,  # noqa: ARG002
+        beat: Callable[[float], None],
+    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+        """Denoise some documents at a time, as a batch takes minutes."""
+        parts, counts = [texts.slice(0, 0)], Counts()
+        for first in range(0, len(texts), AT_ONCE):
+            part, counted = self.kernel.privatize(texts.slice(first, AT_ONCE), ids[first : first + AT_ONCE], "", units)
+            parts.append(part)
+            counts += counted
+            beat(min(1.0, (first + AT_ONCE) / len(texts)))
+        return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]), counts
 
 
 class DenoiseClaim(Record):
@@ -168,7 +184,7 @@ def _do(
     job: ShardJob, denoiser: Denoiser, source: Mapping[str, Any], release: str, engine: Engine,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None, began: float,
 ) -> Denoised:  # fmt: skip
-    tasks = plan(_shards_of(source, release), None, None, engine.slots)
+    tasks = plan(_shards_of(source, release), None, BLOCK_ROWS, separator=job.columns.separator)
     left = largest_first(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more

@@ -1,0 +1,131 @@
+"""Vectors of pieces of text: the weighted mean of word vectors, in integers, so that all processors agree on them.
+
+A word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and 0 if it is on a public list of
+names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors have length one and are centred by their
+mean, weighted by p. Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
+of a piece is scaled to length 127 and rounded to the nearest int8, halves away from zero. A piece without a known word
+has the vector 0.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from corpusveil.arrays import Int8, Int32, Int64
+from corpusveil.compiled import compiled
+from corpusveil.errors import DataError, UnsetError
+from corpusveil.recognizers.cues import FAMILY, GIVEN, OTHER, PLAIN
+from corpusveil.recognizers.names import listed_bits
+from corpusveil.spaces import Space
+from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.word_table import WordTable
+
+VERSION = 1
+"""Goes up whenever the same space would give the same piece another vector."""
+LENGTH = 127
+"""The length of a vector, but for rounding."""
+_POINT, _WEIGHTS = 14, 15
+_FULL = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanVectors:
+    """What makes vectors of pieces by the words of a space.
+
+    Attributes:
+        tokenizer: of the vocabulary of the space.
+        words: int32 [V, d], the vector of a word times its weight.
+        dimensions: d.
+        name: what the encoder is, with version and space, as a store records it.
+    """
+
+    tokenizer: Tokenizer
+    words: Int32
+    name: str
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.words.shape[1])
+
+    def encode(self, texts: pa.Array) -> Int8:
+        """Return the vectors of pieces, large_string [P] without nulls -> int8 [P, d]."""
+        tokens = self.tokenizer.tokenize(texts)
+        return self.of_ids(tokens.ids, tokens.offsets)
+
+    def of_ids(self, ids: Int32, offsets: Int64) -> Int8:
+        """Return the vectors of P runs of word ids, int32 [T] with bounds int64 [P + 1]; ids below 0 are no words."""
+        out = np.zeros((offsets.size - 1, self.dimensions), np.int8)
+        _sum(ids, offsets, self.words, np.empty(self.dimensions, np.int64), out)
+        return out
+
+
+@functools.lru_cache(maxsize=4)
+def mean_vectors(space: Space) -> MeanVectors:
+    """Return the built-in encoder over a space with public counts; made once a process.
+
+    Raises UserError for a space without counts.
+    """
+    if space.counts is None:
+        raise UnsetError(f"{space.url or 'the space'}: pieces weigh words by their frequency, and this has no counts.")
+    counts = space.counts.astype(np.int64)
+    vectors = np.empty(space.vectors.shape, np.int64)
+    scale = _FULL / float(np.abs(space.vectors).max())
+    np.rint(space.vectors.astype(np.float64) * scale, out=vectors, casting="unsafe")
+    lengths = np.maximum(_root((vectors * vectors).sum(axis=1)), 1)
+    units = (vectors << _POINT) // lengths[:, None]
+    total = int(counts.sum())
+    if total >> 48:
+        raise DataError(f"{space.url or 'the space'}: its counts add up to {total:,}; divide them by a common number.")
+    centre = counts @ units // total
+    weights = (total << _WEIGHTS) // (total + 1000 * counts)
+    bits = listed_bits()
+    listed = np.array([bits.get(word, 0) for word in space.vocabulary.words], np.int64)
+    weights[(listed & (GIVEN | FAMILY) != 0) & (listed & (PLAIN | OTHER) == 0)] = 0
+    words = ((units - centre) * weights[:, None]) >> _WEIGHTS
+    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
+    hyphens = space.hyphens or "split"
+    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), f"mean/{VERSION}/{space.digest}")
+
+
+def _root(squares: Int64) -> Int64:
+    """Return the integer square root of each number below 2^62."""
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    return root + ((root + 1) * (root + 1) <= squares)
+
+
+@compiled
+def _sum(ids: Any, offsets: Any, words: Any, total: Any, out: Any) -> None:
+    for piece in range(offsets.size - 1):
+        total[:] = 0
+        for t in range(offsets[piece], offsets[piece + 1]):
+            if ids[t] >= 0:
+                for axis in range(total.size):
+                    total[axis] += words[ids[t], axis]
+        largest = np.int64(0)
+        for axis in range(total.size):
+            largest = max(largest, abs(total[axis]))
+        if largest == 0:
+            continue
+        shift = np.int64(0)
+        while largest >> shift > 1 << 26:  # so that squares of some hundred dimensions have room
+            shift += 1
+        square = np.int64(0)
+        for axis in range(total.size):
+            total[axis] >>= shift
+            square += total[axis] * total[axis]
+        length = np.int64(np.sqrt(np.float64(square)))
+        while length * length > square:
+            length -= 1
+        while (length + 1) * (length + 1) <= square:
+            length += 1
+        if length == 0:
+            continue
+        for axis in range(total.size):
+            size = (2 * LENGTH * abs(total[axis]) + length) // (2 * length)
+            out[piece, axis] = min(size, LENGTH) if total[axis] > 0 else -min(size, LENGTH)

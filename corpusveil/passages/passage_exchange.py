@@ -1,0 +1,107 @@
+"""``passage-exchange``: each piece of text is replaced by one of the K nearest of a public store, or by any of them.
+
+The ranking is by inner product of int8 vectors (``encoder.py``, ``search/inner_products.py``), equal ones by id; the
+law is that of ``law.py``. The guarantee does not depend on the ranking, only on its being a function of one piece and
+of public data. Relatives: k-subset and staircase mechanisms (Kairouz, Oh, Viswanath 2014), candidates of sentences
+(Meehan, Mrini, Chaudhuri 2022).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corpusveil.arrays import Float64, Int8, Int32
+from corpusveil.errors import ShapeError, of_other_type
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, check_whole
+from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.store import Store
+from corpusveil.sampling.draws import EXCHANGE, Draws
+from corpusveil.sampling.weights import check_epsilon
+
+MOST_NEIGHBORS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PassageExchange:
+    """The exchange over a ``store`` of N pieces.
+
+    ``neighbors`` is K; None: by rule, the K of the largest mean similarity of public text at an epsilon. Raises
+    UserError for a K that is no whole number from 1 to N.
+    """
+
+    store: Store
+    neighbors: int | None = None
+
+    name: ClassVar[str] = "passage-exchange"
+    paper: ClassVar[str] = "corpusveil 0.5"
+    summary: ClassVar[str] = "a passage for a passage: one of the nearest pieces of a public store, or any"
+    claim: ClassVar[str] = "epsilon for any two pieces of text, of any length"
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.store, Store):
+            raise of_other_type("store", self.store, "cv.load_store(URL)")
+        if self.neighbors is not None:
+            check_whole("neighbors", self.neighbors, 1, min(len(self.store), MOST_NEIGHBORS))
+
+    def exchange(self, epsilon: float) -> Exchange:
+        """Return the integers that are sampled at an epsilon. Raises UserError where 64-bit draws do not reach it."""
+        return _exchange(self.store, self.neighbors, check_epsilon(epsilon))
+
+    def privatize(self, points: Int8, epsilon: float, draws: Draws) -> Int32:
+        """Return the ids of the pieces that replace pieces with these vectors, int8 [P, d] -> int32 [P].
+
+        ``draws`` are those of the same P pieces. Raises UserError for an epsilon that is not a finite number above 0.
+        """
+        if len(draws) != len(points):
+            raise ShapeError(f"{len(draws)} draws for {len(points)} pieces; give one draw for each piece.")
+        ranks, pieces = self.exchange(epsilon).draw(*draws.pair(EXCHANGE))
+        near, out = np.flatnonzero(ranks >= 0), pieces.astype(np.int32)
+        out[near] = self.store.search.at_ranks(points[near], ranks[near])
+        return out
+
+    def distribution(self, point: Int8, epsilon: float) -> Float64:
+        """Return the law of what replaces a piece with this vector, int8 [d] -> float64 [N], as it is sampled."""
+        exchange = self.exchange(epsilon)
+        ranking, _ = self.store.search.several(point[None], exchange.neighbors)
+        return exchange.law(ranking[0].astype(np.int64))
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        """Return the guarantee of one piece at this epsilon, of exactly the integers that are sampled."""
+        exchange = self.exchange(epsilon)
+        return Guarantee(
+            mechanism=self.name,
+            metric="none: any two pieces are at distance 1",
+            epsilon=epsilon,
+            plain_ldp=exchange.epsilon,
+            neighbors="any two pieces of text, of any length",
+            disclosed=(),
+            assumptions=(COMPUTATIONAL, "The store is public, and was made without the private text."),
+            claim=self.claim,
+            holds=True,
+            notes=(self._in_words(exchange),),
+            per="piece",
+        )
+
+    def _in_words(self, exchange: Exchange) -> str:
+        return (
+            f"A piece becomes one of the {exchange.neighbors:,} pieces of the store that rank first for it with "
+            f"probability {exchange.near:.4g}, each alike, and any of its {len(self.store):,} otherwise. The bound is "
+            "that of the integers that are drawn."
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return everything except the store that shapes the law, for a release digest."""
+        return {"neighbors": self.neighbors}
+
+
+@functools.lru_cache(maxsize=16)
+def _exchange(store: Store, neighbors: int | None, epsilon: float) -> Exchange:
+    size = len(store)
+    if neighbors is None:
+        neighbors = best_neighbors(epsilon, size, store.similarity, store.overall)
+    return Exchange.at(epsilon, size, neighbors)

@@ -1,0 +1,206 @@
+"""A store: public pieces of text, in the order of a salted hash, with their vectors and what was measured of them.
+
+Its folder has ``texts.parquet`` (``text``), ``vectors.npy`` (int8 [N, d]) and ``_artifact.json``: sources, licence,
+salt, filters, and the figures on public text. The first pieces of a store are a random sample of it, so equally salted
+stores are nested (``build_store``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpusveil.arrays import Float64, Int8
+from corpusveil.errors import ArtefactError, BadRecordError, DataError, MismatchError, NotMadeError, replaced
+from corpusveil.passages import pieces
+from corpusveil.passages.encoder import MeanVectors, mean_vectors
+from corpusveil.search.inner_products import ProductSearch
+from corpusveil.spaces import Space, load_space
+from corpusveil.spaces.installed import SCHEME, is_name, located
+from corpusveil.spaces.space import absolute
+from corpusveil.storage import files, home
+from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.failures import BROKEN_ARRAY
+
+KIND = "store"
+VERSION = 1
+TEXTS, VECTORS = "texts.parquet", "vectors.npy"
+LEAST = 2
+_opened: dict[tuple[str, str], Store] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Store:
+    """N public pieces of text. Made by ``build_store``, read by ``load_store``.
+
+    Two stores are equal when their contents are. A store that has been saved is pickled as its address and digest only.
+
+    Attributes:
+        texts: large_string [N], without nulls.
+        vectors: int8 [N, d]; memory-mapped when loaded.
+        space: the space whose words make vectors.
+        digest: SHA-256 of texts, vectors and encoder, hexadecimal.
+        url: where it is saved; None when it is not.
+        info: what ``_artifact.json`` says.
+    """
+
+    texts: pa.LargeStringArray
+    vectors: Int8
+    space: Space
+    digest: str
+    url: str | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None) -> Store:
+        """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two."""
+        if len(texts) < LEAST:
+            raise DataError(f"a store of {len(texts)} pieces hides nothing; give more public text, or looser filters.")
+        vectors = mean_vectors(space).encode(texts)
+        digest = content_digest(texts, vectors, mean_vectors(space).name)
+        return cls(texts, vectors, space, digest, None, {} if info is None else info)
+
+    def __len__(self) -> int:
+        """Return the number of pieces."""
+        return len(self.texts)
+
+    def __repr__(self) -> str:
+        return f"Store({len(self):,} pieces, {self.url or 'not saved'}, digest {self.digest[:12]})"
+
+    @property
+    def encoder(self) -> MeanVectors:
+        """What makes vectors of pieces."""
+        return mean_vectors(self.space)
+
+    @property
+    def search(self) -> ProductSearch:
+        """What finds the pieces nearest to a vector."""
+        return ProductSearch(self.vectors)
+
+    @property
+    def similarity(self) -> Float64:
+        """The mean similarity, by rank, of public pieces that the store does not have; float64 [M], M at most N."""
+        ranks = self.info.get("figures", {}).get("like", {}).get("similarity")
+        return np.asarray([1.0] if not ranks else ranks[: len(self)], np.float64)
+
+    @property
+    def overall(self) -> float:
+        """The mean similarity of such a piece and any piece of the store."""
+        return float(self.info.get("figures", {}).get("like", {}).get("overall", 0.0))
+
+    def save(self, url: str | PathLike[str]) -> Store:
+        """Write the store to a folder (any fsspec URL), ``_artifact.json`` last; return it with that address.
+
+        An existing copy of the same store is left unchanged. Raises UserError if another artifact is there.
+        """
+        url = absolute(url)
+        if not is_artifact(url):
+            with files.open_write(files.join(url, TEXTS)) as file:
+                pq.write_table(pa.table({"text": self.texts}), file, compression="zstd")
+            with files.open_write(files.join(url, VECTORS)) as file:
+                np.save(file, self.vectors, allow_pickle=False)
+            described_as = {
+                "kind": KIND, "version": VERSION, "digest": self.digest, "pieces": len(self),
+                "space": {"path": self.space.url, "digest": self.space.digest}, "encoder": self.encoder.name,
+                "pieces_version": pieces.VERSION, **self.info,
+            }  # fmt: skip
+            if complete(url, described_as, indent=1, ensure_ascii=False):
+                return replace(self, url=url, info=described_as)
+        if getattr(described(url), "digest", None) != self.digest:
+            raise MismatchError(f"{files.join(url, ARTIFACT)}: another artifact is saved here; choose another folder.")
+        return replace(self, url=url)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.url is not None:
+            return reopen, (self.url, self.digest)
+        return Store, (self.texts, self.vectors, self.space, self.digest, None, self.info)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def content_digest(texts: pa.LargeStringArray, vectors: Int8, made_by: str) -> str:
+    """Return the SHA-256 of a store's content: the encoder, and each text with its length, and the vectors."""
+    sha = hashlib.sha256(f"corpusveil store {VERSION} {made_by} {vectors.shape}\n".encode())
+    for text in texts.to_pylist():
+        data = text.encode()
+        sha.update(len(data).to_bytes(8, "little") + data)
+    sha.update(np.ascontiguousarray(vectors).data)
+    return sha.hexdigest()
+
+
+def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store:
+    """Open the store at ``url``, any fsspec URL, or an installed one by its name, such as ``en``.
+
+    ``space`` is the one whose words make its vectors, by default the one that the store names. Raises UserError where
+    there is no store, for one of another version or space, and for damaged files.
+    """
+    given = files.as_text(url)
+    named = given.startswith(SCHEME) or is_name(given)
+    address = absolute(located(f"{given}-store", "store") if named else given)
+    info = _read_info(address)
+    made_of = info["space"]
+    space = space or load_space(str(made_of["path"]))
+    if space.digest != made_of["digest"] or mean_vectors(space).name != info["encoder"]:
+        raise MismatchError(
+            f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
+            "encoder; give that space, or build the store again."
+        )
+    folder = home.local_folder(address, [TEXTS, VECTORS], info["digest"])
+    try:
+        texts = pq.read_table(folder / TEXTS, memory_map=True).column("text").cast(pa.large_string()).combine_chunks()
+        texts = texts if isinstance(texts, pa.Array) else pa.concat_arrays(texts.chunks)
+        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+    except (*BROKEN_ARRAY, pa.ArrowException, KeyError):
+        raise _damaged(address, "a file is missing or cut short") from None
+    if vectors.dtype != np.int8 or vectors.shape != (len(texts), mean_vectors(space).dimensions) or texts.null_count:
+        raise _damaged(address, "texts and vectors do not go together")
+    if content_digest(texts, vectors, info["encoder"]) != info["digest"]:
+        raise _damaged(address, "its contents do not have the digest that they were saved with")
+    return Store(texts, vectors, space, info["digest"], address, info)
+
+
+def reopen(url: str, digest: str) -> Store:
+    """Return the store that was pickled as (``url``, ``digest``), opened once in this process."""
+    if (url, digest) not in _opened:
+        store = load_store(url)
+        if store.digest != digest:
+            raise replaced(url, "store")
+        _opened[url, digest] = store
+    return _opened[url, digest]
+
+
+def _read_info(url: str) -> dict[str, Any]:
+    try:
+        description = described(url)
+    except BadRecordError:
+        raise _damaged(url, f"{ARTIFACT} is not a description of a store") from None
+    if description is None:
+        raise NotMadeError(f"{url}: there is no store here (no {ARTIFACT}); make one with 'corpusveil store'.")
+    if description.kind != KIND:
+        raise MismatchError(
+            f"{url}: this is not a store but {description.kind[:40]}; make one with 'corpusveil store'."
+        )
+    info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
+    named = info.get("space")
+    sound = isinstance(named, dict) and isinstance(named.get("path"), str) and isinstance(info.get("encoder"), str)
+    if description.version != VERSION or info.get("pieces_version") != pieces.VERSION:
+        raise MismatchError(f"{url}: this store is of another version; build it again.")
+    if not sound or not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
+        raise _damaged(url, f"{ARTIFACT} is not a description of a store")
+    return info
+
+
+def _damaged(where: str, how: str) -> ArtefactError:
+    return ArtefactError(f"{where}: this store is damaged ({how}); copy it again, or build it again.")
