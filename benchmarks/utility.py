@@ -39,6 +39,7 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.similarity import cosine
@@ -223,7 +224,7 @@ def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Poi
 
 def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
     denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
-    return list(denoiser.privatize(pa.array(drawn), [], "text")[0].to_pylist())
+    return list(denoiser.privatize(Documents(pa.array(drawn), []))[0].to_pylist())
 
 
 def pilot(name: str, way: str, share: float, asked: argparse.Namespace) -> Point | None:

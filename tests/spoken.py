@@ -12,6 +12,7 @@ import pyarrow as pa
 import corpusveil as cv
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokenizer
@@ -68,7 +69,7 @@ def release_of(language: str | None, policy: cv.TextPolicy | None = None, epsilo
 
 def unknown_share(release: cv.Release, text: str) -> float:
     """Return the share of the words of a text that the release's space lacks."""
-    _, counts = release.kernel().privatize(pa.array([text]), ["row"], "text")
+    _, counts = release.kernel().privatize(Documents(pa.array([text]), ["row"]))
     return counts.unknown_share or 0.0
 
 

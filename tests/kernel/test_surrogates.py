@@ -17,6 +17,7 @@ import corpusveil as cv
 from corpusveil.kernel import surrogates as module
 from corpusveil.sampling.draws import SURROGATE, DrawKey, Draws
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import NUMBER_SHAPES
 from corpusveil.transforms.release.manifest import draft
@@ -74,7 +75,7 @@ def test_numbers_of_equal_shape_become_the_same_number() -> None:
         tags = np.arange(2 * len(texts), dtype=np.uint64).reshape(-1, 2)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(kernel), "noise_tags", lambda *_: tags)
-            out, _ = kernel.privatize(column, [b""] * len(texts), "text")
+            out, _ = kernel.privatize(Documents(column, [b""] * len(texts)))
         return json.dumps(out.to_pylist()).encode()
 
     for one, other in (("12", "47"), ("1-31", "8-88"), ("5km", "7km"), ("6q", "9z"), ("192.168.1.1", "555.000.0.9")):
@@ -153,5 +154,5 @@ def test_surrogates_take_no_part_of_a_budget() -> None:
     texts = pa.array(["aa ab 12 13 14", "aa ab"], pa.large_string())
     for budget in (cv.Budget(8.0, "document"), cv.Budget(2.0)):
         kernel = release_of(budget=budget).kernel()
-        _, readings = kernel.account(texts, ["a", "b"], "text", bytes(32))
+        _, readings = kernel.account(Documents(texts, ["a", "b"]), bytes(32))
         assert len(set(readings.total.tolist())) == len(set(readings.ldp.tolist())) == 1

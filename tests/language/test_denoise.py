@@ -26,6 +26,7 @@ from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
@@ -86,7 +87,7 @@ def denoiser(space: Space, model: LanguageModel, budget: cv.Budget | None = None
 
 
 def denoised(made: Denoiser, texts: list[str]) -> list[str]:
-    out: list[str] = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    out: list[str] = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
     return out
 
 
@@ -119,7 +120,7 @@ def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: Lang
     some = [" ".join(rng.choice(VOCABULARY, size)) + end for size, end in ((1, ""), (40, "."), (300, " 7"), (9, "!"))]
     long = ". ".join(" ".join(rng.choice(VOCABULARY, 7)) for _ in range(DOCUMENT // 7 + 50))
     texts = [some[0], None, "", "aa " * 200, *some, long, some[2], "zzz 7"]
-    together = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    together = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
     assert together == [None if text is None else denoised(made, [text])[0] for text in texts]
     assert together[1] is None
     assert together[6] != some[2]
@@ -212,7 +213,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
     of_known = (order < known.index.size).nonzero()[0]
     made = denoiser(space, model, budget, policy=text_policy)
-    written = kernel.privatize(pa.array(texts, pa.large_string()), list(range(len(texts))), "text")[0]
+    written = kernel.privatize(Documents(pa.array(texts, pa.large_string()), list(range(len(texts)))))[0]
     found, replaced, _ = made.read(reader_of(made), *string_buffers(written))
     computed = made.epsilons(found, replaced)
     assert replaced.sum() == order.size

@@ -21,6 +21,7 @@ import corpusveil as cv
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import encode_id
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
@@ -214,8 +215,8 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
 
-        def privatize(self, texts: pa.Array, identities: Any, column: str, *further: Any) -> Any:
-            out, counts = super().privatize(texts, identities, column, *further)
+        def privatize(self, documents: Documents) -> Any:
+            out, counts = super().privatize(documents)
             if len(out) <= 10:
                 return out, counts
             far = np.array([0, *[1 << 31] * len(out)], dtype=np.int64)
@@ -225,7 +226,7 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     made = RELEASE.kernel()
     kernel = Narrow(made.mechanism, made.budget, made.policy, made.draw_key, made.tokenizer_version)
     identities = [("long", number) for number in range(50)]
-    parts = privatized_parts(kernel, texts["text"].chunk(0), identities, "text")
+    parts = privatized_parts(kernel, Documents(texts["text"].chunk(0), identities), pa.string())
     assert len(parts) > 4
     assert {part.type for part in parts} == {pa.string()}
     assert [text for part in parts for text in part.to_pylist()] == expected

@@ -15,6 +15,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
+from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
 from corpusveil.transforms.release.fit import doubts, misfit
 from tests import spoken
@@ -68,7 +69,7 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     cases: list[tuple[Markup, str]] = [("words", f"{A} {B} zz {C}"), ("strip", html), ("words", html)]
     for markup, text in cases:
         kernel = release(budget=budget, policy=cv.TextPolicy(markup=markup)).kernel()
-        _, found = kernel.account(pa.array([text]), [0], "text", bytes(32))
+        _, found = kernel.account(Documents(pa.array([text]), [0]), bytes(32))
         spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
     np.testing.assert_array_equal(spent[0], spent[1])
     assert not np.array_equal(spent[0], spent[2])
@@ -150,7 +151,7 @@ class TestReading:
         kernel = release_of("zh").kernel()
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
         with refused("other-version", "icu-1.0"):
-            kernel.privatize(pa.array(["我"]), [1], "text")
+            kernel.privatize(Documents(pa.array(["我"]), [1]))
 
 
 class TestMisfit:

@@ -26,6 +26,7 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.spaces import Space
 from corpusveil.storage import files
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards
@@ -68,17 +69,15 @@ class DenoiseJob(ShardJob):
             check_shard(self.source_url, self.source, task.shard)
         return super(DenoiseJob, self).do(task)
 
-    def made(
-        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,  # noqa: ARG002
-        beat: Callable[[float], None],
-    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+    def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:
         """Denoise some documents at a time, as a batch takes minutes."""
-        parts, counts = [texts.slice(0, 0)], Counts()
-        for first in range(0, len(texts), AT_ONCE):
-            part, counted = self.kernel.privatize(texts.slice(first, AT_ONCE), ids[first : first + AT_ONCE], "", units)
+        parts, counts = [documents.texts.slice(0, 0)], Counts()
+        for first in range(0, len(documents), AT_ONCE):
+            last = min(first + AT_ONCE, len(documents))
+            part, counted = self.kernel.privatize(documents.part(first, last))
             parts.append(part)
             counts += counted
-            beat(min(1.0, (first + AT_ONCE) / len(texts)))
+            beat(last / len(documents))
         return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]), counts
 
 
@@ -122,8 +121,7 @@ def denoise(
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     job = DenoiseJob(
-        denoiser,  # type: ignore[arg-type]
-        _columns_of(source), output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser),
+        denoiser, _columns_of(source), output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser),
         source["key_fingerprint"], _RECORD_KEY, corpus="", source_url=release, source=source,
     )  # fmt: skip
     denoised = once(

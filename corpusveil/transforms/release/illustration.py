@@ -24,6 +24,7 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
 from corpusveil.recognizers.registry import BUILT_IN, kinds, make
 from corpusveil.sampling.keys import Key
+from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SPAN, SURROGATE, TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy, Spans, covered
@@ -247,5 +248,5 @@ def _drawn(
         spans=spans,
         pseudonyms=Key(Key.for_tests().derive("pseudonyms", b"", 32)) if labelled else None,
     )  # fmt: skip
-    made, _ = release.kernel().privatize(pa.array([text], pa.large_string()), ["example"], "text")
+    made, _ = release.kernel().privatize(Documents(pa.array([text], pa.large_string()), ["example"]))
     return str(made[0].as_py())
