@@ -52,7 +52,7 @@ class Drawn(NamedTuple):
 
 def draw(space: Space, epsilon: float) -> Drawn:
     policy = cv.TextPolicy(numbers="keep", unknown_words="mask", layout="keep")
-    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon), policy, cv.Key.for_tests())
+    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon), policy, key=cv.Key.for_tests())
     before, kernel = texts(), release.kernel()
 
     def again() -> Any:

@@ -209,7 +209,7 @@ def pilots(name: str, way: str, size: str) -> tuple[Path, list[Point]]:
 
 def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Point:
     law, texts, policy = mechanism(name, way, asked.size), pilot_texts(asked.size), policy_of(way)
-    release = cv.Release(law, cv.Budget(epsilon), policy, key_of("pilot"), accept_no_guarantee=True)
+    release = cv.Release(law, cv.Budget(epsilon), policy, key=key_of("pilot"), accept_no_guarantee=True)
     drawn = cv.privatize(texts, release, cv.RowNumbers("pilot"))
     read = {"drawn": drawn}
     for reader_of, margin in (("denoised", MARGIN), ("denoised without a margin", 0.0)):
@@ -344,7 +344,7 @@ def values_of(
     both: tuple[Values, Values] = ({}, {})
     originals = {label: Remembered(Linear(), most=1) for label in sample.labels}
     for key in range(keys):
-        release = cv.Release(law, cv.Budget(epsilon), policy, key_of(str(key)), accept_no_guarantee=True)
+        release = cv.Release(law, cv.Budget(epsilon), policy, key=key_of(str(key)), accept_no_guarantee=True)
         texts = cv.privatize(sample.texts, release, cv.RowNumbers(task))
         for values, some in zip(both, (texts, readable(law, epsilon, policy, MARGIN, texts)), strict=True):
             for name, value in figures(sample, some, law.space, originals).items():

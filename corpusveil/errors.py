@@ -102,8 +102,6 @@ class CapError(UserError, code="cap-exceeded"):
 
     over: frozenset[Any] = frozenset()
     """The fingerprints of all such units in the ledger."""
-class ChooserError(UserError, code="chooser-failed"):
-    """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""

@@ -124,7 +124,7 @@ def audit_documents(
             f"{mechanism.name} has no guarantee, so there is nothing to check for a document; choose another mechanism."
         )
     policy = TextPolicy() if length is None else TextPolicy(punctuation="drop", contacts="drop")
-    release = Release(mechanism, budgets[0], policy, key or Key.generate(), length=length)
+    release = Release(mechanism, budgets[0], policy, key=key or Key.generate(), length=length)
     each = level / (len(budgets) * len(lengths))
     return DocumentAudit(
         mechanism.name,

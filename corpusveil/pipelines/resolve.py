@@ -147,9 +147,8 @@ def _by_words(settings: Settings, output: OutputSettings, key: Key, choose: Choo
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
-        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key, table,
-        output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key=key,
+        collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
     )  # fmt: skip
 

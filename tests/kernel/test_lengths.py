@@ -42,7 +42,7 @@ ADDED = 1e-5
 
 def release(space: cv.Space = SMALL, length: Any = GRID, budget: Any = None, policy: Any = FILLED) -> cv.Release:
     mechanism = cv.mechanism("ring-geometric", space)
-    return cv.Release(mechanism, budget or cv.Budget(1.0), policy, cv.Key(TEST_KEY), length=length)
+    return cv.Release(mechanism, budget or cv.Budget(1.0), policy, key=cv.Key(TEST_KEY), length=length)
 
 
 def lengths(texts: list[str], one: cv.Release) -> list[int]:
@@ -174,7 +174,7 @@ class TestTheKernel:
         space = small_space(words=["bank", "loan", "new_york"], counts=[3, 2, 1])
         policy = dataclasses.replace(FILLED, tokenizer=tokenizer)
         mechanism, budget = cv.mechanism("ring-geometric", space), cv.Budget(240.0, "document")
-        one = cv.Release(mechanism, budget, policy, cv.Key(TEST_KEY), table, length=cv.LengthGrid(4))
+        one = cv.Release(mechanism, budget, policy, key=cv.Key(TEST_KEY), collocations=table, length=cv.LengthGrid(4))
         texts = ["new york, bank", "bank", "new york bank new york loan loan"]
         made = cv.privatize(texts, one, ids=["a", "b", "c"])
         assert all(text.startswith(own.replace(",", "")) for text, own in zip(made, texts, strict=True))

@@ -66,7 +66,7 @@ def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float =
     budget = more.pop("budget", cv.Budget(epsilon))
     joined = more.pop("collocations", None)
     mechanism = more.pop("mechanism", None) or cv.mechanism("ring-geometric", space)
-    made = cv.Release(mechanism, budget, cv.TextPolicy(**more), KEY, joined)
+    made = cv.Release(mechanism, budget, cv.TextPolicy(**more), key=KEY, collocations=joined)
     privatize_corpus(made, [str(folder / "in")], str(folder / "release"), Local())
     return str(folder / "release")
 
@@ -152,7 +152,7 @@ def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_
     """Between the two, fewer words change the larger it is; without one, and where the places of a document do not
     support each other, the bytes stay."""
     small, budget = space_of(VOCABULARY), cv.Budget(0.5)
-    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), KEY)
+    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), key=KEY)
     drawn = cv.privatize(corpus(150, 6, 40), release, cv.RowNumbers("golden"))
     now = "\n".join(denoised(denoiser(small, model, budget), drawn))
     assert hashlib.sha256(now.encode()).hexdigest()[:32] == SUPPORTED
@@ -204,7 +204,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     """The kernel's own epsilons, from the private text, are those computed from what it wrote."""
     texts = [f"{text} 7 zzz the" for text in corpus(40, 8, 40)]
     text_policy = cv.TextPolicy(**policy)
-    kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
+    kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, key=KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
     tokens, roles, _, words, _ = kernel._parsed(prepared, Texts(data, documents))

@@ -43,7 +43,7 @@ def other_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
     return [[(0, 1, "name")] for _ in texts]
 
 
-BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key(TEST_KEY))
 JOINED = dataclasses.replace(BASE, policy=cv.TextPolicy(tokenizer="mst"), collocations=TABLE)
 RELEASES: dict[str, list[Release]] = {
     "mechanism": [
@@ -151,7 +151,7 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
     """What enters a tag, a release or its configuration has variations here; what is added has to be added here too."""
     assert set(inspect.signature(Kernel.noise_tags).parameters) - {"self", "key", "documents"} == set(DATA)
     # which are in no digest and draw nothing
-    consent = {"span_marks", "accept_no_guarantee", "risk", "delta", "distance"}
+    consent = {"span_marks", "accept_no_guarantee", "risk"}
     assert {one.name for one in dataclasses.fields(Release)} - consent == set(RELEASES)
     changed: set[str] = set()
     for one in itertools.chain.from_iterable(RELEASES.values()):

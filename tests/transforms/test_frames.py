@@ -29,7 +29,7 @@ from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(30)
-RELEASE = Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
+RELEASE = Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.for_tests())
 TEXTS = [" ".join(WORDS), None, "", " ".join(WORDS[::-1]), "zzunknown 12 😀"]
 
 
@@ -236,7 +236,7 @@ def test_text_hidden_under_a_null_does_not_come_out() -> None:
     """Arrow lets a null hold bytes; the output's buffers hold none of them."""
     data, offsets = b"zzcanary aaaa", b"\0\0\0\0\x08\0\0\0\x0d\0\0\0"
     column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), pa.py_buffer(offsets), pa.py_buffer(data)])
-    keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), RELEASE.key)
+    keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), key=RELEASE.key)
     out = privatize_table(pa.table({"text": column}), keep, ids=["a", "b"]).column("text").combine_chunks()
     assert out.to_pylist()[0] is None
     assert b"zzcanary" not in b"".join(buffer.to_pybytes() for buffer in out.buffers() if buffer is not None)

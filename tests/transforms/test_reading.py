@@ -86,7 +86,7 @@ def test_what_a_release_hardly_suits_is_said() -> None:
         (["call +49 170 1234567"], cv.TextPolicy(), None, ["spans"]),
         (["Hi, it broke. This is good."], cv.TextPolicy(), None, []),
     ):  # fmt: skip
-        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, cv.Key.for_tests(), spans=found)
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, key=cv.Key.for_tests(), spans=found)
         said = doubts(release, pa.array(texts, pa.string()))
         assert len(said) == len(words), texts
         assert all(word in sentence for word, sentence in zip(words, said, strict=True)), texts
@@ -135,14 +135,14 @@ def test_text_from_right_to_left_stays_whole_but_for_marks_of_direction() -> Non
     mechanism = cv.RingGeometric(space_of(None, [text, "a b"]))
     for other, expected in (("keep", text), ("drop", re.sub("[\u200f\u200e]", "", text))):
         policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
-        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
+        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, key=KEY)) == expected
 
 
 class TestReading:
     def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
         mechanism = cv.RingGeometric(space_of(None, public("de")))
         for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
-            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
+            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), key=KEY)
             assert release.policy.language == language, asked
             assert ("language" in release.configuration()["text"]) == (language is not None)
 

@@ -244,7 +244,8 @@ def _drawn(
     """Return one possible result, drawn under the published test key."""
     labelled = spans is not None and "pseudonym" in spans.treatments
     release = Release(
-        mechanism, Budget(epsilon), policy, Key.for_tests(), collocations, accept_no_guarantee=True, spans=spans,
+        mechanism, Budget(epsilon), policy, key=Key.for_tests(), collocations=collocations, accept_no_guarantee=True,
+        spans=spans,
         pseudonyms=Key(Key.for_tests().derive("pseudonyms", b"", 32)) if labelled else None,
     )  # fmt: skip
     made, _ = release.kernel().privatize(Documents(pa.array([text], pa.large_string()), ["example"]))

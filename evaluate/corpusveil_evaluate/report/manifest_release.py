@@ -51,7 +51,16 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space)
     key = Key.generate()  # its outputs are measured, never released
-    return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
+    return Release(
+        chosen,
+        budget,
+        policy,
+        key=key,
+        collocations=question.collocations,
+        duplicates=copies,
+        length=length,
+        accept_no_guarantee=True,
+    )
 
 
 def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:
