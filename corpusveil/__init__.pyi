@@ -52,6 +52,7 @@ from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
+from corpusveil.pipelines.python_calls import denoise as denoise
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -66,7 +67,6 @@ from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
-from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release

@@ -38,7 +38,12 @@ def refusal(error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask]
     for task, rows, tags in _rows(error, accounting, tasks):
         values = _values(accounting, task, rows)
         for row, (unit, tag) in zip(rows.tolist(), tags, strict=True):
-            new = {"unit": unit.name, "value": values.get((row, unit.column)), "documents": 0, "rows": []}
+            new: dict[str, Any] = {
+                "unit": unit.name,
+                "value": values.get((row, unit.column)),
+                "documents": 0,
+                "rows": [],
+            }
             line = lines.setdefault(unit.name.encode() + tag, new)
             line["documents"] += 1
             if len(line["rows"]) < _PLACES:
