@@ -333,5 +333,5 @@ def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     if column.num_chunks == 1 or column.nbytes >= COMBINED_BYTES:
         chunks: list[pa.Array] = column.chunks
         return chunks
-    whole = column.combinechunks_of()
+    whole = column.combine_chunks()
     return whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
