@@ -30,6 +30,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import Unit
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.verification import verify
 
@@ -112,7 +113,7 @@ def main(source: str, output: str, ledger: str, master: str) -> None:
         return call
 
     spending = Spending(ledger, Caps(1e9), (Unit("content", None),)) if ledger else None
-    go = corpus.Run(inputs.release(inputs.space()), [source], output, spending=spending).privatize
+    go = corpus.Run(inputs.release(inputs.space()), CorpusIn([source]), CorpusOut(output), spending=spending).privatize
     engine = Beam() if master == "beam" else Spark(master) if master else Local(2)
     engine.slots()
     end("start")

@@ -46,7 +46,7 @@ def privatize(
     if announced:
         _note_rows(plan, later)
         announce(release, later, plan.columns.path, explain=explain)
-        if spending is not None and not files.exists(files.join(plan.run.output, MANIFEST)):
+        if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
             if spending.caps == Caps():
@@ -87,7 +87,7 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
-        watch.say(count_duplicates(find_shards(plan.run.inputs), plan.columns).sentence())
+        watch.say(count_duplicates(find_shards(plan.run.reads.inputs), plan.columns).sentence())
     if made.refused is not None:
         raise CapError(made.refused)
 
@@ -111,7 +111,7 @@ def _note_rows(plan: Plan, watch: Watch) -> None:
 
 def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
-    counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.output
+    counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.writes.url
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
     sizes += f", {several(counts.tokens_written, 'token')}"
     if outcome.finished_before:

@@ -26,6 +26,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.records import Records
@@ -182,12 +183,13 @@ def privatize_corpus(
     WorkError if the engine fails, or another run uses the same records.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
+    columns = _columns(text, id, keep, separator, scope, release)
+    at = None if root is None else files.as_text(root)
+    private = None if records is None else files.as_text(records)
     run = Run(
-        release, addresses(inputs), files.as_text(output),
-        columns=_columns(text, id, keep, separator, scope, release),
-        root=None if root is None else files.as_text(root), corpus=corpus,
-        records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
-        format=format, on_bad_rows=on_bad_rows, page=page,
+        release,
+        CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows),
+        CorpusOut(files.as_text(output), private, format, page, rows_per_task),
         spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
         look=lambda batch: warn_of_misfit(release, batch.texts),
     )  # fmt: skip
@@ -218,9 +220,9 @@ def plan(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     columns = _columns(text, id, keep, separator, scope, release)
     named = addresses(inputs)
+    at = None if root is None else files.as_text(root)
     run = Run(
-        release, named, "", columns=columns, root=None if root is None else files.as_text(root),
-        corpus=corpus, format=format, on_bad_rows=on_bad_rows,
+        release, CorpusIn(named, columns, at, corpus, on_bad_rows), CorpusOut("", format=format),
         spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
     )  # fmt: skip
     made = forecast(run)

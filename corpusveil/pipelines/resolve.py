@@ -27,6 +27,7 @@ from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files, home
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.inputs import find_shards, refuse_nested
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
@@ -102,11 +103,9 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
         spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, over_cap=ledger.over_cap)
-    run = Run(
-        release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
-        records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,
-        on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
-    )  # fmt: skip
+    reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
+    writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)
+    run = Run(release, reads, writes, spending=spending)
     own = own if own is not None and own.exists() else None
     return Plan(run, columns, records_of(output), settings.engine, own, is_again)
 

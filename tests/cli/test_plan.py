@@ -14,6 +14,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import forecast
@@ -50,7 +51,7 @@ def test_is_within_a_quarter_of_the_truth(
     if parts == "rows":
         monkeypatch.setattr(planning, "WHOLE_BYTES", 1000)
         monkeypatch.setattr(planning, "ROWS", 150)
-    found = forecast(Run(release_of(space), [str(corpus)], ""))
+    found = forecast(Run(release_of(space), CorpusIn([str(corpus)]), CorpusOut("")))
     outcome = privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local())
     written = sum(path.stat().st_size for path in (tmp_path / "out" / "data").iterdir())
     assert (found.shards, found.sampled) == (12, 3)
@@ -68,24 +69,26 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     def capped(total: float | None) -> Spending:
         return Spending(str(ledger), Caps(total=total), units_of("content"))
 
-    assert forecast(Run(release_of(space), [str(corpus)], "", spending=capped(None))).spent == {}
+    assert forecast(Run(release_of(space), CorpusIn([str(corpus)]), CorpusOut(""), spending=capped(None))).spent == {}
     assert not ledger.exists()
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key.generate()
     )
-    refused = forecast(Run(other, [str(corpus)], "", spending=capped(5.0)))
+    refused = forecast(Run(other, CorpusIn([str(corpus)]), CorpusOut(""), spending=capped(5.0)))
     assert refused.refused is not None
     assert "cap 5" in refused.refused
     (value,) = refused.spent.values()
     assert 3 < value <= 4
-    assert forecast(Run(other, [str(corpus)], "", spending=capped(9.0))).refused is None
+    assert forecast(Run(other, CorpusIn([str(corpus)]), CorpusOut(""), spending=capped(9.0))).refused is None
     most = refused.by_unit[-1]
     assert value < most <= 8.0, "with what was spent before"
     assert sorted(refused.by_unit) == list(refused.by_unit)
-    assert forecast(Run(other, [str(corpus)], "", spending=capped(most))).refused is None
-    assert forecast(Run(other, [str(corpus)], "", spending=capped(most * 0.999))).refused is not None
+    assert forecast(Run(other, CorpusIn([str(corpus)]), CorpusOut(""), spending=capped(most))).refused is None
+    assert (
+        forecast(Run(other, CorpusIn([str(corpus)]), CorpusOut(""), spending=capped(most * 0.999))).refused is not None
+    )
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 

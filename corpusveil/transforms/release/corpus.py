@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     CapError,
@@ -29,13 +28,14 @@ from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
 from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
-from corpusveil.storage.rows import Batch, Columns
+from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
@@ -111,14 +111,13 @@ def finish_shards(
 
 @dataclass(frozen=True, slots=True)
 class RunInput:
-    """What a run reads: its shards, their columns by name, the corpus that they are of, and the output's suffix.
+    """The shards that a run reads, what is known of them by now, and the output's suffix (None: that of the input).
 
-    ``suffix`` is None for that of the input.
+    ``reads`` has the names of all columns, and that of the corpus.
     """
 
     shards: Sequence[InputShard]
-    columns: Columns
-    corpus: str
+    reads: CorpusIn
     suffix: str | None
 
 
@@ -126,29 +125,16 @@ class RunInput:
 class Run:
     """A release over a corpus: what is read and where it goes. An engine does it, and may be another one each time.
 
-    ``records`` (default ``<output>.records``) receives the private files. ``root`` is the folder at which the paths in
-    documents' identities begin; by default the lowest folder that all inputs share. ``corpus`` names the corpus; by
-    default it is the name of that folder. Without an id column the name is part of documents' identities. ``format`` is
-    the output's format, a suffix or ``same``; ``on_bad_rows`` says whether an unreadable row stops the run or is set
-    aside among the records; without ``page`` there is no public page. ``spending`` names a ledger: the spending of
-    documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
-    ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
-    folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
-    batch of rows. ``tell`` receives a warning about all documents.
+    ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
+    if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
+    called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
+    has received the first batch of rows. ``tell`` receives a warning about all documents.
     """
 
     release: AnyRelease
-    inputs: Sequence[str]
-    output: str
+    reads: CorpusIn
+    writes: CorpusOut
     _: dataclasses.KW_ONLY
-    columns: Columns | None = None
-    root: str | None = None
-    corpus: str | None = None
-    records: str | None = None
-    rows_per_task: int | None = None
-    format: str = "same"
-    on_bad_rows: OnBadRows = "fail"
-    page: bool = True
     debug: bool = False
     spending: Spending | None = None
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
@@ -158,10 +144,10 @@ class Run:
 
     def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
-        suffix = formats.suffix_of(self.format)
-        shards = find_shards(self.inputs, self.root)
-        columns = settled(self.columns or Columns(), shards, suffix)
-        if self.on_bad_rows == "quarantine":
+        suffix = formats.suffix_of(self.writes.format)
+        shards = find_shards(self.reads.inputs, self.reads.root)
+        columns = settled(self.reads.columns, shards, suffix)
+        if self.reads.on_bad_rows == "quarantine":
             columns = dataclasses.replace(columns, needs=self._needs(columns.unit))
         if columns.path is not None and self.release.duplicates == "drop":
             raise ConflictError(
@@ -169,7 +155,8 @@ class Run:
             )
         if self.spending is not None:
             refuse_denoised(shards)
-        return RunInput(shards, columns, name_of_corpus(self.corpus, shards), suffix)
+        name = name_of_corpus(self.reads.name, shards)
+        return RunInput(shards, dataclasses.replace(self.reads, columns=columns, name=name), suffix)
 
     def _needs(self, scope: str | None) -> UnitsNeeded | None:
         """Return the units that each row needs: those of the ledger, and the one of pseudonyms."""
@@ -177,50 +164,46 @@ class Run:
         units = tuple(unit for unit in (*units, *units_of(scope)) if unit.column is not None)
         return UnitsNeeded(units) if units else None
 
-    def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
+    def job(self, source: RunInput, writes: CorpusOut) -> ShardJob:
         """Return the work of each task."""
-        release = self.release
+        release, columns = self.release, source.reads.columns
         is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
-            source.columns,
-            output,
-            records,
+            source.reads,
+            writes,
             release.digest,
             release.key.fingerprint(),
             release.key.derive("records"),
-            self.on_bad_rows,
             self.debug,
-            corpus=source.corpus,
-            kept_types=first_types(source.shards, source.columns) if is_table and source.columns.keeps else (),
+            kept_types=first_types(source.shards, columns) if is_table and columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
-        """Privatize every shard into ``output/data`` and write ``output/manifest.json`` last.
+        """Privatize every shard into ``data`` of the output, and write ``manifest.json`` there last.
 
         A repeated call resumes after an interruption. Only one run at a time works on the same records: it holds a
         lease among them until it ends. Raises UserError if the input or arguments are wrong, or if the output folder
         belongs to another release; WorkError if the engine fails, or if another run is in progress.
         """
         began = time.monotonic()
-        output = files.absolute(self.output)
-        records = Records(files.absolute(self.records or self.output.rstrip("/") + ".records"))
-        source = self.source()
-        shards, columns = source.shards, source.columns
-        self._check(source, output, records)
+        writes, source = dataclasses.replace(self.writes, url=files.absolute(self.writes.url)), self.source()
+        shards, columns = source.shards, source.reads.columns
+        self._check(source, writes.url, writes.private)
         tasks = plan(
             shards,
             source.suffix,
-            self.rows_per_task,
+            writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
             columns.separator,
         )
         first: list[Batch] = []
-        if (self.begun or self.look) is not None and not files.exists(files.join(output, "manifest.json")):
-            refuse_first(tasks, columns.drawn, skip if self.on_bad_rows == "quarantine" else refuse, first.append)
+        if (self.begun or self.look) is not None and not files.exists(files.join(writes.url, "manifest.json")):
+            aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
+            refuse_first(tasks, columns.drawn, aside, first.append)
         if self.look is not None and first:
             self.look(first[0])
-        outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
+        outcome = _Start(self, engine, self.job(source, writes), tasks, began, first).outcome()
         return dataclasses.replace(
             outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
         )
@@ -228,16 +211,16 @@ class Run:
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
         form = formats.find(formats.form_of(source.shards[0].url))
-        refuse_overlap(self.inputs, source.shards, output, records.url)
+        refuse_overlap(self.reads.inputs, source.shards, output, records.url)
         if self.spending is not None:
             refuse_nested(self.spending.ledger, "the ledger", output)
-            form.check(self.spending.reading(source.columns))
+            form.check(self.spending.reading(source.reads.columns))
         for url in (output, records.url):
             files.refuse_hub(url)
             if (there := files.info(url)) is not None and there["type"] != "directory":
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
-        if self.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
+        if self.writes.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
             raise InUseError(
                 f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
@@ -250,9 +233,9 @@ class Run:
         """
         release = self.release
         if isinstance(release, PassageRelease):
-            return (lambda: None) if self.page else None
+            return (lambda: None) if self.writes.page else None
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts, spans=release.spans) if self.page else None
+        return functools.partial(_illustrated, *parts, spans=release.spans) if self.writes.page else None
 
 
 def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
@@ -264,9 +247,14 @@ def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
 
 def privatize_corpus(
     release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
-) -> Outcome:
-    """Privatize a corpus once (``Run``, whose fields ``settings`` are)."""
-    return Run(release, inputs, output, **settings).privatize(engine)
+) -> Outcome:  # fmt: skip
+    """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    parts = [
+        {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
+        for kind in (CorpusIn, CorpusOut)
+    ]
+    return Run(release, CorpusIn(inputs, **parts[0]), CorpusOut(output, **parts[1]), **given).privatize(engine)
 
 
 @dataclass(slots=True)
@@ -298,7 +286,7 @@ class _Start:
             input=[task.relative for task in whole],
             output=job.output,
             format=whole[0].suffix,
-            on_bad_rows=job.on_bad_rows,
+            on_bad_rows=job.reads.on_bad_rows,
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
             corpus=job.corpus,
             configuration=run.release.configuration(),
@@ -353,7 +341,7 @@ class _Start:
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
-        skip_bad = job.on_bad_rows == "quarantine"
+        skip_bad = job.reads.on_bad_rows == "quarantine"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
                 job = dataclasses.replace(job, drops=drops)

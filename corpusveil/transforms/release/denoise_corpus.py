@@ -26,6 +26,7 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.spaces import Space
 from corpusveil.storage import files
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here
@@ -121,8 +122,8 @@ def denoise(
     if files.join(release, "") in files.join(output, "") or files.join(output, "") in files.join(release, ""):
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     job = DenoiseJob(
-        denoiser, _columns_of(source), output, Records(output.rstrip("/") + WORK), digest_of(source, denoiser),
-        source["key_fingerprint"], _RECORD_KEY, corpus="", source_url=release, source=source,
+        denoiser, CorpusIn([release], _columns_of(source)), CorpusOut(output, output.rstrip("/") + WORK),
+        digest_of(source, denoiser), source["key_fingerprint"], _RECORD_KEY, source_url=release, source=source,
     )  # fmt: skip
     denoised = once(
         job.records.url,

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from corpusveil.choices import OnBadRows
 from corpusveil.display import several
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files, formats
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
@@ -42,27 +42,43 @@ class ShardJob(Work[Shard]):
     refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
     kernel: Transform
-    columns: Columns
-    output: str
-    records: Records
+    reads: CorpusIn
+    writes: CorpusOut
     release: str
     key: str
     record_key: bytes = field(repr=False)
-    on_bad_rows: OnBadRows = "fail"
     debug: bool = False
     """Let errors keep their text and traceback, which can quote documents."""
     seen: Mapping[str, str] | None = None
     """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
     """Which rows are left out as copies of others."""
-    corpus: str = field(kw_only=True)
-    """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
     kept_types: Sequence[str] = ()
     """The types of columns that are written whole, which all shards of a table must have."""
     is_finished: bool = False
     """Whether nothing is left to do, so that each task is only compared with its record."""
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that are read and written."""
+        return self.reads.columns
+
+    @property
+    def corpus(self) -> str:
+        """The name of the corpus, which is part of the identity of documents without an id."""
+        return self.reads.name or ""
+
+    @property
+    def output(self) -> str:
+        """The folder of the release."""
+        return self.writes.url
+
+    @property
+    def records(self) -> Records:
+        """The private records."""
+        return self.writes.private
 
     @property
     def by_place(self) -> bool:
@@ -129,7 +145,7 @@ class ShardJob(Work[Shard]):
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
         left_out = None if self.drops is None else self.drops.rows(task)
-        aside = refuse if self.on_bad_rows == "fail" else quarantine.add
+        aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
         with (
             reading(task, self.columns.drawn, self.record_key, aside) as (batches, source),
             files.open_write(self.target(task), private=task.piece is not None) as sink,

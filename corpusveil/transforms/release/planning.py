@@ -25,12 +25,13 @@ from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, Store
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
+from corpusveil.storage.corpus import CorpusOut
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
-from corpusveil.storage.records import Records, Shard
+from corpusveil.storage.records import Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
@@ -134,7 +135,7 @@ def forecast(run: Run) -> Forecast:
     sampled shards have faults.
     """
     release, spending, source = run.release, run.spending, run.source()
-    shards, columns = source.shards, source.columns
+    shards, columns = source.shards, source.reads.columns
     asked = spending or Spending("")
     tasks = plan(shards, source.suffix, None)
     first: list[Batch] = []
@@ -144,12 +145,12 @@ def forecast(run: Run) -> Forecast:
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
-        records = Records(f"{folder}/records")
-        job = dataclasses.replace(run, release=passing).job(source, f"{folder}/out", records)
+        job = dataclasses.replace(run, release=passing).job(source, CorpusOut(f"{folder}/out", f"{folder}/records"))
+        records = job.records
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
         noting = AccountPass(
-            asked.reading(columns), records, job.record_key, run.on_bad_rows == "quarantine", account=account,
-            corpus=source.corpus,
+            asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "quarantine", account=account,
+            corpus=job.corpus,
         )  # fmt: skip
         _warm(job)
         for number in chosen:
