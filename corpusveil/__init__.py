@@ -54,6 +54,8 @@ _PUBLIC = {
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
     "corpusveil.transforms.release.release": ("Release",),
+    "corpusveil.passages.build": ("build_store",),
+    "corpusveil.passages.store": ("Store", "load_store"),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.spark": ("register_sql",),

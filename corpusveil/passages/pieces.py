@@ -13,6 +13,7 @@ sentence or paragraph has at least one token, so a text of blanks has none; a wh
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -29,11 +30,12 @@ Per = Literal["document", "paragraph", "sentence"]
 PERS: tuple[Per, ...] = get_args(Per)
 LONG = 45
 """Bytes of a line that is long enough to have been wrapped."""
+_MARKS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """P pieces of D texts: ``offsets`` int64 [D + 1] says which a text has, ``bounds`` int64 [P + 1] which tokens they are.
+    """P pieces of D texts: ``offsets`` int64 [D + 1] says which a text has, ``bounds`` int64 [P + 1] which tokens.
 
     ``tokens`` are those of the texts, with line breaks that wrap sentences replaced by blanks.
     """
@@ -60,6 +62,11 @@ class Pieces:
         first, last = self.bounds[piece], self.bounds[piece + 1] - 1
         data = self.tokens.data[self.tokens.starts[first] : self.tokens.ends[last]]
         return data.tobytes().decode("utf-8", "replace") if last >= first else ""
+
+
+def normalized(text: str) -> str:
+    """Return a piece's letters and digits, case folded, with single blanks: equal pieces are equal in this form."""
+    return _MARKS.sub(" ", text.casefold()).strip()
 
 
 def pieces_of(tokenizer: Tokenizer, data: Any, documents: Int64, per: Per, most: int | None = None) -> Pieces:

@@ -22,6 +22,7 @@ class Settings(BaseModel):
     embeddings: sections.EmbeddingsSettings | None = None
     model: sections.ModelSettings | None = None
     space: sections.SpaceSettings | None = None
+    store: sections.StoreSettings | None = None
     corpus: sections.CorpusSettings | None = None
     mechanism: sections.MechanismSettings | None = None
     budget: sections.BudgetSettings | None = None
