@@ -2,9 +2,9 @@
 
 A *piece* begins with a sentence, to which the next ones are added until it has the least number of words; if it then
 has more than the most, it is left out. Only fit sentences go into it, and none from another line: what stands there may
-be a heading. A sentence, and a piece read alone, is *fit* if it ends as sentences end, and has no number, contact,
-symbol, span that the recognizers ``rules`` and ``names`` find, or excluded word; and nine in ten words of a piece are
-words of the space. Equal pieces (``normalized``) are one, in the spelling that sorts first.
+be a heading. A sentence, and a piece read alone, is *fit* if it has no number, contact, symbol, span that the
+recognizers ``rules`` and ``names`` find, or excluded word. A piece also ends as sentences end, and nine in ten of its
+words are words of the space. Equal pieces (``normalized``) are one, in the spelling that sorts first.
 
 Taken are the pieces with the smallest salted BLAKE2b of their normal form, in its order. The salt is drawn after the
 texts were collected: nobody can write texts that are sure to be taken. Samples are nested, and are the same on every
@@ -36,7 +36,7 @@ from corpusveil.passages import pieces as piece_rules
 from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.figures import LEFT_OUT, figures_of
 from corpusveil.passages.pieces import normalized, pieces_of
-from corpusveil.passages.store import Store, load_store
+from corpusveil.passages.store import LEAST, Store, load_store
 from corpusveil.recognizers import registry
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
@@ -44,16 +44,13 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.durable import StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine, Here
-from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.inputs import Address, InputShard, addresses, find_shards
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text import classes
-from corpusveil.text.characters import DIGIT
 from corpusveil.text.output_words import concatenate
-from corpusveil.text.sentences import closes, terminal
 from corpusveil.text.spans import Spans
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
-from corpusveil.text.utf8 import KINDS, decode, kind_of
 from corpusveil.text.word_table import WordTable
 
 VERSION = 1
@@ -65,9 +62,12 @@ SALT_BYTES = 16
 SPARE = LEFT_OUT + LEFT_OUT // 2
 """Pieces beyond those of the store that a task keeps: some to measure with, and near duplicates of the store."""
 _FAULTS = ("", "number", "contact", "symbol", "excluded word", "end", "unknown words")
-_END, _UNKNOWN = _FAULTS.index("end"), _FAULTS.index("unknown words")
-_OF_CLASS: Any = np.zeros(len(classes.CLASS_NAMES), np.int8)
-_OF_CLASS[[classes.NUMBER, classes.CONTACT, classes.OTHER]] = 1, 2, 3
+_NUMBER, _EXCLUDED, _END, _UNKNOWN = map(_FAULTS.index, ("number", "excluded word", "end", "unknown words"))
+_OF_CLASS = np.array([0, _NUMBER, 0, 2, 3, 0], np.int8)
+_ENDS = (
+    r"[.!?\x{2026}\x{203c}\x{2047}-\x{2049}\x{61f}\x{6d4}\x{964}\x{965}\x{3002}\x{ff01}\x{ff0e}\x{ff1f}\x{ff61}]"
+    r"[\p{Pf}\p{Pe}\p{Pi}\"']*\s*$"
+)
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 
@@ -82,73 +82,62 @@ class Pieces:
     def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
         """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
         if self.words is not None:
-            texts = self._cut(texts, refused)
-        tokens = self.tools[0].tokenize(texts)
-        fits = self._fits(tokens, tokens.offsets, refused, alone=True)
-        return [" ".join(text.split()) for text in texts.filter(pa.array(fits)).to_pylist()]
+            texts = self._cut(texts, *self.words, refused)
+        tokens = _tools(self.space, self.excluded)[0].tokenize(texts)
+        faults, names = self._faults(tokens, tokens.offsets)
+        words = tokens.classes == classes.WORD
+        known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
+        few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
+        for fault, fits in (
+            (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
+            (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
+            (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),
+        ):
+            faults[(faults == 0) & ~fits.astype(np.bool_)] = fault
+        _count(faults, names, refused)
+        return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
-    @property
-    def tools(self) -> tuple[Tokenizer, list[Any], int]:
-        return _tools(self.space, self.excluded)
-
-    def _cut(self, texts: pa.Array, refused: Counter[str]) -> pa.Array:
+    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
         """Return the runs of fit sentences."""
-        cut = pieces_of(self.tools[0], *string_buffers(texts), "sentence")
+        cut = pieces_of(_tools(self.space, self.excluded)[0], *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds
-        if not len(cut):
-            return texts.slice(0, 0)
         starts, ends = tokens.starts[bounds[:-1]], tokens.ends[bounds[1:] - 1]
         lines = _before((tokens.data == 0x0A) | (tokens.data == 0x0D))
-        apart = np.ones(len(cut), np.bool_)
-        apart[1:] = (lines[starts[1:]] > lines[ends[:-1]]) | (np.diff(cut.documents) > 0)
+        apart = (lines[starts[1:]] > lines[ends[:-1]]) | (np.diff(cut.documents) > 0)
         sizes = np.diff(_before(tokens.classes == classes.WORD)[bounds])
-        least, most = self.words or (0, 0)
-        fits = self._fits(tokens, bounds, refused, alone=False)
+        faults, names = self._faults(tokens, bounds)
+        _count(faults, names, refused)
         firsts, lasts = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
-        n = _join(fits & (sizes <= most), apart, sizes, least, most, firsts, lasts)
-        raw, spans = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
-        return pa.array([raw[start:end] for start, end in spans], pa.large_binary()).cast(pa.large_string())
+        n = _join((faults == 0) & (sizes <= most), apart, sizes, least, most, firsts, lasts)
+        raw, runs = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
+        return pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
 
-    def _fits(self, tokens: Tokens, bounds: Int64, refused: Counter[str], *, alone: bool) -> Bool:
-        """Say which runs of tokens are fit, with bounds int64 [P + 1] -> bool [P]."""
-        _, recognizers, size = self.tools
-        faults = _OF_CLASS[tokens.classes]
-        digits = np.zeros(len(tokens), np.bool_)
-        _digits(tokens.data, tokens.starts, tokens.ends, KINDS, digits)
-        faults[digits & (faults == 0)] = 1
-        faults[tokens.ids >= size] = _FAULTS.index("excluded word")
+    def _faults(self, tokens: Tokens, bounds: Int64) -> tuple[Any, tuple[str, ...]]:
+        """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
+        _, recognizers, barred = _tools(self.space, self.excluded)
+        size, faults = len(self.space), _OF_CLASS[tokens.classes]
+        faults[barred[tokens.ids]] = _EXCLUDED
         # The recognizers look ids up in the space alone.
         tokens = dataclasses.replace(tokens, ids=np.where(tokens.ids < size, tokens.ids, np.int32(-1)))
-        spans = Spans.joined(recognizer(tokens) for recognizer in recognizers)
-        firsts = np.searchsorted(tokens.ends, spans.starts, "right")
-        for first, last, kind in zip(
-            firsts.tolist(), np.searchsorted(tokens.starts, spans.ends, "left").tolist(), spans.kinds.tolist(),
-            strict=True,
-        ):  # fmt: skip
+        spans = Spans.joined(find(tokens) for find in recognizers)
+        firsts = np.searchsorted(tokens.ends, spans.starts, "right").tolist()
+        lasts = np.searchsorted(tokens.starts, spans.ends, "left").tolist()
+        for first, last, kind in zip(firsts, lasts, spans.kinds.tolist(), strict=True):
             faults[first:last] = len(_FAULTS) + kind
-        names = (*_FAULTS, *spans.names)
-        out = np.empty(bounds.size - 1, np.int8)
-        unsound = (tokens.data, tokens.starts, tokens.ends, tokens.classes)
-        _worst(*unsound, faults, bounds, _END, out)
-        if alone:
-            words = tokens.classes == classes.WORD
-            known, every = (np.diff(_before(some)[bounds]) for some in (words & (tokens.ids >= 0), words))
-            out[(out == 0) & ((known * KNOWN[1] < every * KNOWN[0]) | (every == 0))] = _UNKNOWN
-        for fault, count in enumerate(np.bincount(out, minlength=1).tolist()):
-            if fault and count:
-                refused[names[fault]] += count
-        return np.asarray(out == 0)
+        worst = np.maximum.reduceat(np.append(faults, np.int8(0)), bounds)[:-1]
+        return np.where(np.diff(bounds) > 0, worst, 0), (*_FAULTS, *spans.names)
 
 
 @functools.lru_cache(maxsize=2)
-def _tools(space: Space, excluded: tuple[str, ...]) -> tuple[Tokenizer, list[Any], int]:
-    """Return a tokenizer that knows excluded words behind those of the space, recognizers, and the space's size."""
+def _tools(space: Space, excluded: tuple[str, ...]) -> tuple[Tokenizer, list[Any], Bool]:
+    """Return a tokenizer that knows excluded words, too, the recognizers, and which ids are of excluded words."""
     forms = sorted({form for word in excluded for form in (word, f"{word}'s")})
     more, offsets = concatenate([form.encode() for form in forms])
     own = space.vocabulary.offsets.astype(np.int64)
     table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
+    barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
     made = [registry.make(name, space) for name in RECOGNIZERS]
-    return Tokenizer(table, space.hyphens or "split", space.language), made, len(space)
+    return Tokenizer(table, space.hyphens or "split", space.language), made, np.append(barred, False)
 
 
 def _before(marks: Bool) -> Int64:
@@ -156,48 +145,24 @@ def _before(marks: Bool) -> Int64:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(marks, dtype=np.int64)])
 
 
-@compiled
-def _digits(data: Any, starts: Any, ends: Any, kinds: Any, out: Any) -> None:
-    for t in range(starts.size):
-        at, end = np.int64(starts[t]), np.int64(ends[t])
-        while at < end and not out[t]:
-            code, length = decode(data, at, end)
-            out[t] = kind_of(code, kinds) == DIGIT
-            at += length
-
-
-@compiled
-def _worst(data: Any, starts: Any, ends: Any, kinds: Any, faults: Any, bounds: Any, no_end: Any, out: Any) -> None:
-    """Write the last fault of each run's tokens, or that its end, but for closing marks, is not that of a sentence."""
-    for piece in range(out.size):
-        out[piece] = 0
-        for t in range(bounds[piece], bounds[piece + 1]):
-            if faults[t] > 0:
-                out[piece] = faults[t]
-        ended = False
-        for t in range(bounds[piece + 1] - 1, bounds[piece] - 1, -1):
-            code, _ = decode(data, np.int64(starts[t]), np.int64(ends[t]))
-            ended = kinds[t] == classes.PUNCTUATION and terminal(code) > 0
-            if ended or not closes(code):
-                break
-        if out[piece] == 0 and not ended:
-            out[piece] = no_end
+def _count(faults: Any, names: Sequence[str], refused: Counter[str]) -> None:
+    for fault in np.flatnonzero(faults):
+        refused[names[faults[fault]]] += 1
 
 
 @compiled
 def _join(fits: Any, apart: Any, sizes: Any, least: Any, most: Any, firsts: Any, lasts: Any) -> Any:
+    """Write the first and last sentence of each piece, and return how many there are; ``apart`` bool [S - 1]."""
     n, first, total = 0, 0, 0
     for sentence in range(fits.size):
-        if apart[sentence] or not fits[sentence]:
+        if not fits[sentence] or (sentence > 0 and apart[sentence - 1]):
             first, total = sentence, 0
-        if not fits[sentence]:
-            first = sentence + 1
-            continue
-        total += sizes[sentence]
-        if total >= least:
-            if total <= most:
-                firsts[n], lasts[n] = first, sentence
-                n += 1
+        if fits[sentence]:
+            total += sizes[sentence]
+        if least <= total <= most:
+            firsts[n], lasts[n] = first, sentence
+            n += 1
+        if total >= least or not fits[sentence]:
             first, total = sentence + 1, 0
     return n
 
@@ -224,18 +189,18 @@ class Take(ShardStage[Taken]):
         read: dict[str, Any] = {}
         refused: Counter[str] = Counter()
         salt, last, fit = bytes.fromhex(self.salt), b"\xff" * SALT_BYTES, 0
-        taken, waiting = _EMPTY, [_EMPTY]
+        waiting = [_EMPTY]
         for texts in self.texts(task, read):
             fitting = self.pieces.of(texts, refused)
             fit += len(fitting)
             keys = [hash_of(text, salt) for text in fitting]
-            small = [(key, text) for key, text in zip(keys, fitting, strict=True) if key <= last]
-            waiting.append(pa.table(list(map(list, zip(*small, strict=True))) or [[], []], schema=_EMPTY.schema))
-            if sum(map(len, waiting)) > self.most:
-                taken, waiting = smallest([taken, *waiting], self.most), []
-                last = taken["key"][-1].as_py() if len(taken) == self.most else last
+            some = pa.table([keys, fitting], schema=_EMPTY.schema)
+            waiting.append(some.filter(pc.less_equal(some["key"], last)))
+            if sum(map(len, waiting)) > 2 * self.most:
+                waiting = [smallest(waiting, self.most)]
+                last = waiting[0]["key"][-1].as_py()
         url = self.address("made", f"{stem(task)}.parquet")
-        write_table(smallest([taken, *waiting], self.most), url)
+        write_table(smallest(waiting, self.most), url)
         return {**read, "made": url, "fit": fit, "refused": dict(sorted(refused.items()))}
 
 
@@ -282,65 +247,54 @@ def build_store(
     progress.
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
-    _check(licence, words, size, salt)
+    if not licence.strip() or not licence.isprintable():
+        raise BadValueError("licence: say in a line under which licence the texts are public, such as CC0.")
+    if words is not None and not 1 <= words[0] <= words[1]:
+        raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
+    if size < LEAST:
+        raise below_least("size", size, LEAST)
+    if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
+        raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
     without = sorted(excluded_words(space.url) if excluded is None else {word.casefold() for word in excluded})
-    pieces = Pieces(space, words, tuple(without))
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
-    split = functools.partial(plan, suffix=None, rows_per_task=rows_per_task, slots=lambda: engine.slots())  # noqa: PLW0108
-    settings: list[Any] = [
+    named = [*map(registry.identity, RECOGNIZERS)]
+    settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, mean_vectors(space).name, words, size, text, licence,
-        attribution, without, *map(registry.identity, RECOGNIZERS),
-        [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
+        attribution, without, named, [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
-    settings.append(salt)
-    take = Take(files.join(url, WORK), mark_of(settings), text, pieces, salt, size + SPARE)
+    call = mark_of(settings, salt)
+    take = Take(files.join(url, WORK), call, text, Pieces(space, words, tuple(without)), salt, size + SPARE)
+
+    def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
+        tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
+        read = run(take, tasks, engine, watch)
+        # One after the other: in the memory of two tasks.
+        made = functools.reduce(lambda kept, one: smallest([kept, read_table(one.made)], take.most), read, _EMPTY)
+        return read, made, inputs_of(tasks, read)
 
     def make() -> dict[str, Any]:
-        tasks = split(shards)
-        read = run(take, tasks, engine, watch)
-        every = _merged(read, take.most)
-        other = _EMPTY
-        if others:
-            beside = dataclasses.replace(take, work=files.join(take.work, "unlike"), most=SPARE)
-            other = _merged(run(beside, split(others), engine, watch), beside.most)
+        read, every, sources = taken(take, shards)
+        beside = dataclasses.replace(take, work=files.join(take.work, "unlike"), most=SPARE)
+        other = taken(beside, others)[1] if others else _EMPTY
         store = Store.of(_texts(every.slice(0, size)), space)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
-            "licence": licence, "attribution": attribution, "salt": salt, "size": size,
+            "licence": licence, "attribution": attribution, "salt": salt, "size": size, "words": words,
+            "known": KNOWN[0] / KNOWN[1], "recognizers": named,
+            "excluded": {"words": len(without), "digest": mark_of(without)},
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
-            "filters": {
-                "words": words, "known": KNOWN[0] / KNOWN[1], "recognizers": list(map(registry.identity, RECOGNIZERS)),
-                "excluded": {"words": len(without), "digest": mark_of(without)},
-                "refused": dict(sorted(refused.items())),
-            },
-            "figures": figures_of(store, _texts(every.slice(size)), _texts(other)),
-            "inputs": inputs_of(tasks, read),
+            "refused": dict(sorted(refused.items())),
+            "figures": figures_of(store, _texts(every.slice(size)), _texts(other)), "inputs": sources,
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
-    make_once(url, "store", mark_of(settings), make, lambda made: refuse_changed(url, shards, made["inputs"]))
+    make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
     return load_store(url, space=space)
 
 
-def _merged(records: Sequence[Taken], most: int) -> pa.Table:
-    """Return the pieces of all tasks with the smallest keys, in the memory of some tasks."""
-    return functools.reduce(lambda kept, record: smallest([kept, read_table(record.made)], most), records, _EMPTY)
-
-
 def _texts(table: pa.Table) -> pa.LargeStringArray:
-    return pa.concat_arrays([*_EMPTY["text"].chunks, *table["text"].cast(pa.large_string()).chunks])
-
-
-def _check(licence: str, words: tuple[int, int] | None, size: int, salt: str | None) -> None:
-    if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
-        raise BadValueError("licence: say in a line under which licence the texts are public, such as CC0.")
-    if words is not None and not (len(words) == 2 and 1 <= words[0] <= words[1]):
-        raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
-    if size < 2:
-        raise below_least("size", size, 2)
-    if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
-        raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
+    return pa.concat_arrays(table["text"].cast(pa.large_string()).chunks or _EMPTY["text"].chunks)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from corpusveil.arrays import Float64, Int8, Int32
+from corpusveil.arrays import Float64, Int32
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.law import Exchange, best_neighbors
@@ -42,24 +42,23 @@ def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]
     if len(left) < LEAST and (tenth := min(LEFT_OUT, held // 10)):
         held -= tenth
         left = store.texts.slice(held)
-    out: dict[str, Any] = {"pieces": held}
     rows, words = store.vectors[:held], _content(store, store.texts.slice(0, held))
-    law = None
+    out: dict[str, Any] = {"pieces": held}
     for name, texts in (("like", left), ("unlike", others)):
-        points = store.encoder.encode(texts)
-        twins = twin(rows, points)
-        at = np.flatnonzero(~twins)[:LEFT_OUT]
+        ids, products = ProductSearch(rows).several(points := store.encoder.encode(texts), min(RANKS, held))
+        near = products[:, 0] * 100 > NEAR_TWIN * _FULL
+        at = np.flatnonzero(~near)[:LEFT_OUT]
         if at.size:
-            measured, law = _measured(rows, words, points[at], _content(store, texts.take(pa.array(at))), law)
-            out[name] = {"pieces": at.size, "near_duplicates": int(twins.sum()), **measured}
+            total = int(points[at].astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
+            similarity = products[at].astype(np.int64).sum(axis=0) / (at.size * _FULL)
+            made = {
+                "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
+                "overall": round(total / (at.size * held * _FULL), 6),
+            }  # fmt: skip
+            law = out.get("like", made)  # K is of the store, whoever's text it is
+            own = _content(store, texts.take(pa.array(at)))
+            out[name] = made | _of_law(ids[at], words, own, np.asarray(law["similarity"]), law["overall"])
     return out
-
-
-def twin(rows: Int8, points: Int8) -> Any:
-    """Say which points are near duplicates of a row, int8 [N, d] and [T, d] -> bool [T]."""
-    if not len(points):
-        return np.zeros(0, np.bool_)
-    return ProductSearch(rows).several(points, 1)[1][:, 0] * 100 > NEAR_TWIN * _FULL
 
 
 def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
@@ -72,27 +71,20 @@ def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
     return sparse.csr_matrix((ones, (texts_of, tokens.ids[known])), (len(texts), len(store.space)))
 
 
-def _measured(
-    rows: Int8, words: sparse.csr_matrix, points: Int8, own: sparse.csr_matrix, law: tuple[Float64, float] | None
-) -> tuple[dict[str, Any], tuple[Float64, float]]:
-    """Return the figures of some points; K follows from ``law``, ranks and overall, or from those of these points."""
-    ids, products = ProductSearch(rows).several(points, min(RANKS, len(rows)))
-    exact = products.astype(np.int64).sum(axis=0)
-    similarity = [round(int(total) / (len(points) * _FULL), 6) for total in exact]
-    total = int(points.astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
-    overall = round(total / (len(points) * len(rows) * _FULL), 6)
-    law = law or (np.asarray(similarity), overall)
-    stands = (words > 0).astype(np.int32)
-    occurrences = max(int(own.sum()), 1)
-    floor = (own.sum(axis=0) @ stands.sum(axis=0).T).item() / (len(rows) * occurrences)
+def _of_law(
+    ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix, similarity: Float64, overall: float
+) -> dict[str, Any]:
+    """Return the figures of what replaces pieces whose nearest ones are ``ids``, int32 [T, ranks]."""
+    held, stands, occurrences = words.shape[0], (words > 0).astype(np.int32), max(int(own.sum()), 1)
+    floor = (own.sum(axis=0) @ stands.sum(axis=0).T).item() / (held * occurrences)
     shared = np.array([own.multiply(stands[ids[:, rank]]).sum() for rank in range(ids.shape[1])]) / occurrences
-    made: dict[str, Any] = {"neighbors": {}, "back": {}, "picked": {}}
+    made: dict[str, Any] = {"back_floor": round(floor, 4), "neighbors": {}, "back": {}, "picked": {}}
     for epsilon in EPSILONS:
-        exchange = Exchange.at(epsilon, len(rows), best_neighbors(epsilon, len(rows), *law))
+        exchange = Exchange.at(epsilon, held, best_neighbors(epsilon, held, similarity, overall))
         made["neighbors"][str(epsilon)] = exchange.neighbors
         made["back"][str(epsilon)] = round(exchange.mean(shared, floor), 4)
         made["picked"][str(epsilon)] = _picked(exchange, ids[:CANDIDATES, : exchange.neighbors])
-    return {"similarity": similarity, "overall": overall, "back_floor": round(floor, 4), **made}, law
+    return made
 
 
 def _picked(exchange: Exchange, near: Int32) -> dict[str, float]:

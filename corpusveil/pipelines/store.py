@@ -32,7 +32,7 @@ def build(settings: Settings, watch: Watch) -> Store:
             unlike=chosen.unlike, watch=watch.stage,
         )  # fmt: skip
     info = made.info
-    refused = ", ".join(f"{count:,} {fault}" for fault, count in info["filters"]["refused"].items())
+    refused = ", ".join(f"{count:,} {fault}" for fault, count in info["refused"].items())
     watch.say(
         f"{chosen.path}: {several(len(made), 'piece')} of {info['fit']:,} that are fit, from "
         f"{several(info['documents'], 'document')}; {time.monotonic() - began:.1f} s\n"

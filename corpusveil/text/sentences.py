@@ -41,7 +41,7 @@ def _abbreviations(language: str | None) -> WordTable:
 
 
 @called
-def terminal(code: int) -> int:
+def _terminal(code: int) -> int:
     """Return 1 for punctuation that ends a sentence before a blank, 2 if no blank is needed, 0 otherwise."""
     if code in (0x2E, 0x21, 0x3F, 0x2026, 0x203C, 0x2047, 0x2048, 0x2049, 0x61F, 0x6D4, 0x964, 0x965):
         return 1
@@ -49,7 +49,7 @@ def terminal(code: int) -> int:
 
 
 @called
-def closes(code: int) -> bool:
+def _closes(code: int) -> bool:
     return code in (0x22, 0x27, 0x29, 0x5D, 0x7D, 0xBB, 0x203A, 0x2019, 0x201D, 0x300D, 0x300F, 0xFF09)
 
 
@@ -88,14 +88,14 @@ def _mark(
             if token_classes[t] == _PUNCTUATION:
                 code, _ = decode(data, np.int64(starts[t]), np.int64(ends[t]))
             touches = t > first and ends[t - 1] == starts[t]
-            kind = terminal(code)
+            kind = _terminal(code)
             if kind > 0:
                 stop = code == 0x2E and _abbreviated(
                     data, starts, ends, token_classes, t, first, slots, heads, words, offsets
                 )
                 silent[t] = stop
                 strength = 0 if stop else max(kind, strength if touches else 0)
-            elif not (strength > 0 and touches and closes(code)):
+            elif not (strength > 0 and touches and _closes(code)):
                 strength = 0
             if t == last - 1:
                 out[t] = True
@@ -112,7 +112,7 @@ def _mark(
                 out[t] = True
             elif strength == 2 and gap == 0:
                 following, _ = decode(data, np.int64(starts[t + 1]), np.int64(ends[t + 1]))
-                if not closes(following) and terminal(following) == 0:
+                if not _closes(following) and _terminal(following) == 0:
                     out[t] = True
             if out[t]:
                 strength = 0
