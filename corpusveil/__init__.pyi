@@ -50,6 +50,9 @@ from corpusveil.mechanisms.tem import Tem as Tem
 from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
+from corpusveil.passages.build import build_store as build_store
+from corpusveil.passages.store import Store as Store
+from corpusveil.passages.store import load_store as load_store
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
@@ -121,6 +124,7 @@ __all__ = [
     "Space",
     "SpanPolicy",
     "Spark",
+    "Store",
     "SynTf",
     "Tem",
     "TextPolicy",
@@ -137,6 +141,7 @@ __all__ = [
     "audit",
     "audit_documents",
     "build_space",
+    "build_store",
     "content_weights",
     "context_risk",
     "count_corpus",
@@ -148,6 +153,7 @@ __all__ = [
     "load_collocations",
     "load_model",
     "load_space",
+    "load_store",
     "masker",
     "mechanism",
     "mechanism_names",
