@@ -270,14 +270,17 @@ def build_store(
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
         read = run(take, tasks, engine, watch)
         # One after the other: in the memory of two tasks.
-        made = functools.reduce(lambda kept, one: smallest([kept, read_table(one.made)], take.most), read, _EMPTY)
+        made = functools.reduce(lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY)
         return read, made, inputs_of(tasks, read)
 
     def make() -> dict[str, Any]:
         read, every, sources = taken(take, shards)
         beside = dataclasses.replace(take, work=files.join(take.work, "unlike"), most=SPARE)
         other = taken(beside, others)[1] if others else _EMPTY
-        store = Store.of(_texts(every.slice(0, size)), space)
+        texts, unlike = (
+            pa.concat_arrays(table["text"].chunks or [pa.array([], pa.large_string())]) for table in (every, other)
+        )
+        store = Store.of(texts.slice(0, size), space)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
             "licence": licence, "attribution": attribution, "salt": salt, "size": size, "words": words,
@@ -285,16 +288,12 @@ def build_store(
             "excluded": {"words": len(without), "digest": mark_of(without)},
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted(refused.items())),
-            "figures": figures_of(store, _texts(every.slice(size)), _texts(other)), "inputs": sources,
+            "figures": figures_of(store, texts.slice(size), unlike), "inputs": sources,
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
     make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
     return load_store(url, space=space)
-
-
-def _texts(table: pa.Table) -> pa.LargeStringArray:
-    return pa.concat_arrays(table["text"].cast(pa.large_string()).chunks or _EMPTY["text"].chunks)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

@@ -163,8 +163,7 @@ class StoreSettings(Section):
     size: int = key("The number of pieces; a random sample of those in the texts.", 100_000, ge=2, often=True)
     salt: str | None = key(
         "The salt of the sample, 32 hexadecimal digits. Default: one is drawn and recorded. With one salt, the same "
-        "texts make the same store, and a larger store begins with a smaller one.", None, pattern="^[0-9a-f]{32}$",
-        metavar="HEX")
+        "texts make the same store, and a larger store begins with a smaller one.", None, metavar="HEX")
     exclude: str | None = key(
         "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
         None, path=True, metavar="FILE")
