@@ -51,10 +51,12 @@ from corpusveil.mechanisms.tight_exponential import TightExponential as TightExp
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.passages.build import build_store as build_store
+from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
+from corpusveil.pipelines.python_calls import denoise as denoise
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -69,8 +71,8 @@ from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
-from corpusveil.transforms.release.denoise_corpus import denoise as denoise
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
+from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
@@ -116,6 +118,8 @@ __all__ = [
     "Mechanism",
     "NoClosedForm",
     "Outcome",
+    "PassageExchange",
+    "PassageRelease",
     "Release",
     "RingGeometric",
     "RowNumbers",

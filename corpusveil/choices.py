@@ -50,6 +50,8 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 OnBadRows = Literal["fail", "quarantine"]
 """The treatment of unreadable rows: the run stops, or they are set aside among the private records."""
 
+OverCap = Literal["refuse", "drop"]
+OVER_CAP: tuple[OverCap, ...] = get_args(OverCap)
 Others = Literal["drop", "keep", "refuse"]
 """The treatment of columns that a run does not name: left out, kept, or an error, because there should be no others."""
 

@@ -7,13 +7,10 @@ import fcntl
 import functools
 import gc
 import hashlib
-import importlib
-import importlib.util
 import inspect
 import os
 import platform
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -44,11 +41,22 @@ if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
 class _Compiling(event.Listener):
     """Report that loops are being compiled; loading from a cache is not reported."""
 
+    since = 0.0
+
     def on_start(self, _: Any) -> None:
+        self._count()
         corpusveil.waiting.compiling += 1
 
     def on_end(self, _: Any) -> None:
+        self._count()
         corpusveil.waiting.compiling -= 1
+
+    def _count(self) -> None:
+        """Count the time since the last event, if something compiled in it: compilations lie within each other."""
+        now = time.monotonic()
+        if corpusveil.waiting.compiling:
+            corpusveil.waiting.compiled(now - self.since)
+        self.since = now
 
 
 event.register("numba:compile", _Compiling())
@@ -232,21 +240,6 @@ def _runs_portable() -> bool:
     return bool(PORTABLE) and all(features.get(name) for name in _INSTRUCTIONS)
 
 
-@functools.cache
-def _skip_linear_algebra() -> None:
-    """Let numba believe that SciPy has BLAS, as it does, without importing it: a tenth of what each start takes.
-
-    numba imports it to say whether compiled code may call ``np.dot``; who compiles such a call imports it then.
-    """
-    name = "scipy.linalg.cython_blas"
-    if name not in sys.modules and importlib.util.find_spec("scipy") is not None:
-        sys.modules[name] = ModuleType(name)
-        try:
-            importlib.import_module("numba.np.arraymath")
-        finally:
-            del sys.modules[name]
-
-
 def _find_and_take_turns(dispatcher: Any) -> None:
     """Let numba look in the wheel's machine code after its own cache, and compile in turn with other processes."""
     cache, find, make = dispatcher._cache, dispatcher._cache._load_overload, dispatcher.compile  # noqa: SLF001
@@ -267,7 +260,6 @@ def _find_and_take_turns(dispatcher: Any) -> None:
 
     def compile_in_turn(signature: Any) -> Any:
         with global_compiler_lock:
-            _skip_linear_algebra()
             _turn.depth += 1
             try:
                 return make(signature)

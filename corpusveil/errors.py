@@ -7,7 +7,7 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,6 +99,9 @@ class SizeError(UserError, code="too-large"):
     """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
+
+    over: frozenset[Any] = frozenset()
+    """The fingerprints of all such units in the ledger."""
 class ChooserError(UserError, code="chooser-failed"):
     """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.

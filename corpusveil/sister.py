@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 EVALUATE = "corpusveil_evaluate"
-MISSING = "Evaluation is a package of its own: pip install 'corpusveil[evaluate]'."
+MISSING = (
+    "Evaluation is a package of its own: in a clone pip install . ./evaluate, and from an index pip install "
+    "'corpusveil[evaluate]'."
+)
 
 
 def imported(module: str) -> ModuleType:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from multiprocessing import parent_process
 from typing import Literal
 
 PATIENCE = 2.0
@@ -53,6 +54,27 @@ class _Wait:
 
 _manner: ContextVar[Manner] = ContextVar("_manner", default="auto")
 _wait: ContextVar[_Wait | None] = ContextVar("_wait", default=None)
+
+
+@dataclass(slots=True)
+class _Process:
+    """What this process has done: seconds that it compiled, lines that are shown now, and whether it was told."""
+
+    compiled: float = 0.0
+    shown: int = 0
+    told: bool = False
+
+
+_process = _Process()
+
+
+def compiled(seconds: float) -> None:
+    """Say once that loops compile, after ``PATIENCE`` of it, to who called from Python and sees nothing else."""
+    _process.compiled += seconds
+    is_seen = _process.told or _process.shown or _manner.get() != "auto" or parent_process() is not None
+    if _process.compiled >= PATIENCE and not is_seen:
+        _process.told = True
+        _write(f"corpusveil: {COMPILING}, about half a minute\n")
 
 
 def settled(manner: Manner) -> Manner:
@@ -113,12 +135,14 @@ def waiting(what: str) -> Iterator[None]:
         _write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
         width = len(line)
 
+    _process.shown += manner != "none"
     token = _wait.set(wait)
     pause = _TICK if manner == "bar" else LINE_SECONDS
     try:
         with repeated(show, PATIENCE, pause) if manner != "none" else contextlib.nullcontext():
             yield
     finally:
+        _process.shown -= manner != "none"
         _wait.reset(token)
         if manner == "bar" and width:
             _write(f"\r{' ' * width}\r")

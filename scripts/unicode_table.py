@@ -29,7 +29,7 @@ from corpusveil.text.characters import (
 _BY_MAJOR = {"L": LETTER, "M": MARK, "N": DIGIT, "P": PUNCTUATION, "Z": SPACE}
 _SPACE_CONTROLS = {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85}
 """Control characters that ``str.isspace`` takes for spaces, less U+001C to U+001F."""
-_ASCII_SYMBOLS = "$+<=>^`|~"
+_ASCII_SYMBOLS = "+<=>^`|~"
 _JOINERS = {0x200C, 0x200D}
 
 
@@ -42,6 +42,8 @@ def kind(code: int) -> int:
     if chr(code) in _ASCII_SYMBOLS:
         return PUNCTUATION
     category = unicodedata.category(chr(code))
+    if category == "Sc":
+        return PUNCTUATION
     return _BY_MAJOR.get(category[0], OTHER) | (UPPER if category in {"Lu", "Lt"} else 0)
 
 

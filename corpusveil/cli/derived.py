@@ -111,10 +111,11 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
     """Return the settings of a call. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
-    if command in SHOWING:
+    of_passages = "store" in given and command in SHOWING
+    if command in SHOWING and not of_passages:
         sections = started(*STARTED)
     if command == "privatize":  # where the missing option can be either of two
-        sections = {name: {} for name in rules.NEEDED} | sections
+        sections = {name: {} for name in rules.needed_of(of_passages)} | sections
     for name, value in given.items():
         if name in known:
             sections.setdefault(known[name].name, {})[known[name].key] = value

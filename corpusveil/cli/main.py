@@ -108,12 +108,17 @@ def _told(text: str, *, show: bool) -> None:
         raise typer.Exit
 
 
+def _version() -> str:
+    from corpusveil.transforms.handshake import versions
+
+    return f"corpusveil {versions()['corpusveil']}"
+
+
 REMEDIES = {
     "space": "Try it with --space en, after pip install 'corpusveil[en]'; 'corpusveil space' builds your own.",
     "mechanism": "--mechanism ring-geometric suits most corpora; 'corpusveil mechanisms' compares all.",
 }
 """What helps where an option is missing that a new user cannot know."""
-VERSION = f"corpusveil {corpusveil.__version__}"
 SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 
 
@@ -121,7 +126,7 @@ SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 def _root(
     *,
     version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=lambda v: _told(VERSION, show=v)
+        False, "--version", help="Print the version.", callback=lambda v: _told(_version() if v else "", show=v)
     ),
     submit_file: bool = typer.Option(
         False,

@@ -22,6 +22,7 @@ Which to take:
   ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
   santext, tem     if the distances of an embedding matter; their tables take a minute
   syntf            if any two words need the same epsilon (plain LDP)
+  passage-exchange if people shall read the texts: a public text for each ('privatize --store en')
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'plan'.
 """
 PAPER_EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0, 25.0, 50.0)
@@ -52,6 +53,7 @@ def mechanisms(
     from rich.table import Table
 
     from corpusveil.mechanisms import find, make, names
+    from corpusveil.passages.passage_exchange import PassageExchange
     from corpusveil.pipelines.settings.fields import pairs
     from corpusveil.spaces import load_space
 
@@ -65,7 +67,11 @@ def mechanisms(
         for known in names():
             cls = find(known)
             table.add_row(known, "epsilon" if cls.private else "none", cls.summary, cls.paper)
+        table.add_row(PassageExchange.name, "plain LDP", PassageExchange.summary, PassageExchange.paper)
         Console().print(table)
+        return
+    if name == PassageExchange.name and space is None:
+        print(inspect.getdoc(sys.modules[PassageExchange.__module__]))
         return
     cls = find(name)
     print(f"{cls.name}: {cls.summary}\npaper: {cls.paper}\n")

@@ -13,7 +13,7 @@ from corpusveil.errors import BadValueError
 from corpusveil.pipelines.settings import Settings
 
 COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
-EPSILONS = (0.5, 1.0, 3.0)
+EPSILONS, OF_PASSAGES = (0.5, 1.0, 3.0), (8.0, 10.0, 12.0)
 
 
 @derived("preview")
@@ -22,7 +22,7 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="Epsilons of a word, instead of --risk. Repeatable. Default: 0.5, 1 and 3.",
+            help="Epsilons of a word, or with --store of a text. Repeatable. Default: 0.5, 1 and 3; 8, 10 and 12.",
             rich_help_panel="How private",
         ),
     ] = None,
@@ -38,7 +38,8 @@ def preview(
     from corpusveil.pipelines.preview import preview as shown
     from corpusveil.pipelines.watch import tell_unknown
 
-    epsilons = epsilon or list(EPSILONS if settings.value("budget.risk") is None else ())
+    usual = EPSILONS if settings.store is None else OF_PASSAGES
+    epsilons = epsilon or list(usual if settings.value("budget.risk") is None else ())
     for value in epsilons:
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")

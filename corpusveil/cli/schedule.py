@@ -89,6 +89,7 @@ def _write(document: Document, kind: str, to: str, at: str, image: str | None, c
         f"corpusveil-{stem or 'schedule'}", at, program, str(path), image, path.read_text(encoding="utf-8"),
         key.path if key.path is None else document.written.value("key.path"), key.environment,
         path.owner(), document.settings.engine.workers or 1, claim,
+        document.settings.schedule.seconds("longest"),
     )  # fmt: skip
     for word in (call.program, call.file):
         if not word.isprintable():

@@ -38,8 +38,6 @@ class _State:
     received = False
     said = threading.Event()
     writing = -1
-    status: int | None = None
-    """With what the command has ended."""
     thread: threading.Thread
 
 
@@ -52,29 +50,24 @@ def install() -> None:
     _State.thread.start()
     for number in _SENTENCES:
         signal.signal(number, _handle)
-    atexit.register(_end_process)  # the first to be registered is the last to be called
+    atexit.register(_ignore)  # the first to be registered is the last to be called
 
 
-def _end_process() -> None:
-    """End the process of a finished command, whose status no signal changes any more.
-
-    The interpreter would now unload a thousand modules, which takes a quarter of the CPU time of a small command. What
-    was registered to be done at exit before the command began (by a ``sitecustomize``, say) is not done.
-    """
+def _ignore() -> None:
+    """Let no signal change the status of a finished command any more."""
     for number in _SENTENCES:
         signal.signal(number, signal.SIG_IGN)
-    if (status := _State.status) is not None:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            try:
-                stream.flush()
-            except (OSError, ValueError):  # a full disk, or nobody reads it any more
-                status = status or 1
-        os._exit(status)
 
 
 def exit_with(status: int) -> NoReturn:
-    """Exit with the status of a finished command, after all that other modules do at exit."""
-    _State.status = status
+    """Exit with the status of a finished command, or 1 if what it wrote cannot be delivered."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # a full disk, or nobody reads it any more: Python would say so at its end
+            status = status or 1
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(status)
 
 

@@ -43,6 +43,8 @@ class Call:
     workers: int = 1
     claim: str | None = None
     """For Kubernetes: the claim of the volume that holds the folder of the configuration."""
+    longest: int = 86_400
+    """The seconds after which the call is ended."""
 
 
 def parse_times(at: str) -> tuple[frozenset[int] | None, ...]:

@@ -42,6 +42,10 @@ for argument do
 done
 exec {java} "$@"
 """
+_EXECUTORS = re.compile(
+    r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext"
+)
+"""What Spark says where executors cannot start: a setting of theirs, or that it gave up."""
 _MEMORY = re.compile(r"OutOfMemoryError|exceeding (?:physical )?memory limits|exit(?:ed with)? code:? 137|OOMKilled")
 
 
@@ -125,10 +129,19 @@ def refuse_unreachable(master: str | None) -> None:
 def not_started(error: Exception) -> WorkError:
     """Return why no session was started; nothing of the corpus has been read, so Spark's words may be quoted."""
     cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
+    if _EXECUTORS.search(str(error)):
+        return _no_executors(f" ({cause[1]})" if cause else "")
     return EngineError(
         f"Spark could not start ({cause[1] if cause else 'its Java says why above'}); set spark.driver.memory to what "
         "this machine and its limits permit, or correct JAVA_HOME, the options for Java (JAVA_TOOL_OPTIONS) or the "
         f"master. {GO_ON}"
+    )
+
+
+def _no_executors(cause: str = "") -> WorkError:
+    return EngineError(
+        f"Spark could not start executors{cause}; correct spark.executor.memory, spark.executor.cores, "
+        f"spark.executor.extraJavaOptions or the cluster, whose workers' logs say more. {GO_ON}"
     )
 
 
@@ -140,6 +153,8 @@ def job_failure(error: Exception) -> WorkError:
             "The Java of Spark was killed or lost (perhaps the machine ran out of memory); give it more memory, or use "
             f"fewer workers. {GO_ON}"
         )
+    if _EXECUTORS.search(text):
+        return _no_executors()
     if _MEMORY.search(text):
         return EngineError(
             "Spark ran out of memory; raise spark.driver.memory, for executors spark.executor.memory and "

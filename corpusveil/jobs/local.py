@@ -30,7 +30,6 @@ def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
     os.environ.update(environment)
     fsspec.config.conf.clear()
     fsspec.config.conf.update(stores)
-    startup.hide_pandas()
     _follow_parent()
 
 

@@ -13,10 +13,9 @@ import gc
 
 from corpusveil.jobs import startup
 
-if __name__ != "__main__":  # Spark's workers may also run functions of the user's, with pandas
+if __name__ != "__main__":  # Spark's workers may also run functions of the user's
     gc.disable()  # nothing here becomes garbage, and workers share memory that no collector touches
     startup.end_quietly()
-    startup.load_less()
 
 from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer

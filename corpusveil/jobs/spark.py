@@ -27,6 +27,8 @@ from corpusveil.transforms.handshake import SameVersions, refuse_other_python
 MOST_SPARK_TASKS = 8192
 """With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
 EXECUTORS = "spark.executor.extraJavaOptions"
+REDACTION = ("spark.redaction.regex", "(?i)secret|password|token|[._]key|credential|connection[._]string")
+"""What event logs and Spark's pages do not show: Spark's own expression misses AWS_ACCESS_KEY_ID."""
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.preload")
 
 
@@ -65,6 +67,8 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
             builder = builder.config(*DAEMON)
     elif not _submitted().contains(EXECUTORS):
         builder = builder.config(EXECUTORS, QUICK)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ or not _submitted().contains(REDACTION[0]):
+        builder = builder.config(*REDACTION)
     if master is not None:
         builder = builder.master(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands

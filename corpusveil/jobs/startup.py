@@ -19,10 +19,9 @@ import tempfile
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
-from types import MappingProxyType, TracebackType
-from typing import Any
+from types import TracebackType
 
-import psutil  # noqa: F401 - cli.signals ends the processes that are started from here on with it
+import psutil  # with which cli.signals, too, ends the processes that are started from here on
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LONGEST_FOLDER = 64
@@ -33,7 +32,7 @@ _own: list[bool] = []
 
 
 def own_process(workers: int = 1) -> None:
-    """Begin a process that runs a command alone: no other code in it uses pandas, or Python's only fork server.
+    """Begin a process that runs a command alone: no other code in it uses Python's only fork server.
 
     With ``workers``, the fork server starts now, and loads what they need while this process loads what it needs.
     """
@@ -43,19 +42,13 @@ def own_process(workers: int = 1) -> None:
         with starting(workers), deaf_to_interrupts():
             forkserver.ensure_running()
         atexit.register(_end_fork_server)
-    load_less()
 
 
 def _end_fork_server() -> None:
     """End the fork server of a command that has ended: it could still be loading, with the command's output open."""
-    with contextlib.suppress(OSError):
-        os.kill(forkserver._forkserver._forkserver_pid, signal.SIGTERM)  # type: ignore[attr-defined] # noqa: SLF001
-
-
-def load_less() -> None:
-    """Let Arrow do without pandas and numba without libraries that no loop calls, in a process with our code alone."""
-    hide_pandas()
-    sys.meta_path.insert(0, _NotForNumba)
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            child.terminate()
 
 
 def context(workers: int) -> BaseContext:
@@ -114,53 +107,6 @@ def _set(**values: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-class _NotForNumba:
-    """A finder that has no cffi and no linear algebra of SciPy while two modules of numba are imported.
-
-    They look whether both exist, which takes a quarter of a second. No loop calls functions of cffi; a loop that
-    multiplies matrices looks for SciPy again when it is compiled.
-    """
-
-    _ends_with = MappingProxyType(
-        {"cffi": ("numba.core.typing.cffi_utils", "SUPPORTED"), "scipy.linalg": ("numba.np.arraymath", "_HAVE_BLAS")}
-    )
-
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG003 - the protocol's own
-        module, last = cls._ends_with.get(name, ("", ""))
-        if module in sys.modules and not hasattr(sys.modules[module], last):
-            raise ModuleNotFoundError(name, name=name)
-
-
-class _NoPandas:
-    """A finder that has no pandas."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG004 - the protocol's own
-        if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
-
-
-def hide_pandas() -> None:
-    """Let Arrow do without pandas in this process.
-
-    Arrow imports pandas, a quarter of a second, when it makes its first array of a list, of NumPy's or for NumPy, to
-    know pandas' objects. It tries once in each of these places. Pandas is hidden for these first times: afterwards it
-    can be imported, and Arrow takes its objects for those of a stranger.
-    """
-    if "pandas" in sys.modules:
-        return
-    import numpy as np
-    import pyarrow as pa
-
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        pa.array([0]).to_numpy()
-        pa.array(np.zeros(0))
-    finally:
-        sys.meta_path.remove(_NoPandas)
 
 
 def end_quietly() -> None:

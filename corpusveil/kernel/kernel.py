@@ -22,12 +22,14 @@ from corpusveil.kernel.lengths import at_released_length, fillers_of, length_eps
 from corpusveil.kernel.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.kernel.span_texts import digest_of_list, public_list, span_texts
 from corpusveil.kernel.surrogates import surrogates
+from corpusveil.kernel.transform import Known
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.recognizers.registry import mark as mark_of
 from corpusveil.recognizers.registry import name_of
+from corpusveil.recognizers.row_values import RowValues
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags, with_values
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
@@ -38,7 +40,7 @@ from corpusveil.text.counts import Counts
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, SURROGATE, TextPolicy
 from corpusveil.text.policy import SPAN as SPAN_ROLE
-from corpusveil.text.spans import Covered, Recognizer, SpanPolicy, Spans, covered
+from corpusveil.text.spans import Covered, OfFunction, Recognizer, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import (
     NO_SURROGATES,
     Surrogates,
@@ -155,13 +157,15 @@ class Kernel:
     """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
 
     def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None
-    ) -> tuple[pa.LargeStringArray, Counts]:
+        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,
+        known: Known = None,
+    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
         """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
 
         ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
         column's name. Both go into the noise. ``units`` [D] are the documents' units, for pseudonyms that are equal
-        within one only. Raises UserError when this process tokenizes otherwise than the release says.
+        within one only, and ``known`` [D] the values of each document's row that are spans (``spans_from``). Raises
+        UserError when this process tokenizes otherwise than the release says.
         """
         if units is None and self.scoped:
             raise UnsetError(
@@ -175,6 +179,7 @@ class Kernel:
             )
         space = self.mechanism.space
         prepared = prepare(space, self.policy, self.collocations)
+        identities = self._identified(identities, known)
         given, places = string_buffers(texts)
         read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
@@ -190,7 +195,8 @@ class Kernel:
                 lengths.append(np.array([body.tell() - before]))
                 continue
             own = () if units is None else units[first:last]
-            piece, sizes, _ = self._chunk(prepared, some, tags, present[first:last], counts, units=own)
+            values = None if known is None else known[first:last]
+            piece, sizes, _ = self._chunk(prepared, some, tags, present[first:last], counts, units=own, known=values)
             body.write(piece.data)
             lengths.append(sizes)
         offsets = np.cumsum(np.concatenate(lengths))
@@ -209,6 +215,19 @@ class Kernel:
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
+    def _identified(self, identities: Sequence[Any], known: Known) -> Sequence[Any]:
+        """Return what distinguishes documents: also the values that are masked, which decide where words stand."""
+        if self.spans is None or not self.spans.spans_from:
+            return identities
+        if known is None:
+            raise UnsetError(
+                "spans_from: documents have no columns here, and values of a row's columns are to be masked; privatize "
+                "a corpus or a frame, or leave spans_from out."
+            )
+        if self.same_noise:
+            identities = [b""] * len(known)
+        return [with_values(identity, values) for identity, values in zip(identities, known, strict=True)]
+
     def noise_tags(
         self,
         key: bytes,
@@ -222,18 +241,19 @@ class Kernel:
         Under the key of the draws these are the tags that the noise is drawn by, under a ledger's the fingerprints by
         which it is counted: what makes noise fresh makes an entry, because both are computed here.
         """
-        if self.same_noise:
+        if self.same_noise and not (self.spans is not None and self.spans.spans_from):  # see _identified
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
     def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Known = None
     ) -> tuple[npt.NDArray[np.uint64], Readings]:
         """Return what D documents would spend, without drawing: their readings.
 
         The tags, uint64 [D, 2], distinguish under ``key`` the noise of different documents of this release.
         """
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
+        identities = self._identified(identities, known)
         given, places = string_buffers(texts)
         read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
         noise = self.noise_tags(key, column, identities, given, places)
@@ -241,25 +261,35 @@ class Kernel:
         spent: list[Readings] = []
         for first, last in chunks(places):
             part = read.part(first, last)
-            tokens, roles, _, words, _ = self._parsed(prepared, part)
+            values = None if known is None else known[first:last]
+            tokens, roles, _, words, _ = self._parsed(prepared, part, values)
             if self.length is not None:
                 own = given, places[first : last + 1]
                 tags = self.noise_tags(self.draw_key.tag, column, identities[first:last], *own)
                 tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present[first:last])
-            known, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
-            epsilons = self._shares(tokens, known, resampled, words)
+            replaced, resampled = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
+            epsilons = self._shares(tokens, replaced, resampled, words)
             different, at = np.unique(epsilons, return_inverse=True)
             public = public_weights(self.mechanism.space).astype(np.float64) / TOTAL
             unknown = self.mechanism.unknown_bound_at_most(public)
             bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
             drawn = np.bincount(resampled.documents, minlength=last - first).astype(np.float64)
             drawn[drawn > 0] *= unknown  # which may be infinite
-            spent.append(readings(self.budget, known.documents, epsilons, bounds[at], drawn, last - first))
+            spent.append(readings(self.budget, replaced.documents, epsilons, bounds[at], drawn, last - first))
         whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
+    def read(self, texts: pa.Array, known: Known = None) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+        """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
+
+        They hold until the next texts are read; ``known`` are those of ``privatize``.
+        """
+        prepared = prepare(self.mechanism.space, self.policy, self.collocations)
+        tokens, roles, *_ = self._parsed(prepared, Texts.read(texts, self.policy), known)
+        return tokens, prepared.actions[roles]
+
     def _parsed(
-        self, prepared: Prepared, texts: Texts
+        self, prepared: Prepared, texts: Texts, known: Known = None
     ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None, Covered | None]:
         """Return tokens, or units, their roles, how many there are of each, words of each document, and spans.
 
@@ -269,6 +299,8 @@ class Kernel:
         marked = None
         if self.spans is not None:
             recognizers = _recognizers(self.spans, self.span_marks, self.mechanism.space)
+            if known is not None and self.spans.spans_from:
+                recognizers = (*recognizers, OfFunction("spans_from", RowValues(known)))
             tokens, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
         words = _words(tokens) if self.budget.allocation == "word-share" else None
         if prepared.joiner is not None:
@@ -289,13 +321,19 @@ class Kernel:
         counts: Counts,
         before: int = 0,
         units: Sequence[str] = (),
+        known: Known = None,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
         """Return what documents become, how many bytes each has, and how many tokens all had.
 
         Or part of a document, which has ``before`` tokens in earlier parts.
         """
-        tokens, roles, by_role, words, marked = self._parsed(prepared, texts)
+        tokens, roles, by_role, words, marked = self._parsed(prepared, texts, known)
         counts.roles += by_role
+        if not before:
+            counts.note_foreign(roles, tokens.offsets)
+        if marked is not None:
+            kinds = np.bincount(marked.kinds, minlength=len(marked.names)).tolist()
+            counts.spans.update({name: count for name, count in zip(marked.names, kinds, strict=True) if count})
         if self.length is not None:
             tokens, roles = self._at_length(self.length, prepared, tokens, roles, tags, present)
             by_role = np.bincount(roles, minlength=len(ALL_ROLES))

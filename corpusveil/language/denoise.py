@@ -211,6 +211,7 @@ class Denoiser:
         identities: Sequence[Any],  # noqa: ARG002 - what a shard job hands to every kernel
         column: str,  # noqa: ARG002
         units: Sequence[str] | None = None,  # noqa: ARG002
+        known: Any = None,  # noqa: ARG002
     ) -> tuple[pa.LargeStringArray, Counts]:
         """Denoise D documents of a release: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
 
@@ -356,9 +357,14 @@ def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
     return out
 
 
+def written_for_spans(tokens: Tokens) -> list[tuple[int, int]]:
+    """Return where masks and pseudonyms of spans begin and end in the data of released texts."""
+    return [match.span() for match in _WRITTEN_FOR_SPANS.finditer(tokens.data.tobytes())]
+
+
 def _of_spans(tokens: Tokens) -> npt.NDArray[np.bool_]:
     """Say which tokens are within the mask or pseudonym of a span, such as ``[name]`` or ``NAME_7F3A1C02D4E6``."""
-    places = [match.span() for match in _WRITTEN_FOR_SPANS.finditer(tokens.data.tobytes())]
+    places = written_for_spans(tokens)
     inside = np.zeros(tokens.data.size + 1, np.int32)
     for start, end in places:
         inside[start] += 1

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import CONTENT, Unit, Values, chosen, fingerprints, part, texts_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
@@ -30,7 +31,7 @@ class Accounts(Protocol):
     """Accounts for documents without drawing: the kernel of a release."""
 
     def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Any = None
     ) -> tuple[npt.NDArray[np.uint64], Readings]:
         """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings."""
 
@@ -47,9 +48,9 @@ class DroppedRows(Protocol):
 
 
 def schema(units: Sequence[Unit]) -> pa.Schema:
-    """Return the columns of an account: the units' fingerprints, those of noise and text, and readings."""
+    """Return the columns of an account: the units' fingerprints, those of noise and text, readings, and the row."""
     tags = [*(f"unit_{number}" for number in range(len(units))), "noise", "text"]
-    return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in NUMBERS)])
+    return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in (*NUMBERS, "row"))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,21 @@ class Account:
         values: Mapping[str, Values],
         rows: Sequence[int],
         place: str,
+        known: Sequence[Sequence[str]] | None = None,
     ) -> pa.Table:
         """Return what D documents spend: a row for each that has a text (``schema``).
 
         ``values`` are the columns of units, [D] each, and ``rows`` [D] the documents' row numbers in their ``place``, a
-        file or frame. Raises BadRowError for a document without a unit.
+        file or frame; ``known`` [D] are those of ``Kernel.privatize``. Raises BadRowError for one without a unit.
         """
         if texts.null_count:
             there = texts.is_valid()
             at = np.flatnonzero(np.asarray(there)).tolist()
             values = {name: chosen(column, at) for name, column in values.items()}
             texts, rows, identities = texts.filter(there), [rows[k] for k in at], [identities[k] for k in at]
+            known = None if known is None else [known[k] for k in at]
         noise, readings = self.kernel.account(
-            texts, identities, self.column, part(self.secret, b"noise " + self.release.encode())
+            texts, identities, self.column, part(self.secret, b"noise " + self.release.encode()), known
         )
         of_text = fingerprints(self.secret, TEXT, "", texts)
         tags = [
@@ -96,7 +99,7 @@ class Account:
             else fingerprints(self.secret, unit, self.namespace, texts_of(values[unit.column], unit, rows, place))
             for unit in self.units
         ]
-        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS)]
+        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS), rows]
         return pa.table(columns, schema=schema(self.units))
 
 
@@ -144,11 +147,12 @@ class AccountPass(Pass):
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
                     values = dict(zip(self.columns.keep, map(batch.of_texts, batch.kept), strict=True))
-                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.rows, task.url))
+                    known = known_in(batch, self.columns)
+                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.rows, task.url, known))
 
     def decides(self) -> Mapping[str, Any]:
         drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 5}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 6}

@@ -11,17 +11,27 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.budget import in_full
+from corpusveil.choices import OVER_CAP, OverCap
 from corpusveil.display import figure, several
-from corpusveil.errors import AddressError, BadValueError, CapError, ConflictError, MismatchError, UnsetError
+from corpusveil.errors import (
+    AddressError,
+    BadValueError,
+    CapError,
+    ConflictError,
+    MismatchError,
+    UnsetError,
+    not_a_choice,
+)
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
@@ -65,7 +75,8 @@ class Spending:
     """The ledger of a run, its caps, and the units that they are about.
 
     Values of units are unique within a ``namespace``. ``memory`` bounds that of a decision, which spills into a folder
-    in ``spill`` (by default, the machine's temporary one).
+    in ``spill`` (by default, the machine's temporary one). ``over_cap`` says what becomes of units that would exceed a
+    cap: the run is refused, or their documents are left out.
     """
 
     ledger: str
@@ -74,12 +85,15 @@ class Spending:
     namespace: str = ""
     memory: str = MEMORY
     spill: str | None = None
+    over_cap: OverCap = "refuse"
 
     def __post_init__(self) -> None:
         if self.ledger and not files.persists(self.ledger):
             raise AddressError(
                 f"{self.ledger}: nothing persists here, and a ledger has to; choose a folder or a store."
             )
+        if self.over_cap not in OVER_CAP:
+            raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
         if not self.units:
             if self.caps != Caps():
                 raise UnsetError(
@@ -99,7 +113,8 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.column)
-        return dataclasses.replace(columns, keep=self.columns, others="drop")
+        keep = tuple(dict.fromkeys((*self.columns, *columns.spans_from)))
+        return dataclasses.replace(columns, keep=keep, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:
@@ -111,7 +126,12 @@ class Spending:
         """Say what the caps promise about units, once the ledger has admitted a run."""
         caps, inside = self.caps, f" in {self.namespace}" if self.namespace else ""
         what = {"total": "in one metric", "largest": "on a token, in one metric", "ldp": "nats of plain LDP"}
-        return [
+        gone = (
+            ["Documents of units that would have exceeded a cap are left out; that one is missing discloses this."]
+            if self.over_cap == "drop" and caps != Caps()
+            else []
+        )
+        return gone + [
             f"Cap: no {f'value of {unit.name}{inside}' if unit.column else 'text'} in this release has spent more than "
             f"{in_full(getattr(caps, name))} {words} over all releases in this ledger."
             for unit in self.units
@@ -148,11 +168,14 @@ def _check_name(what: str, name: str) -> None:
         raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
-def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
+def reserve(
+    spending: Spending, account: Account, notes: Iterable[str], tell: Callable[[str], Any] | None = None
+) -> tuple[str, ...]:
     """Enter what documents would spend, and return the digests of the entries; then they may be drawn.
 
-    ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than a cap; then the
-    ledger stays as it was.
+    ``notes`` are the addresses of their accounts. If these have no ids, ``tell`` receives a sentence about those that
+    seem to have been drawn before under other noise. Raises CapError if a unit would have spent more than a cap; then
+    the ledger stays as it was.
     """
     ledger = Store.existing(spending.ledger)
     if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
@@ -172,18 +195,35 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
             for number, unit in enumerate(spending.units)
         ]
         refuse: Refuse | None = None
-        if spending.caps != Caps():
+        if spending.caps != Caps() or tell is not None:
 
             def refuse(entries: Sequence[Entry]) -> None:
-                refuse_over(spending, Books(connection, entries, planned, held))
+                books = Books(connection, entries, planned, held)
+                if spending.caps != Caps():
+                    refuse_over(spending, books)
+                if tell is not None:
+                    _tell_redrawn(books, tell)
 
         digests = {digest_of(entry.path, account.secret): entry.path for entry in planned}
         ledger.enter(digests, refuse, folder)
     return tuple(digests)
 
 
+def _tell_redrawn(books: Books, tell: Callable[[str], Any]) -> None:
+    unit, new, every = books.redrawn()
+    if new:
+        of = "texts" if unit == CONTENT else f"values of {unit}"
+        tell(
+            f"warning: {new:,} of {several(every, 'document')} get other noise than before, and spend again, although "
+            f"this release has drawn {of} of theirs already: without an id, a document whose row or file changed is "
+            "another one. Name the column that identifies documents (id)."
+        )
+
+
 def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
     """Enter what documents would spend by the rows of their accounts, as ``reserve``."""
+    if spending.over_cap == "drop":
+        raise ConflictError("over_cap = drop: this leaves out documents of files; of a frame, leave them out before.")
     with spending.folder() as folder:
         path = f"{folder}/rows.parquet"
         writer = None
@@ -205,7 +245,9 @@ def refuse_over(spending: Spending, books: Books) -> None:
             unit = "nats of plain LDP" if worst.reading == "ldp" else f"in {names[worst.metric]}"
             parts = [part for part in books.make_up(worst.unit) if worst.metric in ("", part.about.metric)]
             spent_by = [(part, as_float(part.sums[worst.reading])) for part in parts]
-            raise _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, spent_by, worst.over)
+            error = _over(CAPS[worst.reading], caps, worst.reading, as_float(worst.value), unit, spent_by, worst.over)
+            error.over = books.over(caps.sums())
+            raise error
 
 
 def _over(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpusveil.errors import BadValueError, SizeError
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
+from corpusveil.ledger.units import CONTENT
 from corpusveil.storage import files
 
 if TYPE_CHECKING:
@@ -202,6 +203,16 @@ class Books:
                     most[reading, metric] = Worst(reading, metric, larger.value, larger.unit, both)
         return [most[place] for place in sorted(most, key=lambda at: (READINGS.index(at[0]), at[1]))]
 
+    def over(self, caps: dict[str, int]) -> frozenset[uuid.UUID]:
+        """Return the units with planned noise that have spent more than a cap."""
+        units: set[uuid.UUID] = set()
+        for _ in self._ranges(of_planned=True):
+            for reading, cap in caps.items():
+                source = "units" if reading == "ldp" else "sums"
+                found = self._db.execute(f"SELECT DISTINCT unit FROM {source} WHERE {reading} > {cap}::HUGEINT")
+                units.update(unit for (unit,) in found.fetchall())
+        return frozenset(units)
+
     def totals(self) -> list[int]:
         """Return the total of each unit with planned noise in its costliest metric, in parts of 1e-9, ascending."""
         totals: list[int] = []
@@ -210,6 +221,22 @@ class Books:
                 int(total) for (total,) in self._db.execute("SELECT max(total) FROM sums GROUP BY unit").fetchall()
             )
         return sorted(totals)
+
+    def redrawn(self) -> tuple[str, int, int]:
+        """Return a unit's name, how many planned noises are new though the release has drawn for their unit, of all."""
+        of = {(*about.kind, flag): source for (about, flag), source in zip(self.kinds, self._sources, strict=True)}
+        unit, planned, before = "", [], []
+        for about, flag in self.kinds:
+            if flag and (not unit or about.unit == CONTENT):  # which tells best whether documents are the same
+                unit, planned, before = about.unit, of[*about.kind, True], of.get((*about.kind, False), [])
+        if not before:
+            return unit, 0, 0
+        pair, there, drawn = "SELECT unit, noise FROM", _read(planned), _read(before)
+        again = f"({pair} {there} EXCEPT {pair} {drawn}) WHERE unit IN (SELECT unit FROM {drawn})"
+        new, every = self._db.execute(
+            f"SELECT (SELECT count(*) FROM {again}), (SELECT count(*) FROM {there})"
+        ).fetchall()[0]
+        return unit, new, every
 
     def make_up(self, unit: uuid.UUID) -> list[MakeUp]:
         """Return what a unit has spent, release by release, planned noise apart."""

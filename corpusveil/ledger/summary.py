@@ -13,8 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.budget.accounting import INFINITE, as_float
+from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
 from corpusveil.errors import (
+    BadRecordError,
     BadValueError,
     NotMadeError,
     UnknownError,
@@ -22,12 +24,13 @@ from corpusveil.errors import (
     UserError,
     VersionError,
     either,
+    is_name,
     of_other_type,
 )
 from corpusveil.ledger.caps import Caps, Spending, metric_names
 from corpusveil.ledger.entries import READINGS, About, Entry, Store
 from corpusveil.ledger.questions import MEMORY, Books, connected
-from corpusveil.ledger.units import Unit, canonical, fingerprints, units_of
+from corpusveil.ledger.units import CONTENT, Unit, canonical, fingerprints, units_of
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
@@ -44,7 +47,8 @@ class Ledger:
     metric. ``cap_token`` is the same for the costliest token of each document. ``cap_ldp`` holds over all metrics, in
     nats of plain LDP.
 
-    A release that would exceed a cap for any unit is refused before anything is drawn. ``memory`` bounds that of a
+    A release that would exceed a cap for any unit is refused before anything is drawn, or, of files, with
+    ``over_cap="drop"``, leaves the documents of such units out. ``memory`` bounds that of a
     decision, and ``spill`` is a local folder for what exceeds it. Raises UserError for a cap that is not above 0.
     """
 
@@ -54,6 +58,7 @@ class Ledger:
     cap_ldp: float | None = field(default=None, kw_only=True)
     memory: str = field(default=MEMORY, kw_only=True)
     spill: str | None = field(default=None, kw_only=True)
+    over_cap: OverCap = field(default="refuse", kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
@@ -66,7 +71,7 @@ class Ledger:
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its caps and the units in the form that a release uses."""
-        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill)
+        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill, self.over_cap)
 
     def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.
@@ -82,19 +87,23 @@ class Ledger:
     def spent_on(self, value: Any, unit: str | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
-        ``unit`` is its name; if the ledger has several, it can stand before the value, as in ``"visit=17"``. In several
-        data sets with name spaces, a value is several units; the most is that of one of them. The ledger holds keyed
-        fingerprints, so the question needs its secret and the value; anyone with both could check a guess. Raises
-        UserError if no such unit is in the ledger, and as ``spent`` does.
+        ``unit`` is its name, which can stand before the value of a column, as in ``"visit=17"``, and has to if the
+        ledger has several. In several data sets with name spaces, a value is several units; the most is that of one of
+        them. The ledger holds keyed fingerprints, so the question needs its secret and the value; anyone with both
+        could check a guess. Raises UserError if no such unit is in the ledger, and as ``spent`` does.
         """
         with self._books() as (store, books, entries):
             names = store.units()
-            if unit is None and len(names) > 1 and str(value).partition("=")[0] in names:
-                unit, _, value = str(value).partition("=")
+            name, equals, rest = value.partition("=") if isinstance(value, str) and unit is None else ("", "", "")
+            if equals and name in names and names != [CONTENT]:
+                unit, value = name, rest
+            name = name if equals and is_name(name) else ""  # of a unit; a value is not quoted
             if not names:
                 raise UnknownError(f"{self.url}: no release has spent anything in this ledger.")
             if unit not in names and (unit is not None or len(names) > 1):
-                raise UnknownError(f"unit {unit or value}: name a unit of this ledger, {either(names)}.")
+                raise UnknownError(
+                    f"{' '.join(filter(None, ['unit', unit or name]))}: name a unit of this ledger, {either(names)}."
+                )
             asked = Unit.of(unit or names[0])
             if asked.column is None and not isinstance(value, str):
                 raise of_other_type("value", value, "the text of a document, since the unit is content")
@@ -112,7 +121,10 @@ class Ledger:
                     mine = as_float(sum(part.sums[reading] for part in parts if metric in ("", part.about.metric)))
                     worst[reading, metric] = max(worst.get((reading, metric), 0.0), mine)
             if not lines:
-                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}.")
+                other = (
+                    f"; it accounts for {asked.name}, not for {name}" if name and unit is None and asked.column else ""
+                )
+                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}{other}.")
             called = {metric: name for metric, name in metric_names(books.kinds).items() if ("total", metric) in worst}
             in_order = dict(sorted(worst.items(), key=lambda place: READINGS.index(place[0][0])))
             return LedgerSummary(self.url, (asked.name,), tuple(lines), in_order, called, of_one_unit=True)
@@ -120,7 +132,7 @@ class Ledger:
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
         """Check that entries match their names, and that they cover the private ``records`` of releases.
 
-        Raises UserError if there is no ledger, or if records belong to no run.
+        Raises UserError if there is no ledger, if it is of another version, or if records belong to no run.
         """
         store = Store.existing(self.url)
         folders = [Records(folder) for folder in addresses(records)]
@@ -209,10 +221,16 @@ def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
     """
     secret = ledger.secret
     held: dict[str, About] = {}
+    try:
+        ledger.units()
+    except BadRecordError as error:
+        yield str(error)
     for name in ledger.names():
         with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as place:  # one entry at a time
             try:
                 entry = ledger.fetched(name, place, secret)
+            except VersionError:
+                raise
             except UserError as error:
                 yield str(error)
                 continue

@@ -59,7 +59,7 @@ class Guarantee(Shown):
             [
                 ("distance", self.metric),
                 ("between", self.neighbors),
-                ("any two words", f"at most {rounded_up(self.plain_ldp)} nats of plain LDP"),
+                ("any two", f"at most {rounded_up(self.plain_ldp)} nats of plain LDP"),
                 *([("in words", self.notes)] if self.notes else []),
                 ("in the clear", "; ".join(self.disclosed)),
                 ("assuming", self.assumptions),

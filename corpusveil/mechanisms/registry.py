@@ -18,13 +18,15 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 import corpusveil.mechanisms as package
-from corpusveil.errors import PackageError, UnknownError, nearest, of_other_type
+from corpusveil.errors import MismatchError, PackageError, UnknownError, nearest, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
 GROUP = "corpusveil.mechanisms"
 EVALUATE = ("custext-per-word", "truncated-gumbel", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding")
 """The mechanisms of ``corpusveil-evaluate``, whose published theorems are false."""
+OF_PASSAGES = "passage-exchange"
+"""The mechanism on a store; it takes pieces of text, where all others take words of a space."""
 _BY_NAME: dict[str, type[Mechanism]] = {}
 
 M = TypeVar("M", bound=type[Mechanism])
@@ -72,10 +74,15 @@ def find(name: str) -> type[Mechanism]:
         raise of_other_type("mechanism", name, "a name first, then the space")
     if name not in _BY_NAME and name in _points():
         _import(name)
+    elif name == OF_PASSAGES:
+        raise MismatchError(
+            f"{name}: this replaces passages by those of a store, not words of a space; give a store, in Python "
+            "cv.PassageExchange(store)."
+        )
     elif name not in _BY_NAME and name in EVALUATE:
         raise PackageError(
             f"{name}: its published theorem is false, so it is in a package of its own, for comparison; "
-            "pip install 'corpusveil[evaluate]'."
+            "in a clone pip install . ./evaluate, and from an index pip install 'corpusveil[evaluate]'."
         )
     elif name not in _BY_NAME:
         hint = nearest(name, names()) or "; 'corpusveil mechanisms' lists all names."

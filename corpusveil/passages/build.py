@@ -31,7 +31,8 @@ from corpusveil.arrays import Bool, Int64
 from corpusveil.collocations.artifact import WORK, make_once
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, below_least
+from corpusveil.errors import BadValueError
+from corpusveil.mechanisms.base import check_whole
 from corpusveil.passages import pieces as piece_rules
 from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.figures import LEFT_OUT, figures_of
@@ -59,6 +60,8 @@ RECOGNIZERS = ("rules", "names")
 KNOWN = (9, 10)
 """At least this share of the words of a piece are words of the space."""
 SALT_BYTES = 16
+MOST = 1 << 30
+"""Pieces of a store: their ids are int32."""
 SPARE = LEFT_OUT + LEFT_OUT // 2
 """Pieces beyond those of the store that a task keeps: some to measure with, and near duplicates of the store."""
 _FAULTS = ("", "number", "contact", "symbol", "excluded word", "end", "unknown words")
@@ -247,12 +250,16 @@ def build_store(
     progress.
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
-    if not licence.strip() or not licence.isprintable():
+    if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
         raise BadValueError("licence: say in a line under which licence the texts are public, such as CC0.")
-    if words is not None and not 1 <= words[0] <= words[1]:
-        raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
-    if size < LEAST:
-        raise below_least("size", size, LEAST)
+    match words:
+        case None:
+            pass
+        case [int(least), int(most)] if 1 <= least <= most:
+            words = (least, most)
+        case _:
+            raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
+    check_whole("size", size, LEAST, MOST)
     if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
         raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
     without = sorted(excluded_words(space.url) if excluded is None else {word.casefold() for word in excluded})
@@ -300,9 +307,8 @@ def _salt(url: str, given: str | None, call: str) -> str:
     """Return the salt: that of the store that is there, of an interrupted call like this one, or a new one."""
     if given is not None:
         return given
-    made = described(url)
-    if made is not None and isinstance(salt := made.as_dict().get("salt"), str):
-        return salt
+    if (made := described(url)) is not None:
+        return str(made.as_dict().get("salt"))
     place = files.join(url, WORK, f"salt-{call[:16]}")
     files.create_bytes(place, secrets.token_hex(SALT_BYTES).encode())
     return files.read_bytes(place).decode()

@@ -1,8 +1,8 @@
 """``passage-exchange``: each piece of text is replaced by one of the K nearest of a public store, or by any of them.
 
-The ranking is by inner product of int8 vectors (``encoder.py``, ``search/inner_products.py``), of equal ones by id; the
-law is that of ``law.py``. The guarantee does not depend on the ranking, only on its being a function of one piece and of
-public data. Relatives: k-subset and staircase mechanisms (Kairouz, Oh, Viswanath 2014), candidates of sentences
+The ranking is by inner product of int8 vectors (``encoder.py``, ``search/inner_products.py``), equal ones by id; the
+law is that of ``law.py``. The guarantee does not depend on the ranking, only on its being a function of one piece and
+of public data. Relatives: k-subset and staircase mechanisms (Kairouz, Oh, Viswanath 2014), candidates of sentences
 (Meehan, Mrini, Chaudhuri 2022).
 """
 
@@ -90,8 +90,8 @@ class PassageExchange:
     def _in_words(self, exchange: Exchange) -> str:
         return (
             f"A piece becomes one of the {exchange.neighbors:,} pieces of the store that rank first for it with "
-            f"probability {exchange.near:.4g}, each alike, and any of its {len(self.store):,} otherwise. The bound is that "
-            "of the integers that are drawn."
+            f"probability {exchange.near:.4g}, each alike, and any of its {len(self.store):,} otherwise. The bound is "
+            "that of the integers that are drawn."
         )
 
     def parameters(self) -> dict[str, Any]:

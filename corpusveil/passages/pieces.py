@@ -35,7 +35,7 @@ _MARKS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """P pieces of D texts: ``offsets`` int64 [D + 1] says which a text has, ``bounds`` int64 [P + 1] which tokens.
+    """P pieces of D texts: ``offsets`` int64 [D + 1] bounds those of a text, ``bounds`` int64 [P + 1] their tokens.
 
     ``tokens`` are those of the texts, with line breaks that wrap sentences replaced by blanks.
     """
@@ -60,8 +60,9 @@ class Pieces:
     def text(self, piece: int) -> str:
         """Return the bytes from the first to the last token of a piece, in the texts as they were read."""
         first, last = self.bounds[piece], self.bounds[piece + 1] - 1
-        data = self.tokens.data[self.tokens.starts[first] : self.tokens.ends[last]]
-        return data.tobytes().decode("utf-8", "replace") if last >= first else ""
+        if last < first:
+            return ""
+        return self.tokens.data[self.tokens.starts[first] : self.tokens.ends[last]].tobytes().decode("utf-8", "replace")
 
 
 def normalized(text: str) -> str:

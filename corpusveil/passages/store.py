@@ -24,7 +24,7 @@ from corpusveil.passages import pieces
 from corpusveil.passages.encoder import MeanVectors, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
-from corpusveil.spaces.installed import is_name, located, name_of
+from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
 from corpusveil.spaces.space import absolute
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
@@ -149,13 +149,14 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     there is no store, for one of another version or space, and for damaged files.
     """
     given = files.as_text(url)
-    address = absolute(located(f"{given}-store", "store") if is_name(given) else given)
+    named = given.startswith(SCHEME) or is_name(given)
+    address = absolute(located(f"{given}-store", "store") if named else given)
     info = _read_info(address)
-    named = info["space"]
-    space = space or load_space(str(named["path"]))
-    if space.digest != named["digest"] or mean_vectors(space).name != info["encoder"]:
+    made_of = info["space"]
+    space = space or load_space(str(made_of["path"]))
+    if space.digest != made_of["digest"] or mean_vectors(space).name != info["encoder"]:
         raise MismatchError(
-            f"{address}: this store was made with another space ({str(named['digest'])[:16]}…) or version of the "
+            f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
             "encoder; give that space, or build the store again."
         )
     folder = home.local_folder(address, [TEXTS, VECTORS], info["digest"])

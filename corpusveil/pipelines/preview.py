@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import pyarrow as pa
 
@@ -17,10 +18,11 @@ from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
-from corpusveil.pipelines.resolve import at_risk, mechanism_of, pseudonym_unit, release_of
+from corpusveil.pipelines.resolve import at_risk, beside, mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
+from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings, StoreSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.inputs import find_shards
@@ -30,6 +32,7 @@ from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.job import units_in
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
 
@@ -38,6 +41,8 @@ ROWS = 200
 """The number of rows of the first shard in which texts are sought; empty texts are skipped."""
 SHOWN = 400
 """Characters of each text."""
+Row: TypeAlias = tuple[str, object, str, Sequence[str]]
+"""A text with its identity, its unit, and the values of its row that are spans of it."""
 PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing was spent."
 
 
@@ -81,9 +86,10 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     text, and for settings that no release can have.
     """
     corpus = needed(settings.corpus, "corpus")
-    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=pseudonym_unit(settings))
+    unit, spans_from = beside(settings)
+    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=unit, spans_from=tuple(spans_from))
     rows = _first_rows(settings, columns)
-    texts = pa.array([text for text, _, _ in rows], pa.large_string())
+    texts = pa.array([text for text, *_ in rows], pa.large_string())
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
         f"Key {settings.key.path}."
@@ -92,10 +98,12 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
 
 
 def drawn(
-    settings: Settings, epsilons: Sequence[float], rows: Sequence[tuple[str, object, str]], sample: pa.Array,
+    settings: Settings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
     column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
     """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
+    if settings.store is not None:
+        return _exchanged(settings, settings.store, epsilons, rows, sample, column, key, key_in_words, watch)
     address = rules.risk_model(settings)
     model = None if address is None else load_model(address)
     mechanism = mechanism_of(settings)
@@ -105,12 +113,12 @@ def drawn(
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
     if watch is not None:
         tell_doubts(first, sample.slice(0, TEXTS), watch)
-    before, ids, units = (list(column) for column in zip(*rows, strict=True))
+    before, ids, units, known = (list(column) for column in zip(*rows, strict=True))
     drawn = []
     for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:
-        release = dataclasses.replace(first, budget=Budget(epsilon))
+        release = dataclasses.replace(cast("Release", first), budget=Budget(epsilon))
         with waiting(f"drawing at epsilon {epsilon:.4g}"):
-            made, _ = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units)
+            made, _ = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units, known)
             texts = made.to_pylist()
             said = f"epsilon {epsilon:.4g}: {mechanism.retention(epsilon):.1%} of known words are unchanged"
             read = _read(release, model) if risk is None or epsilon != risk.epsilon else risk.sentence()
@@ -119,6 +127,26 @@ def drawn(
     path = needed(settings.space, "space").path.removeprefix(SCHEME)
     made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}"
     return Preview(before, drawn, unknown_words(first, sample), made_by)
+
+
+def _exchanged(
+    settings: Settings, store: StoreSettings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
+    column: str, key: Key, key_in_words: str, watch: Watch | None,
+) -> Preview:  # fmt: skip
+    """Show public passages in the place of texts."""
+    before, ids, *_ = (list(column) for column in zip(*rows, strict=True))
+    drawn, texts = [], pa.array(before, pa.large_string())
+    for number, epsilon in enumerate(epsilons):
+        budget = (settings.budget or BudgetSettings(epsilon=epsilon)).model_copy(update={"epsilon": epsilon})
+        release = release_of(settings.model_copy(update={"budget": budget}), key)
+        if watch is not None and not number:
+            tell_doubts(release, sample.slice(0, TEXTS), watch)
+        with waiting(f"looking for passages at epsilon {epsilon:.4g}"):
+            made, _ = release.kernel(whole_corpus=True).privatize(texts, ids, column)
+        promise = f"epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
+        drawn.append(Drawn(epsilon, made.to_pylist(), None, promise))
+    made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {key_in_words} {NO_AUTHOR}"
+    return Preview(before, drawn, Unknown(share=0.0, words={}), made_by)
 
 
 def _read(release: Release, model: LanguageModel | None) -> str:
@@ -132,17 +160,19 @@ def _read(release: Release, model: LanguageModel | None) -> str:
     return word_risk(mechanism, epsilon, policy=policy).sentence()
 
 
-def _first_rows(settings: Settings, columns: Columns) -> list[tuple[str, object, str]]:
-    """Return the first texts of the corpus that are not blank, and their identities and units in a release."""
+def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
+    """Return the first texts of the corpus that are not blank, and what a release knows of them."""
     corpus = needed(settings.corpus, "corpus")
     shards = find_shards(corpus.input, corpus.root)
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
-    first: list[tuple[str, object, str]] = []
+    first: list[Row] = []
     with reading(task, columns.drawn, aside=refuse) as (batches, _):
         for batch in batches:
             texts, units = batch.texts.to_pylist(), units_in(batch, columns, task)
-            rows = zip(texts, batch.identities(name, task.relative), units or [""] * len(texts), strict=True)
+            known = known_in(batch, columns.drawn) or [()] * len(texts)
+            ids = batch.identities(name, task.relative)
+            rows = zip(texts, ids, units or [""] * len(texts), known, strict=True)
             first += [row for row in rows if row[0] and row[0].strip()]
     if not first:
         raise DataError(

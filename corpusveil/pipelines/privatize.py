@@ -20,8 +20,9 @@ from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import UNKNOWN
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
 
 NEARLY_ALL = 0.9
@@ -43,6 +44,7 @@ def privatize(
     later, release, spending = Later(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:
+        _note_rows(plan, later)
         announce(release, later, plan.columns.path, explain=explain)
         if spending is not None and not files.exists(files.join(plan.run.output, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
@@ -60,7 +62,7 @@ def privatize(
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
-        plan.run, debug=debug, watch=watch.shards, begun=later.begin,
+        plan.run, debug=debug, watch=watch.shards, begun=later.begin, tell=later.warn,
         look=lambda batch: tell_first(batch, plan.columns.path, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)
@@ -76,6 +78,7 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     watch = watch or Watch()
     plan = resolve(settings, make_key=False)
     _note(plan, watch)
+    _note_rows(plan, watch)
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
@@ -94,7 +97,16 @@ def _note(plan: Plan, watch: Watch) -> None:
     if plan.run.release.risk is not None:
         watch.say(plan.run.release.risk.sentence())
     if (own := plan.own_key) is not None:
-        watch.warn(f"No key is given. The key of this output is {own}; a later run with the same output uses it again.")
+        said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
+        watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
+
+
+def _note_rows(plan: Plan, watch: Watch) -> None:
+    if plan.columns.id is None and plan.run.release.duplicates != "same-noise":
+        watch.say(
+            "No id is given, so a document is its place: a row that is added or removed later gives all rows below it "
+            "in its file other noise, which is spent again. If a column identifies rows, name it (id)."
+        )
 
 
 def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
@@ -109,8 +121,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     if counts.quarantined:
         rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
         watch.warn(f"warning: {rows} set aside in the private records.")
-    words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
-    watch.confide(f"{words} (private; a ledger counts these).")
+    if isinstance(plan.run.release, Release):
+        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        watch.confide(f"{words} (private; a ledger counts these).")
     tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"private records (do not publish): {plan.records}")
@@ -123,13 +136,20 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
-def announce(release: Release, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
+def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
     """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
 
     Without a guarantee, always print why there is none. ``path`` is that of texts within a column.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
+    if isinstance(release, PassageRelease):
+        guarantee = release.guarantee()
+        watch.say(f"Guarantee: {release.in_brief()}")
+        for line in guarantee.notes if explain else ():
+            watch.say(f"- {line}")
+        watch.say(f"Disclosed: {'; '.join((*guarantee.disclosed, *(() if path is None else (path.disclosed(),))))}.")
+        return
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
         share = mechanism.retention(budget.epsilon)

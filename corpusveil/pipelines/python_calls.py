@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
-from corpusveil.errors import BadTypeError, BadValueError, UnknownError, UserError, nearest, of_other_type
+from corpusveil.collocations.collocation_table import Collocations
+from corpusveil.errors import BadTypeError, BadValueError, DataError, UnknownError, UserError, nearest, of_other_type
 from corpusveil.jobs.local import Local
+from corpusveil.language.choosing import Choose
+from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import scope_of
+from corpusveil.ledger.units import Unit, scope_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
@@ -26,17 +29,23 @@ from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.frames import frame_of
+from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.table import chunks_of, denoise_frame, known_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
 
 
-_RELEASES = ("space", "mechanism", "budget", "text", "spans", "length")
+T = TypeVar("T")
+_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
 _OF_STATEMENTS = ("delta", "distance")
@@ -62,44 +71,58 @@ class NamedCall:
         return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
 
 
-def release(*, key: Key, space: str | None = None, mechanism: str | None = None, **policies: Any) -> Release:
+def release(
+    *, key: Key, space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any
+) -> Any:  # fmt: skip
     """Return a release from names; ``print`` shows everything that they choose.
 
     ``cv.release(risk=0.5, key=cv.Key.generate())`` draws with the installed space *en* and the mechanism
     ring-geometric, at the epsilon at which a reader from context recovers at most half of the content words.
     ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``risk_text``,
     ``model``, ``per``, ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
-    Raises UserError for unknown names and values, and for settings that exclude each other.
+    ``cv.release(store="en", epsilon=10, key=key)`` returns a ``PassageRelease``, which replaces whole texts by public
+    ones. Raises UserError for unknown names and values, and for settings that exclude each other.
     """
     if not isinstance(key, Key):
         raise of_other_type("key", key, "cv.Key.load(PATH) or cv.Key.generate()")
-    settings = _named("cv.release", space, mechanism, {"risk": None, "epsilon": None} | policies)
+    named = {"risk": None, "epsilon": None, "store": store} | policies
+    settings = _named("cv.release", space, mechanism, named)
     return release_of(settings, key)
 
 
 def preview(
-    texts: Sequence[str], *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
-    space: str | None = None, mechanism: str | None = None, **policies: Any,
+    texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
+    space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
     """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
 
-    The arguments are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
+    ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
+    are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
     ``key``, one is made and thrown away. Nothing is written or spent.
     """
-    if isinstance(texts, str) or not texts or not all(isinstance(text, str) for text in texts):
-        raise BadTypeError("texts: give a list of texts.")
-    risk = started("budget")["budget"]["risk"] if risk is None and epsilon is None else risk
-    settings = _named("cv.preview", space, mechanism, policies | {"risk": risk, "epsilon": epsilon})
-    rows = [(text, str(number), "") for number, text in enumerate(texts[:TEXTS])]
-    sample = pa.array(texts[:ROWS], pa.large_string())
+    frame = frame_of(texts, text)
+    sample = pa.chunked_array([plain_texts(chunk, text) for chunk in chunks_of(frame.texts)], pa.large_string())
+    there = [row for row, one in enumerate(sample.slice(0, ROWS).to_pylist()) if one and one.strip()]
+    if not there:
+        raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
+    sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
+    if store is None and risk is None and epsilon is None:
+        risk = started("budget")["budget"]["risk"]
+    given = policies | {"risk": risk, "epsilon": epsilon, "store": store}
+    settings = _named("cv.preview", space, mechanism, given)
+    names = settings.spans.columns
+    values = known_of(frame, names)
+    known = [values[row] for row in there] if values is not None else [()] * len(there)
+    before = sample.slice(0, TEXTS).to_pylist()
+    rows = [(one, str(number), "", known[number]) for number, one in enumerate(before)]
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     epsilons = [] if epsilon is None else [float(epsilon)]
-    return drawn(settings, epsilons, rows, sample, "text", key or Key.generate(), key_in_words)
+    return drawn(settings, epsilons, rows, sample, text, key or Key.generate(), key_in_words)
 
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
-    made = started("space", "mechanism") | {"budget": {}}
+    made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
     known, caller = _arguments(), NamedCall(call)
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
@@ -164,7 +187,7 @@ def privatize_corpus(
     scope = scope_of(unit, scoped=require_release(release).scoped)
     run = Run(
         release, addresses(inputs), files.as_text(output),
-        columns=Columns.of(text, id, keep, separator, None if scope is None else scope.column),
+        columns=_columns(text, id, keep, separator, scope, release),
         root=None if root is None else files.as_text(root), corpus=corpus,
         records=None if records is None else files.as_text(records), rows_per_task=rows_per_task,
         format=format, on_bad_rows=on_bad_rows, page=page,
@@ -196,7 +219,7 @@ def plan(
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
     scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = Columns.of(text, id, keep, separator, None if scope is None else scope.column)
+    columns = _columns(text, id, keep, separator, scope, release)
     named = addresses(inputs)
     run = Run(
         release, named, "", columns=columns, root=None if root is None else files.as_text(root),
@@ -205,6 +228,14 @@ def plan(
     )  # fmt: skip
     made = forecast(run)
     return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
+
+
+def _columns(
+    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: Release
+) -> Columns:
+    """Return the columns that a call names, with those that drawing reads beside the text."""
+    spans_from = () if release.spans is None else release.spans.spans_from
+    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, spans_from)
 
 
 def _engine(engine: Engine | None) -> Engine:
@@ -217,6 +248,40 @@ def _engine(engine: Engine | None) -> Engine:
             raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
+
+
+@overload
+def denoise(
+    release: str, output: str, *, space: Space, model: LanguageModel | None = ...,
+    collocations: Collocations | None = ..., search: Search | None = ..., candidates: int | None = ...,
+    chooser: str | Choose | None = ..., engine: Engine | None = ...,
+    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = ...,
+) -> denoise_corpus.Denoised: ...  # fmt: skip
+
+
+@overload
+def denoise(
+    release: T, output: Release, *, text: str = ..., model: LanguageModel | None = ..., search: Search | None = ...,
+) -> T: ...  # fmt: skip
+
+
+def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> Any:
+    """Denoise a release in a folder into another folder, or a frame of private texts by its ``Release``.
+
+    ``denoise(folder, output, space=…, model=…)`` is what ``corpusveil denoise`` does. ``denoise(frame, release)``
+    returns the likeliest originals of the private texts of a list, a column or a frame (its column ``text``), in the
+    type that was given, with all other columns; ``model`` is by default that of the package of the release's space. It
+    reads mechanism, space, budget and policy of the release, and never its key: any reader can do the same.
+
+    Of a folder, pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text.
+    Without a ``search``, words are the likeliest, and rare ones stay within a margin. A ``chooser``, a function or
+    MODULE:FUNCTION, may choose among the ``candidates`` likeliest originals of each word instead; with ``candidates``
+    alone, a table of these is written. A repeated call resumes. Raises UserError if the release is incomplete, was made
+    with another space or collocations, or has no law that a reader knows, or if the output has something else.
+    """
+    if isinstance(output, Release):
+        return denoise_frame(release, output, text, **given)
+    return denoise_corpus.denoise(release, output, **given)
 
 
 def demo_space() -> Space:

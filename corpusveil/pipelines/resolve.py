@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
@@ -14,11 +14,14 @@ from corpusveil.errors import MismatchError
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import (
     EngineSettings,
     KeySettings,
     OutputSettings,
+    StoreSettings,
 )
 from corpusveil.recognizers.registry import is_terms
 from corpusveil.sampling.keys import Key
@@ -29,11 +32,13 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
 
 if TYPE_CHECKING:
     from corpusveil.language.model import LanguageModel
+    from corpusveil.passages.pieces import Per
 
 ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
 """What chooses epsilon by the risk of settings, for their mechanism."""
@@ -43,13 +48,17 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key."""
+    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key.
+
+    ``is_again`` says that an earlier run made it.
+    """
 
     run: Run
     columns: Columns
     records: str
     engine: EngineSettings
     own_key: Path | None
+    is_again: bool
 
 
 def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
@@ -82,49 +91,67 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     settings = settings.settled()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
-    key = key_of(settings.key, output.path)
-    release, columns, own, spending = release_of(settings, key, choose), columns_of(settings), None, None
-    if not is_given(settings.key):
-        own = home.own_key(output.path)
-        if make_key and (kept := keep(key, own, output.path)) != key:  # another start has made it in the meantime
+    own = None if is_given(settings.key) else own_key(settings)
+    is_again, key = own is not None and own.exists(), key_of(settings.key, own)
+    release, columns, spending = release_of(settings, key, choose), columns_of(settings), None
+    if own is not None and make_key:
+        if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
+        home.note_output(own, output.path, corpus.input)
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, over_cap=ledger.over_cap)
     run = Run(
         release, corpus.input, output.path, columns=columns, root=corpus.root, corpus=corpus.name,
         records=records_of(output), rows_per_task=output.rows_per_task, format=output.format,
         on_bad_rows=output.on_bad_rows, page=output.page, spending=spending,
     )  # fmt: skip
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own)
+    return Plan(run, columns, records_of(output), settings.engine, own, is_again)
 
 
-def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> Release:
+def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
     """Return the release of settings whose presets are written out, under a key, which is not that of their ``[key]``.
 
     Raises MismatchError for another release than the only one that they allow, if they name one.
     """
-    budget, text = needed(settings.budget, "budget"), settings.text
     output = settings.output or OutputSettings(path="-")  # a pipeline of Beam writes what it likes
-    mechanism = mechanism_of(settings)
-    table = None if text.collocations is None else load_collocations(text.collocations)
-    pseudonyms = pseudonym_key(settings, key)
-    risk = None if budget.risk is None else choose(settings, mechanism)
-    epsilon: Any = budget.epsilon if risk is None else risk.epsilon
-    release = Release(
-        mechanism, Budget(epsilon, budget.per, budget.allocation), text.policy(), key, table,
-        output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
-        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
-    )  # fmt: skip
+    release: AnyRelease
+    if settings.store is not None:
+        release = _by_passages(settings, settings.store, output, key)
+    else:
+        release = _by_words(settings, output, key, choose)
     if output.only_release is not None and release.name != output.only_release:
         raise MismatchError(
             f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
             "space, the key or the version of corpusveil differs."
         )
     return release
+
+
+def _by_passages(settings: Settings, store: StoreSettings, output: OutputSettings, key: Key) -> PassageRelease:
+    budget = needed(settings.budget, "budget")
+    per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
+    return PassageRelease(
+        PassageExchange(load_store(store.path)), float(budget.epsilon or 0), per, key=key,
+        most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
+    )  # fmt: skip
+
+
+def _by_words(settings: Settings, output: OutputSettings, key: Key, choose: ChooseEpsilon) -> Release:
+    budget, text = needed(settings.budget, "budget"), settings.text
+    mechanism = mechanism_of(settings)
+    table = None if text.collocations is None else load_collocations(text.collocations)
+    pseudonyms = pseudonym_key(settings, key)
+    risk = None if budget.risk is None else choose(settings, mechanism)
+    epsilon: Any = budget.epsilon if risk is None else risk.epsilon
+    return Release(
+        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key, table,
+        output.duplicates,
+        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
+    )  # fmt: skip
 
 
 def mechanism_of(settings: Settings) -> Mechanism:
@@ -134,28 +161,33 @@ def mechanism_of(settings: Settings) -> Mechanism:
 
 
 def columns_of(settings: Settings) -> Columns:
-    """Return the columns of the corpus, with that of the unit within which pseudonyms are equal, if there is one."""
+    """Return the columns of the corpus, with those that drawing reads beside the text."""
     corpus = needed(settings.corpus, "corpus")
-    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, pseudonym_unit(settings))
+    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
 
 
-def pseudonym_unit(settings: Settings) -> str | None:
-    """Return the column of the unit within which pseudonyms are equal, if there is one."""
+def beside(settings: Settings) -> tuple[str | None, list[str]]:
+    """Return the column of the unit within which pseudonyms are equal, if any, and the columns that spans are from."""
     spans = settings.spans.policy()
     unit = None if settings.ledger is None else settings.ledger.unit
     scope = scope_of(unit, scoped=spans is not None and spans.scoped)
-    return None if scope is None else scope.column
+    return None if scope is None else scope.column, settings.spans.columns
 
 
-def key_of(settings: KeySettings, output: str) -> Key:
-    """Return the key that settings name; otherwise the output's own, or a new one, which ``keep`` keeps."""
+def own_key(settings: Settings) -> Path:
+    """Return the file of the key of the settings' output and corpus."""
+    corpus = needed(settings.corpus, "corpus")
+    return home.own_key(needed(settings.output, "output").path, corpus.input, corpus.name)
+
+
+def key_of(settings: KeySettings, own: Path | None) -> Key:
+    """Return the key that settings name; otherwise the output's ``own``, or a new one, which ``keep`` keeps."""
     if settings.test:
         return Key.for_tests()
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
     if settings.path is None:
-        own = home.own_key(output)
-        return Key.load(own) if own.exists() else Key.generate()
+        return Key.load(own) if own is not None and own.exists() else Key.generate()
     return Key.load(settings.path)
 
 
@@ -164,11 +196,10 @@ def is_given(settings: KeySettings) -> bool:
     return settings.test or settings.environment is not None or settings.path is not None
 
 
-def keep(key: Key, own: Path, output: str) -> Key:
+def keep(key: Key, own: Path) -> Key:
     """Return the key of an output in the user's key folder: this key, if the output has none yet."""
     if not own.exists():
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
-    home.note_output(own, output)
     return Key.load(own)
 
 
@@ -197,7 +228,8 @@ def refuse_published(settings: Settings) -> None:
     private: dict[str, Iterable[str | None]] = {
         "the private records": [records_of(output)],
         "the state of the schedule": [state_of(settings)],
-        "the key": [settings.key.path or str(home.own_key(output.path))],
+        "the file of schedule.metrics": [settings.schedule.metrics],
+        "the key": [settings.key.path or str(own_key(settings))],
         "the key of pseudonyms": [settings.spans.key],
         "the file of terms": [path for path in settings.spans.find if is_terms(path)],
         "the ledger": [] if ledger is None else [ledger.path],

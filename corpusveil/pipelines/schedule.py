@@ -10,6 +10,8 @@ the same noise and spends nothing new.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import math
 import re
 import time
@@ -21,12 +23,14 @@ from typing import Any
 from corpusveil.display import several
 from corpusveil.errors import BadRecordError, BadShardsError, UserError
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
+from corpusveil.pipelines.starts import Start
 from corpusveil.pipelines.watch import Watch
-from corpusveil.storage import files
+from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
-from corpusveil.storage.records import R, Records, Shard
+from corpusveil.storage.records import R, Records, Shard, Totals
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.index import INDEX
+from corpusveil.transforms.release.manifest import MANIFEST, read_manifest
 from corpusveil.transforms.release.pages import write_pages
 
 _RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")
@@ -88,6 +92,10 @@ class Schedule:
     """The age in seconds, by the store's modification time, from which a shard is released."""
     page: bool = True
     """Whether releases have a public page."""
+    has_ids: bool = True
+    """Whether the noise of documents depends on no place: a column identifies them, or equal texts have the same."""
+    left_out_fails: bool = True
+    """Whether a start fails while shards are left out."""
 
     def output_of(self, plan: PlannedRun) -> str:
         return files.join(self.output, plan.name)
@@ -118,8 +126,9 @@ class Schedule:
 
         Raises UserError if no shard is there: a folder that is not mounted must not count as a corpus without news.
         """
-        shards, numbers = find_shards(self.inputs, self.root), self._numbers()
+        numbers = self._numbers()
         finished, summary, unfinished = self._summaries(numbers)
+        shards, aliens = find_usable(self.inputs, self.root, summary)
         there, left_out = {shard.relative for shard in shards}, self.left_out()
         abandoned: list[tuple[PlannedRun, str]] = []
         for number in unfinished:
@@ -133,20 +142,20 @@ class Schedule:
         kept = {path: out for path, out in left_out.shards.items() if path in there}
         return Ahead(
             due, tuple(abandoned), finished if unfinished else summary.model_copy(update={"shards": known}),
-            left_out.model_copy(update={"shards": kept}) if kept else LeftOut(), waiting,
+            LeftOut(settings=left_out.settings, shards=kept, aliens=aliens) if kept or aliens else LeftOut(), waiting,
         )  # fmt: skip
 
     def is_released(self, plan: PlannedRun) -> bool:
-        return files.exists(files.join(self.output_of(plan), "manifest.json"))
+        return files.exists(files.join(self.output_of(plan), MANIFEST))
 
-    def finish(self, plan: PlannedRun) -> None:
-        """Record that a run is done.
+    def finish(self, plan: PlannedRun) -> Finished:
+        """Record that a run is done, and return the record.
 
         Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
         """
         records = Records(self.records_of(plan))
         stamps = {shard.relative: (shard.size, shard.stamp) for shard in plan.shards}
-        done: dict[str, tuple[int, str, str]] = {}
+        digests: dict[str, str] = {}
         for name in records.names("shards"):
             try:
                 record = records.read(f"shards/{name}", Shard)
@@ -158,21 +167,34 @@ class Schedule:
                     raise BadRecordError(
                         f"{records.url}: the record of {name} belongs to another run; restore the record of this run."
                     )
-                done[path] = (*stamps[path], record.input.digest)
-        if len(done) != len(plan.shards):
-            now = {shard.relative: (shard.size, shard.stamp) for shard in find_shards(self.inputs, self.root)}
+                digests[path] = record.input.digest
+        if len(digests) != len(plan.shards):
+            there, _ = find_usable(self.inputs, self.root, self.summary())
+            now = {shard.relative: (shard.size, shard.stamp) for shard in there}
             for shard in plan.shards:
                 same = now.get(shard.relative) == (shard.size, shard.stamp)
-                digest = keyed_digest(shard.url, self.record_key) if same else _UNKNOWN
-                done.setdefault(shard.relative, (shard.size, shard.stamp, digest))
+                digests.setdefault(
+                    shard.relative, keyed_digest(shard.url, self.record_key) if same else _UNKNOWN
+                )  # fmt: skip
         manifest = read_manifest(self.output_of(plan))
-        kept = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
+        kept: dict[str, Any] = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
+        places = [f"{plan.name}/{shard['name']}" for shard in manifest["shards"]]
+        done = {
+            shard.relative: (shard.size, shard.stamp, digests[shard.relative], place)
+            for shard, place in zip(plan.shards, places, strict=True)
+        }
+        kept["manifest"] = hashlib.sha256(files.read_bytes(files.join(self.output_of(plan), MANIFEST))).hexdigest()
+        with contextlib.suppress(BadRecordError):
+            totals = records.read("totals.json", Totals)
+            kept["quarantined"] = 0 if totals is None else totals.quarantined
         write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
         left_out = self.left_out()
         still = {path: out for path, out in left_out.shards.items() if path not in stamps}
         if len(still) < len(left_out.shards):
             self.state.write(LEFT_OUT, LeftOut(settings=left_out.settings, shards=still))
-        self.state.write(f"runs/{plan.number:05d}.done.json", Finished(**kept, shards=done))
+        finished = Finished(**kept, shards=done)
+        self.state.write(f"runs/{plan.number:05d}.done.json", finished)
+        return finished
 
     def leave_out(self, plan: PlannedRun, sentences: Mapping[int, str]) -> None:
         """Abandon a run, and leave unusable shards, given by number, out of later runs.
@@ -187,9 +209,21 @@ class Schedule:
         self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
         self._give_up(plan, f"{_part(len(sentences), plan)} could not be used")
 
+    def write_index(self) -> None:
+        """Write which shards were released, and by what they were replaced, unless the output says so already."""
+        index, address = self.summary().index, files.join(self.output, INDEX)
+        if index.runs and files.read_if_there(address) != index.data():
+            files.write_bytes(address, index.data())
+
     def left_out(self) -> LeftOut:
         """Return the shards that were left out, perhaps under other settings."""
         return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
+
+    def released_before(self, plan: PlannedRun) -> int:
+        """Return the number of documents of the runs that released shards which have changed."""
+        changed = {path for path, why in plan.why.items() if why == "changed"}
+        runs = map(self._done, self._numbers() if changed else ())
+        return sum(done.documents for done in runs if done is not None and changed & done.shards.keys())
 
     def summary(self) -> StartSummary:
         """Return the summary of all finished runs."""
@@ -233,7 +267,7 @@ class Schedule:
             elif not self._is(shard, before):
                 why[shard.relative] = "changed"
             else:
-                known[shard.relative] = (shard.size, shard.stamp, before[2])
+                known[shard.relative] = (shard.size, shard.stamp, *before[2:])
         plan = PlannedRun(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
         return plan, known, waiting
 
@@ -286,40 +320,56 @@ class Schedule:
         return PlannedRun(number, shards, plan.why)
 
 
+def _again(documents: int) -> str:
+    return (
+        f"up to {several(documents, 'document')} of changed shards get other noise than before, and spend again: "
+        "without an id, a row that moved is another document. Name the column that identifies documents (id)."
+    )
+
+
+def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tuple[list[InputShard], list[str]]:
+    """Return the shards of the form that was released before, and sentences about files of none or another one."""
+    aliens: list[str] = []
+    form = formats.form_of(next(iter(summary.shards))) if summary.shards else ""
+    return find_shards(inputs, root, form=form, aliens=aliens), aliens
+
+
 def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
 
 
-def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch) -> int:
-    """Do all due runs, one by one; return the exit status.
+def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch, start: Start) -> int:
+    """Do all due runs, one by one; return the exit status, and note in ``start`` what was done.
 
-    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Only shards whose data
-    cannot be used are left out and reported; all others are released, and the status is 2. Those that an earlier start
-    left out are named.
+    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Shards whose data cannot
+    be used are left out, and named by each start; all others are released.
     """
-    status, reported, began = 0, set[str](), False
+    began = False
     while (plan := (ahead := schedule.next()).plan) is not None:
-        began = True
+        began, start.due = True, len(plan.shards)
         watch.warn(f"{plan.name}: {plan.batch()}")
+        if not schedule.has_ids and (documents := schedule.released_before(plan)):
+            watch.warn(f"warning: {_again(documents)}")
         try:
             if not schedule.is_released(plan):
                 privatize(plan)
         except BadShardsError as error:
             schedule.leave_out(plan, error.sentences)
-            status = UserError.exit_status
-            reported.update(error.sentences.values())
-            for sentence in error.sentences.values():
-                watch.warn(f"corpusveil: {sentence} The shard is left out until it or the settings change.")
             continue
-        schedule.finish(plan)
-    for *_, sentence in ahead.left_out.shards.values():
-        if sentence not in reported:
-            watch.warn(f"left out: {sentence}")
+        start.add(plan.name, schedule.finish(plan))
+    schedule.write_index()
+    left_out = ahead.left_out.sentences()
+    start.left_out, start.due = len(left_out), 0
+    for sentence in left_out:
+        watch.warn(f"left out: {sentence}")
     if ahead.left_out.shards:
-        watch.warn(f"To try what is left out again as it is, remove {schedule.state.address(LEFT_OUT)}.")
+        watch.warn(
+            "A shard is left out until it or the settings change; to try it again as it is, remove "
+            f"{schedule.state.address(LEFT_OUT)}."
+        )
     if ahead.waiting:
         shards = several(ahead.waiting, "shard was", "shards were")
         watch.warn(f"{shards} written too recently, and left for a later start")
     if not began:
         watch.say("there is nothing new")
-    return status
+    return UserError.exit_status if left_out and schedule.left_out_fails else 0

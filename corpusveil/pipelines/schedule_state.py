@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from corpusveil.storage.records import Line, Record
+from corpusveil.transforms.release.index import Index
 
 SUMMARY, LEFT_OUT = "summary.json", "left_out.json"
 
@@ -19,7 +20,10 @@ class Planned(Record):
 
 
 class Finished(Record):
-    """``runs/*.done.json``: the shards that a run released, with size, stamp and digest; or why it was abandoned."""
+    """``runs/*.done.json``: the shards that a run released, with size, stamp, digest and ``RUN/SHARD``; or why not.
+
+    ``manifest`` is the SHA-256 of the release's manifest.
+    """
 
     given_up: bool = False
     why: Line = ""
@@ -27,14 +31,16 @@ class Finished(Record):
     key_fingerprint: Line = ""
     documents: int = 0
     tokens: int = 0
-    shards: dict[str, tuple[int, str, str]]
+    quarantined: int = 0
+    manifest: Line = ""
+    shards: dict[str, tuple[int, str, str, Line]]
 
 
 class StartSummary(Record):
     """``summary.json``: the runs through a number, so that a start does not read them one by one.
 
-    It is made again from the runs if it is missing or damaged. ``shards`` has size, stamp and digest of each shard at
-    its last release; the stamp is a later one if the content stayed the same.
+    It is made again from the runs if it is missing or damaged. ``shards`` has size, stamp, digest and ``RUN/SHARD`` of
+    each shard at its last release; the stamp is a later one if the content stayed the same.
     """
 
     through: int = 0
@@ -46,14 +52,17 @@ class StartSummary(Record):
     last: int = 0
     """The number of the last release, and its name in a ledger."""
     release: Line = ""
-    shards: dict[str, tuple[int, str, str]] = Field(default_factory=dict)
+    shards: dict[str, tuple[int, str, str, Line]] = Field(default_factory=dict)
+    index: Index = Field(default_factory=Index)
 
     def after(self, runs: Mapping[int, Finished | None]) -> StartSummary:
         """Return the summary with later runs, in their order; unfinished ones are None, and count nothing."""
         done = {number: run for number, run in runs.items() if run is not None}
         made = {number: run for number, run in done.items() if not run.given_up}
-        shards = dict(self.shards)
-        for run in made.values():
+        shards, index = dict(self.shards), self.index
+        for number, run in made.items():
+            replaced = {place: shards[path][3] if path in shards else "" for path, (*_, place) in run.shards.items()}
+            index = index.after(f"run-{number:05d}", run.manifest, replaced)
             shards |= run.shards
         named = {number: run for number, run in made.items() if run.release and run.key_fingerprint}
         last, release = self.last, self.release
@@ -65,12 +74,20 @@ class StartSummary(Record):
             released=self.released + sum(len(run.shards) for run in made.values()),
             documents=self.documents + sum(run.documents for run in made.values()),
             tokens=self.tokens + sum(run.tokens for run in made.values()),
-            last=last, release=release, shards=shards,
+            last=last, release=release, shards=shards, index=index,
         )  # fmt: skip
 
 
 class LeftOut(Record):
-    """``left_out.json``: shards that are unusable with these settings: size, stamp, digest and reason."""
+    """``left_out.json``: shards that are unusable with these settings: size, stamp, digest and reason.
+
+    ``aliens`` are sentences about files that are not shards.
+    """
 
     settings: str = ""
     shards: dict[str, tuple[int, str, str, str]] = Field(default_factory=dict)
+    aliens: list[str] = Field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """Return why each is left out."""
+        return [*(sentence for *_, sentence in self.shards.values()), *self.aliens]

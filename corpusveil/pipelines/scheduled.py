@@ -7,26 +7,29 @@ import dataclasses
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-import corpusveil
 from corpusveil.display import several
-from corpusveil.errors import CorpusveilError, MismatchError
+from corpusveil.errors import CorpusveilError, MismatchError, OtherRunError
 from corpusveil.mechanisms import Mechanism
+from corpusveil.pipelines.flows import FLOWS
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
-from corpusveil.pipelines.schedule import PlannedRun, Schedule, go_on
-from corpusveil.pipelines.schedule_state import LEFT_OUT, LeftOut
+from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable, go_on
+from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, LeftOut, StartSummary
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
+from corpusveil.pipelines.starts import noted
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
-from corpusveil.storage.inputs import find_shards, root_of
+from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Line, Record, Records
+from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 
 _ELSEWHERE = ("engine", "schedule")
@@ -34,7 +37,7 @@ _ELSEWHERE = ("engine", "schedule")
 
 
 def check(document: Document) -> None:
-    """Raise UserError for settings that a schedule lacks, or cannot have."""
+    """Raise UserError for settings that a schedule lacks or cannot have, and for private files in a public place."""
     settings = document.settings
     if settings.output is None:
         raise document.fault(
@@ -46,13 +49,13 @@ def check(document: Document) -> None:
             "a schedule needs the same key for all its releases, or returning texts are noised and spent again; "
             "make a key with 'corpusveil key new PATH' and set key.path",
         )
+    refuse_published(settings)
 
 
 def schedule_of(document: Document) -> Schedule:
     """Return the schedule of a file. Raises UserError if the file, or its key, is not fit for a schedule."""
     check(document)
     settings = document.settings
-    refuse_published(settings)
     corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
     key, state = settings.key, Records(files.absolute(state_of(settings)))
     secret = Key.load(key.path) if key.path is not None else Key.from_environment(str(key.environment))
@@ -64,14 +67,16 @@ def schedule_of(document: Document) -> Schedule:
         state,
         secret.derive("records"),
         _digest(document.written),
-        settings.schedule.settle_seconds(),
+        settings.schedule.seconds("settle"),
         output.page,
+        corpus.id is not None or output.duplicates == "same-noise",
+        settings.schedule.left_out == "fail",
     )
 
 
 def _digest(settings: Settings) -> str:
     """Return a digest of everything that decides whether a shard can be used, of settings as written."""
-    decisive = [corpusveil.__version__, settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
+    decisive = [versions()["corpusveil"], settings.model_dump(mode="json", exclude=set(_ELSEWHERE))]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
@@ -110,7 +115,7 @@ def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Set
     )
 
 
-def refuse_other(release: Release, document: Document, schedule: Schedule) -> bool:
+def refuse_other(release: AnyRelease, document: Document, schedule: Schedule) -> bool:
     """Raise UserError, which names the changed settings, if earlier runs made another release.
 
     Say otherwise whether this is the first run of the release.
@@ -144,19 +149,40 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
 
 
 def start(document: Document, watch: Watch) -> int:
-    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so."""
-    schedule = schedule_of(document)
-    for private in (schedule.state, Records(files.absolute(schedule.records))):
-        private.close()
-    held = lease.take(schedule.state.address("lease"))
-    if isinstance(held, str):
-        watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
-        return 0
-    with held:
-        return go_on(schedule, lambda plan: _privatize(document, schedule, plan, watch), watch)
+    """Do all due runs; return the exit status. If it is started twice, one start works and the other says so.
+
+    Raises WorkError if the other one hangs.
+    """
+    check(document)
+    settings, state = document.settings.schedule, Records(files.absolute(state_of(document.settings)))
+    with noted(state, os.path.abspath(document.file), settings.metrics) as noting:
+        schedule = schedule_of(document)
+        for private in (schedule.state, Records(files.absolute(schedule.records))):
+            private.close()
+        held = lease.take(state.address(lease.FOLDER))
+        if isinstance(held, lease.Busy):
+            noting.holder = str(held)
+            if held.hangs(settings.seconds("longest")):
+                raise OtherRunError(
+                    f"{document.file}: another run hangs ({held}); nothing was done. End its process, and start again, "
+                    "or set schedule.longest to what a start may take."
+                )
+            watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
+        else:
+            with held:
+                _tell_ignored(document, watch)
+                noting.status = go_on(schedule, functools.partial(_privatize, document, schedule, watch), watch, noting)
+    return noting.status
 
 
-def _privatize(document: Document, schedule: Schedule, plan: PlannedRun, watch: Watch) -> None:
+def _tell_ignored(document: Document, watch: Watch) -> None:
+    """Name the steps of a file that follow a release, which only ``corpusveil run`` does."""
+    after = FLOWS[[flow.name for flow in FLOWS].index("privatize") + 1 :]
+    if ignored := [f"[{flow.name}]" for flow in after if flow.is_wanted(document.settings)]:
+        watch.warn(f"warning: a schedule does not do {' and '.join(ignored)}; do it with the releases that it makes.")
+
+
+def _privatize(document: Document, schedule: Schedule, watch: Watch, plan: PlannedRun) -> None:
     resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
     privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
 
@@ -165,12 +191,16 @@ def without_left_out(document: Document, watch: Watch) -> Settings:
     """Return settings without the shards that the schedule of a file leaves out, which are named."""
     settings = document.settings
     corpus = needed(settings.corpus, "corpus")
-    left_out = Records(state_of(settings)).read(LEFT_OUT, LeftOut)
-    if left_out is None or left_out.settings != _digest(document.written):
+    state, root, used = Records(state_of(settings)), corpus.root or root_of(corpus.input), list[str]()
+    left_out = state.read(LEFT_OUT, LeftOut)
+    if left_out is None:
         return settings
-    root, used = corpus.root or root_of(corpus.input), []
-    for shard in find_shards(corpus.input, root):
-        size, stamp, _, sentence = left_out.shards.get(shard.relative, (None, "", "", ""))
+    shards, aliens = find_usable(corpus.input, root, state.read(SUMMARY, StartSummary) or StartSummary())
+    for sentence in aliens:
+        watch.warn(f"left out: {sentence}")
+    unusable = left_out.shards if left_out.settings == _digest(document.written) else {}
+    for shard in shards:
+        size, stamp, _, sentence = unusable.get(shard.relative, (None, "", "", ""))
         if (size, stamp) == (shard.size, shard.stamp):
             watch.warn(f"left out: {sentence}")
         else:
@@ -193,8 +223,10 @@ def status(document: Document) -> Iterator[str]:
             yield f"run-{number:05d}: abandoned{done.why and f': {done.why}'}"
         else:
             yield f"run-{number:05d}: {several(len(done.shards), 'shard')}, {several(done.documents, 'document')}"
+    if (busy := lease.holder(schedule.state.address(lease.FOLDER))) is not None:
+        yield f"{'hangs' if busy.hangs(document.settings.schedule.seconds('longest')) else 'in progress'}: {busy}"
     ahead = schedule.ahead()
-    for *_, sentence in ahead.left_out.shards.values():
+    for sentence in ahead.left_out.sentences():
         yield f"left out: {sentence}"
     for plan, why in ahead.abandoned:
         yield f"{plan.name} will be abandoned: {why}"

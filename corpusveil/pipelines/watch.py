@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from corpusveil.transforms.release.fit import Unknown
-    from corpusveil.transforms.release.release import Release
+    from corpusveil.transforms.release.release import AnyRelease
 
 
 class Watch:
@@ -71,7 +71,7 @@ def tell_unknown(unknown_share: float | None, watch: Watch, unknown: Unknown | N
         watch.confide(line)
 
 
-def tell_first(batch: Batch, path: Path | None, release: Release, watch: Watch) -> None:
+def tell_first(batch: Batch, path: Path | None, release: AnyRelease, watch: Watch) -> None:
     """Tell what the first rows show: doubts about their texts, what is released beside texts within a column."""
     tell_doubts(release, batch.texts, watch)
     if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
@@ -83,7 +83,7 @@ def tell_first(batch: Batch, path: Path | None, release: Release, watch: Watch) 
         watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 
 
-def tell_doubts(release: Release, texts: pa.Array, watch: Watch) -> None:
+def tell_doubts(release: AnyRelease, texts: pa.Array, watch: Watch) -> None:
     """Warn if the release hardly suits the first of these texts."""
     from corpusveil.transforms.release.fit import doubts
 

@@ -59,10 +59,16 @@ def encode_id(identity: Any) -> bytes:
             return b"n" + _prefixed(encode_id(*place)) + b"".join(map(_SIZE.pack, row))
         return b"r" + _SIZE.pack(row) + _encode_place(*place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
-        return b"o" + type(identity).__name__.encode() + b"\0" + str(identity).encode()
+        kind = dt.datetime if isinstance(identity, dt.datetime) else type(identity)  # of pandas, too
+        return b"o" + kind.__name__.encode() + b"\0" + str(identity).encode()
     raise BadTypeError(
         f"A document id is of type {type(identity).__name__}; give text, bytes, numbers, dates or UUIDs."
     )
+
+
+def with_values(identity: Any, values: Sequence[str]) -> bytes:
+    """Return the id of a document whose masks depend on further values: with others its words have other places."""
+    return b"".join(map(_prefixed, (encode_id(identity), *map(_utf8, values))))
 
 
 def _utf8(name: str) -> bytes:

@@ -59,6 +59,12 @@ def _check(secret: bytes, source: str, size: int = 0) -> bytes:
     return secret
 
 
+def _granted(status: os.stat_result) -> int:
+    """Return the bits of a mode by which root gives a file to the group of this process, as libpq takes a key."""
+    groups = {os.getegid(), *os.getgroups()}
+    return stat.S_IRGRP if status.st_uid == 0 != os.geteuid() and status.st_gid in groups else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A secret of 32 bytes. Its text form never shows it."""
@@ -95,8 +101,9 @@ class Key:
     def load(cls, path: str | os.PathLike[str]) -> Key:
         """Read a key file of exactly 32 bytes, which nobody but its owner may read.
 
-        Raises UserError if it is missing, unreadable or not a key, and if its mode gives access to its group or others
-        (for a link: the mode of its target). Windows has no such modes.
+        The group of the process may read a file of root's, as it does a secret of Kubernetes. Raises UserError if it is
+        missing, unreadable or not a key, and if its mode gives other access to its group or others (for a link: the
+        mode of its target). Windows has no such modes.
         """
         name = os.fspath(path)
         try:
@@ -113,7 +120,7 @@ class Key:
             raise SecretError(f"{name}: the key file could not be read ({error.strerror}).") from None
         key = cls(secret if secret == _TEST_SECRET else _check(secret, name, status.st_size))
         mode = stat.S_IMODE(status.st_mode)
-        if os.name == "posix" and mode & OTHERS:
+        if os.name == "posix" and mode & OTHERS & ~_granted(status):
             raise SecretError(
                 f"{name}: other users can read or write this key file (its mode is {mode:04o}); restrict access with "
                 f"chmod 600 {name}"

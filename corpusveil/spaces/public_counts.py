@@ -152,7 +152,7 @@ def _parquet(url: str) -> Iterator[Pairs]:
 
 
 def _table(url: str) -> Iterator[Pairs]:
-    comma = url.removesuffix(".gz").endswith(".csv")
+    comma = url.removesuffix(".gz").removesuffix(".zst").endswith(".csv")
     with open_plain(url) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
         rows = csv.reader(text, delimiter=",") if comma else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -7,14 +7,15 @@ format: a reader here, and its suffix in ``READERS`` of ``spaces/vectors.py``.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
-import gzip
+import io
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from corpusveil.errors import ArtefactError, BadFileError, BadRowError, ColumnEr
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
+from corpusveil.storage.compression import CHUNK_BYTES, Unpacked, codec_of
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.text.languages import rule
@@ -57,18 +59,12 @@ class VectorTable:
 
 @contextlib.contextmanager
 def open_plain(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading, unpacked when its name ends in ``.gz``; a broken archive is a ``UserError``."""
+    """Open a file for reading, behind its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
     with files.open_read(url) as packed:
-        if not url.endswith(".gz"):
-            yield packed
-            return
-        try:
-            with gzip.GzipFile(fileobj=packed, mode="rb") as plain:
-                yield cast("IO[bytes]", plain)
-        except EOFError:
-            raise BadFileError(f"{url}: the gzip file ends too early; fetch the whole file again.") from None
-        except (gzip.BadGzipFile, zlib.error):
-            raise BadFileError(f"{url}: this is not a valid gzip file; fetch it again.") from None
+        plain = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
+        if plain.peek(3).startswith(codecs.BOM_UTF8):
+            plain.read(3)
+        yield plain
 
 
 def decode(word: bytes, url: str, row: int) -> str:

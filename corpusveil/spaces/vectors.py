@@ -15,7 +15,7 @@ from corpusveil.choices import Hyphens
 from corpusveil.errors import BadRowError, DataError, FormatError, ShapeError
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
-from corpusveil.spaces.vocabulary import BLANKS, BLOCK
+from corpusveil.spaces.vocabulary import BLOCK
 from corpusveil.storage import files
 from corpusveil.text import languages
 
@@ -24,7 +24,7 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".bin": vector_formats.read_binary,
     ".parquet": vector_formats.read_parquet,
 }
-"""Reader by suffix (``.gz`` aside); a folder is a vectors artifact, everything else is text."""
+"""Reader by suffix (``.gz`` and ``.zst`` aside); a folder is a vectors artifact, everything else is text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +71,8 @@ class Vectors:
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:
     """Read word vectors from a file or artifact at any fsspec URL.
 
-    Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz``; ``.npz`` (``vocab``, ``vectors``);
-    word2vec binary ``.bin[.gz]``; ``.parquet``; a vectors artifact.
+    Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz`` and ``.zst``; ``.npz`` (``vocab``,
+    ``vectors``); word2vec binary ``.bin``; ``.parquet``; a vectors artifact.
     ``language`` is that of the words, by code or English name, which only an artifact may have recorded; ``detect``:
     detected by the first words.
 
@@ -90,7 +90,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
 
 def reader(url: str) -> Callable[[str], VectorTable]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
-    name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz")
+    name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".kv", ".model")):
         raise FormatError(
             f"{url}: this is a pickle, which could run code; in gensim, save the vectors by "
@@ -126,7 +126,7 @@ def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row:
 def _check_words(words: list[str], where: str, first_row: int) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(words, first_row):
-        if not word or not BLANKS.isdisjoint(word):
+        if word.split() != [word] or "\0" in word:  # any white space of Unicode
             raise BadRowError(
                 f"{where}, row {row}: the word {'contains a blank' if word else 'is empty'}; correct or delete it."
             )

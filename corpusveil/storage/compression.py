@@ -18,6 +18,11 @@ CHUNK_BYTES = 1 << 20
 GZIP_LEVEL = 1
 _GZIP_WBITS = 31
 _CUT_SHORT = "Truncated compressed stream"
+_UNREAD = {
+    "too much memory": "this zstd file needs a window of more than 128 MiB (zstd --long=28 or more)",
+    "Dictionary mismatch": "this zstd file needs a dictionary (zstd -D)",
+}
+"""Why sound files are not read, by what Arrow says of them."""
 
 
 def codec_of(name: str) -> Codec:
@@ -48,9 +53,29 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
+        for words, why in _UNREAD.items():
+            if words in str(error):
+                raise BadFileError(f"{name}: {why}; unpack it, and compress it without.") from None
         raise BadFileError(
             f"{name}: this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
         ) from None
+
+
+class Unpacked(io.RawIOBase):
+    """The uncompressed content of a file, as a file."""
+
+    def __init__(self, file: IO[bytes], name: str, codec: Codec) -> None:
+        super().__init__()
+        self._chunks, self._rest = chunks(file, name, codec), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._rest = self._rest or memoryview(next(self._chunks, b""))
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 def check(file: IO[bytes], name: str, codec: Codec) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import sys
+import threading
 import tokenize
 from collections.abc import Iterator
 from typing import Literal
@@ -21,6 +23,7 @@ from corpusveil.errors import (
     file_in_the_way,
 )
 
+PATIENCE_SECONDS = 5.0
 Doing = Literal["read", "written", "listed", "removed"]
 
 BROKEN_ARRAY = (
@@ -65,14 +68,26 @@ def failing(url: str, doing: Doing) -> Iterator[None]:
 
     Only calls of the client belong inside: every exception is assumed to be the client's. The clients come with extras
     and share no exceptions, so exceptions are recognized by name. Raises UserError if running again cannot help,
-    otherwise WorkError.
+    otherwise WorkError. Says on standard error, once, that a store does not answer: clients ask again in silence.
     """
+    timer = threading.Timer(PATIENCE_SECONDS, _say, (url,))
+    timer.daemon = True
+    if "://" in url:
+        timer.start()
     try:
         yield
     except CorpusveilError:
         raise
     except Exception as error:  # noqa: BLE001 - clients raise what they like
         raise _sentence(error, url, doing) from None
+    finally:
+        timer.cancel()
+
+
+def _say(url: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # closed: then nobody waits
+        sys.stderr.write(f"waiting: {url} has not answered for {PATIENCE_SECONDS:.0f} s, and is asked again\n")
+        sys.stderr.flush()
 
 
 def code_of(error: BaseException) -> str:

@@ -119,6 +119,12 @@ def exists(url: str) -> bool:
     return info(url) is not None
 
 
+def is_file(url: str) -> bool:
+    """Say whether ``url`` is a file, or a link to one: no folder, and nothing that can be waited for."""
+    there = info(url)
+    return there is not None and there["type"] == "file"
+
+
 def size(url: str) -> int | None:
     """Return the size in bytes of the file at ``url``, None when there is none."""
     there = info(url)

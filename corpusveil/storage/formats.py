@@ -40,6 +40,8 @@ def form_of(name: str) -> str:
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return suffix
+    if name.lower().endswith((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")):
+        raise FormatError(f"{name}: workbooks are not read; save the sheet as CSV in UTF-8 (.csv).")
     raise FormatError(
         f"{name}: the name does not say the format of this file; use one of the endings {', '.join(SUFFIXES)}."
     )

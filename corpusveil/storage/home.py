@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
@@ -34,19 +36,23 @@ def configuration_path() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "corpusveil"
 
 
-def own_key(output: str) -> Path:
-    """Return the file of the key that was made for an output, because none was given."""
-    mark = hashlib.sha256(files.absolute(output).encode()).hexdigest()[:12]
-    return configuration_path() / "keys" / f"{mark}.key"
+def own_key(output: str, inputs: Sequence[str], corpus: str | None) -> Path:
+    """Return the file of the key that was made for an output of a corpus, because none was given.
+
+    Another corpus has another key: under one key, equal documents of both would get equal noise.
+    """
+    made_for = json.dumps([files.absolute(output), sorted(map(files.absolute, inputs)), corpus])
+    return configuration_path() / "keys" / f"{hashlib.sha256(made_for.encode()).hexdigest()[:12]}.key"
 
 
-def note_output(key: Path, output: str) -> None:
-    """Write next to an output's own key for which output it was made."""
-    files.create_bytes(str(key.with_suffix(_NOTE)), f"{files.absolute(output)}\n".encode(), private=True)
+def note_output(key: Path, output: str, inputs: Sequence[str]) -> None:
+    """Write next to an output's own key for which output and input it was made."""
+    note = f"{files.absolute(output)}, from {', '.join(map(files.absolute, inputs))}\n"
+    files.create_bytes(str(key.with_suffix(_NOTE)), note.encode(), private=True)
 
 
 def own_keys() -> list[tuple[Path, str | None]]:
-    """Return the keys that were made for outputs, and these outputs; None for a key of an earlier version."""
+    """Return the keys that were made for outputs, and what for; None for a key of an earlier version."""
     made = []
     for key in sorted((configuration_path() / "keys").glob("*.key")):
         note = files.read_if_there(str(key.with_suffix(_NOTE)))

@@ -7,7 +7,7 @@ import glob
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -53,15 +53,20 @@ def addresses(given: Address | Sequence[Address]) -> list[str]:
     return [files.as_text(address) for address in several]
 
 
-def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputShard]:
+def find_shards(
+    inputs: Sequence[str], root: str | None = None, *, form: str = "", aliens: list[str] | None = None
+) -> list[InputShard]:
     """Return the files that the inputs name, sorted by relative path, each once.
 
     Paths are relative to ``root``, or without it to the lowest folder that contains all files.
 
     A folder means every file below it that is not hidden; links to files are followed, because caches of data sets
-    consist of them, and links to folders are not. A listing is complete or an error: a folder that cannot be listed is
-    never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the files have different
-    formats or stores; WorkError if a store cannot be listed.
+    consist of them. A listing is complete or an error: a folder that cannot be listed, a link to a folder and one that
+    leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
+    files have different formats or stores; WorkError if a store cannot be listed.
+
+    With ``aliens``, a file that cannot be read together with those of a ``form``, by default that of most, adds a
+    sentence there instead of an error.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
@@ -76,6 +81,10 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
         raise FormatError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
+    if aliens is not None:
+        odd = _of_other_form(entries, form)
+        entries = {url: entry for url, entry in entries.items() if url not in odd}
+        aliens += sorted(odd.values())
     by_form: dict[str, str] = {}
     for url in entries:
         by_form.setdefault(formats.form_of(url), url)
@@ -98,6 +107,24 @@ def find_shards(inputs: Sequence[str], root: str | None = None) -> list[InputSha
         for path, (url, entry) in zip(paths, entries.items(), strict=True)
     ]  # fmt: skip
     return sorted(shards, key=lambda shard: shard.relative)
+
+
+def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
+    """Return sentences about the files that are not of a form, or that of most; none if no file has a form."""
+    odd, by_form = dict[str, str](), dict[str, list[str]]()
+    for url in entries:
+        try:
+            files.resolve(url)  # a name that is no address
+            by_form.setdefault(formats.form_of(url), []).append(url)
+        except (AddressError, FormatError) as error:
+            odd[url] = str(error)
+    if not by_form:
+        return {}
+    mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
+    for other, urls in by_form.items():
+        if other != mine:
+            odd |= {url: f"{url}: this file is {other}, and the others are {mine}; convert or move it." for url in urls}
+    return odd
 
 
 def _stamp(entry: Listed) -> str:
@@ -205,10 +232,20 @@ def _below(fs: Any, folder: str) -> Iterator[Listed]:
     waiting = [folder]
     while waiting:
         for entry in fs.ls(waiting.pop(), detail=True):
+            if entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder)):
+                _refuse_lost(entry["name"])
             if entry["type"] == "directory":
                 waiting.append(entry["name"])
             elif _is_file(entry):
                 yield entry
+
+
+def _refuse_lost(link: str) -> None:
+    """Raise UserError for a link to a folder, which could lead in a circle, and for one that leads nowhere."""
+    if os.path.isdir(link):
+        raise AddressError(f"{link}: links to folders are not followed; name the folder itself as a further input.")
+    if not os.path.exists(link):
+        raise AddressError(f"{link}: this link leads to no file; restore the file, or remove the link.")
 
 
 def _matching(fs: Any, pattern: str) -> list[Listed]:

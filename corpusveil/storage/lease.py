@@ -34,6 +34,8 @@ FOLDER = "lease"
 """The place of an artifact's lease in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
+SILENT_SECONDS = 600.0
+"""A process that stands still for this long hangs, or its disk does."""
 ATTEMPTS = 40
 _NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
 
@@ -46,6 +48,8 @@ class Holder(Record):
     process: int
     began: float | None = None
     mark: str = ""
+    since: float | None = None
+    """When it took the lease, by its own clock."""
 
 
 class Pulse(Record):
@@ -53,6 +57,28 @@ class Pulse(Record):
 
     time: float
     mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """What holds a lease already: ``who``, its ``age``, and how long its heart has been ``silent``, both in seconds."""
+
+    who: str
+    age: float = 0.0
+    silent: float = 0.0
+
+    def __str__(self) -> str:
+        silent = f", which gave no sign of life for {_ago(self.silent)}" if self.silent > PATIENCE_SECONDS else ""
+        return f"{self.who}, at work for {_ago(self.age)}{silent}"
+
+    def hangs(self, longest: float) -> bool:
+        """Say whether it has worked for longer than this, in seconds, or its process is there and its heart is not."""
+        return self.age > longest or self.silent > SILENT_SECONDS
+
+
+def _ago(seconds: float) -> str:
+    minutes = int(seconds) // 60
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min" if minutes else "a moment"
 
 
 @dataclass(slots=True)
@@ -104,13 +130,13 @@ class Lease:
 def hold(url: str) -> Lease:
     """Return the lease of a folder at any fsspec URL. Raises WorkError if another run holds it."""
     held = take(url)
-    if isinstance(held, str):
+    if isinstance(held, Busy):
         raise OtherRunError(f"Another run is in progress ({held}); nothing was done.")
     return held
 
 
-def take(url: str, patience: float | None = None) -> Lease | str:
-    """Return the lease of a folder at any fsspec URL, or its holder, in words.
+def take(url: str, patience: float | None = None) -> Lease | Busy:
+    """Return the lease of a folder at any fsspec URL, or what holds it.
 
     A lease of another machine whose heartbeat looks old is watched for ``patience`` (35) seconds. Of several processes
     that request it, one gets it. Raises WorkError if it cannot be written.
@@ -123,10 +149,8 @@ def take(url: str, patience: float | None = None) -> Lease | str:
         there = _there(url)
         last = max(there, default=0)
         if last:
-            holder = Holder.of(there[last])  # None if it is damaged: then its heartbeat decides
-            running = None if holder is None else _is_running(holder)
-            if _beats(url, last, there[last], patience) if running is None else running:
-                return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
+            if (busy := _busy(url, last, there[last], patience)) is not None:
+                return busy
             if _there(url) != there:
                 continue
         mine = Lease(url, last + 1, _me().data(), absent)
@@ -141,7 +165,26 @@ def take(url: str, patience: float | None = None) -> Lease | str:
             mine.__exit__()  # also a file that was written although no answer came
             raise
         time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
-    return "a process that started at the same time"
+    return Busy("a process that started at the same time")
+
+
+def holder(url: str) -> Busy | None:
+    """Return what seems to hold the lease of a folder; nothing is written, and no heartbeat is watched."""
+    there = _there(url)
+    return _busy(url, max(there), there[max(there)], None) if there else None
+
+
+def _busy(url: str, number: int, content: bytes, patience: float | None) -> Busy | None:
+    """Return the holder of a lease, None if it is gone; without ``patience``, only if that is seen at once."""
+    holder = Holder.of(content)  # None if it is damaged: then its heartbeat decides
+    running = None if holder is None else _is_running(holder)
+    beats = running is None and patience is not None and _beats(url, number, content, patience)
+    if running is False or (running is None and patience is not None and not beats):
+        return None
+    who = "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
+    pulse, now = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b""), time.time()
+    since = now if holder is None or holder.since is None else holder.since
+    return Busy(who, max(0.0, now - since), 0.0 if beats or pulse is None else max(0.0, now - pulse.time))
 
 
 def _address(url: str, number: int) -> str:
@@ -194,8 +237,9 @@ def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
 def _me() -> Holder:
     me = psutil.Process()
     return Holder(
-        host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(), mark=secrets.token_hex(8)
-    )
+        host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(),
+        mark=secrets.token_hex(8), since=time.time(),
+    )  # fmt: skip
 
 
 def _machine() -> str:

@@ -40,7 +40,7 @@ def flat(column: pa.Array, path: Path) -> tuple[pa.Array, Places]:
     within: list[Int64] = []
     for step in path.steps:
         if step is None:
-            sizes = _sizes(column)
+            sizes = list_sizes(column)
             inside = np.repeat(np.arange(len(column)), sizes)
             number = np.arange(inside.size) - (np.cumsum(sizes) - sizes)[inside]
             rows, within = rows[inside], [*(places[inside] for places in within), number]
@@ -72,12 +72,13 @@ def filled(column: pa.Array, texts: pa.Array, steps: Sequence[str | None]) -> pa
         else:
             large = pa.types.is_large_list(kind)
             kind = pa.large_list(field) if large else pa.list_(field)
-            ends = np.cumsum(_sizes(column), dtype=np.int64 if large else np.int32)
+            ends = np.cumsum(list_sizes(column), dtype=np.int64 if large else np.int32)
             buffers.append(pa.py_buffer(np.concatenate([ends[:0], [0], ends]).astype(ends.dtype)))
         children = [child]
     return pa.Array.from_buffers(kind, len(column), buffers, column.null_count, children=children)
 
 
-def _sizes(lists: pa.Array) -> Int64:
+def list_sizes(lists: pa.Array) -> Int64:
+    """Return how many elements each list has, 0 for nulls; int64 [N]."""
     sizes: Int64 = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     return sizes

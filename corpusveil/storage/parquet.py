@@ -9,11 +9,12 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError, UserError
+from corpusveil.errors import BadFileError, ColumnError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """What Arrow raises on a damaged file."""
+_NULL_LISTS = "Expected all lists to be of size"
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
@@ -28,6 +29,12 @@ def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        if _NULL_LISTS in str(error):
+            name = sentence.partition(": ")[0]
+            raise ColumnError(
+                f"{name}: a column of lists of a fixed size is empty (null) in some rows, which Arrow cannot read; "
+                "write it as lists of any size, or leave the column out."
+            ) from None
         raise kind(sentence) from None
 
 
@@ -36,9 +43,10 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
 
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
-    aborts with status 134 (apache/arrow#33975).
+    aborts with status 134 (apache/arrow#33975). Times of type INT96 are microseconds: as nanoseconds, the year 9999
+    would be 1816 (apache/arrow#23391).
     """
-    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer)
+    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer, coerce_int96_timestamp_unit="us")
 
 
 def read_table(url: str, columns: Sequence[str] | None = None) -> pa.Table:

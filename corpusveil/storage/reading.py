@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
+import pyarrow as pa
+
 from corpusveil.choices import Separator
-from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError
+from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError, listed
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -16,6 +21,7 @@ from corpusveil.storage.tasks import KeyedReader, ShardTask
 
 Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
+_PARTITION = re.compile(r"(\w[^=]*)=")
 _FIRST_ROWS = 200
 _TRIED = 100
 
@@ -42,6 +48,28 @@ def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str
     return []
 
 
+def partitions(shards: Sequence[InputShard]) -> list[str]:
+    """Return the columns that only folders above shards have, as Hive and Spark write them: ``day=2026-11-01/``."""
+    names: dict[str, None] = {}
+    for folder in {posixpath.dirname(shard.url) for shard in shards}:
+        above = takewhile(bool, map(_PARTITION.match, reversed(folder.split("/"))))
+        names |= dict.fromkeys(match[1] for match in above if match)
+    return sorted(names)
+
+
+def type_names(types: Sequence[pa.DataType]) -> list[str]:
+    """Return names of types, one for those that differ in memory only."""
+    return [str(kind).replace("large_", "").replace("_view", "") for kind in types]
+
+
+def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
+    """Return the types of the first shard that can be read."""
+    for shard in shards:
+        with contextlib.suppress(*OF_DATA), files.open_read(shard.url) as file:  # its task refuses a damaged shard
+            return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
+    return []
+
+
 def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
     """Return the columns of a run over shards, with the names of all that are kept, but for JSON lines.
 
@@ -50,6 +78,11 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
+    if columns.others == "keep" and (lost := partitions(shards)):
+        raise ConflictError(
+            f"keep all: {listed(lost)} would be lost: only the names of folders have their values; name the columns to "
+            "keep, or write these into the files."
+        )
     if columns.others == "keep" and not source.rows_differ:
         keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
@@ -58,8 +91,8 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
             f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
             "columns; name the columns to keep, or choose an output of JSON lines."
         )
-    if columns.unit is not None and columns.others == "keep":
-        raise ConflictError(f"keep all: the unit {columns.unit} is read by its name; name the columns to keep.")
+    if columns.others == "keep" and (read := [*([] if columns.unit is None else [columns.unit]), *columns.spans_from]):
+        raise ConflictError(f"keep all: {listed(read)}: this is read by its name; name the columns to keep.")
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     for form in {source, target}:

@@ -42,7 +42,8 @@ class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
     ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
-    read, and written only if it is kept, pseudonyms are equal. Rows that lack what the run ``needs`` are set aside.
+    read, and written only if it is kept, pseudonyms are equal; those of ``spans_from`` are read likewise.
+    Rows that lack what the run ``needs`` are set aside.
     ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.
@@ -54,12 +55,13 @@ class Columns:
     others: Others = "drop"
     separator: Separator = "comma"
     unit: str | None = None
+    spans_from: tuple[str, ...] = ()
     needs: Needs | None = None
 
     @classmethod
     def of(
         cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma",
-        unit: str | None = None,
+        unit: str | None = None, spans_from: Sequence[str] = (),
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         keep = [keep] if isinstance(keep, str) else keep
@@ -75,7 +77,7 @@ class Columns:
                     f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, "keep" if every else "drop", separator, unit)
+        return cls(text, id, names, "keep" if every else "drop", separator, unit, tuple(spans_from))
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
@@ -84,6 +86,8 @@ class Columns:
             raise ColumnError(f"{self.column}: the text column cannot be kept in the clear; keep other columns.")
         if self.column == self.unit:
             raise ColumnError(f"unit {self.unit}: this column has the text; name another column.")
+        if self.column in self.spans_from:
+            raise ColumnError(f"spans_from {self.column}: this column has the text; name another column.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
@@ -95,10 +99,13 @@ class Columns:
 
     @property
     def drawn(self) -> Columns:
-        """The columns that drawing reads: the unit is one that is kept."""
-        if self.unit is None or self.unit in self.keep:
-            return self
-        return dataclasses.replace(self, keep=(*self.keep, self.unit))
+        """The columns that drawing reads: the unit, and those that spans are from, are kept."""
+        unit = () if self.unit is None else (self.unit,)
+        return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *unit, *self.spans_from))))
+
+    def without(self, names: Sequence[str]) -> Columns:
+        """Return the columns without some that are kept."""
+        return dataclasses.replace(self, keep=tuple(name for name in self.keep if name not in names))
 
     @property
     def path(self) -> Path | None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
 from corpusveil.errors import OF_DATA, BadShardsError, BadValueError
@@ -214,18 +214,19 @@ def keyed_digest(url: str, key: bytes) -> str:
 
 
 def plain_digest(url: str) -> str:
-    """Return the BLAKE2b of a stored file; for output only, which is public."""
-    return keyed_digest(url, b"")
+    """Return the SHA-256 of a stored file, hexadecimal; for output only, which is public."""
+    with files.open_read(url) as file:
+        return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
 
 
 class CountingFile:
-    """A file that computes the BLAKE2b of everything written to it, and records whether anything was."""
+    """A file that computes the SHA-256 of everything written to it, and records whether anything was."""
 
     closed = False
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._state = hashlib.blake2b(digest_size=16)
+        self._state = hashlib.sha256()
         self._is_empty = True
 
     def write(self, data: Any) -> int:

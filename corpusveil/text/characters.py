@@ -6,8 +6,8 @@
 | `LETTER` | L* |
 | `MARK` | M* and the joiners U+200C, U+200D; part of a word only after a letter or a digit |
 | `DIGIT` | N* |
-| `PUNCTUATION` | P*, and the ASCII symbols ``$+<=>^`|~`` |
-| `OTHER` | everything else: symbols, emoji, control, unassigned and private-use characters |
+| `PUNCTUATION` | P*, Sc (currency signs), and the ASCII symbols ``+<=>^`|~`` |
+| `OTHER` | everything else: other symbols, emoji, control, unassigned and private-use characters |
 
 The tables are part of this package, because each minor version of Python has those of another Unicode version, by which
 the same release would have other bytes. ``scripts/unicode_table.py`` wrote them.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,9 @@ from corpusveil.storage.records import Counted
 from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
-_RARE = ("fillers", "without_text")
+SHORT = 5
+"""Documents of fewer words say nothing of their language."""
+_RARE = ("fillers", "without_text", "foreign", "unread", "similarity")
 """Numbers that are recorded only where they are not 0."""
 
 
@@ -32,12 +35,27 @@ class Counts:
     """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
+    unread: int = 0
+    """Pieces without a known word, which a store cannot place."""
+    similarity: int = 0
+    """The sum of inner products of pieces and of what replaced them, in units of 127^-2."""
+    foreign: int = 0
+    """Documents most of whose words the space lacks, as those of another language."""
+    spans: Counter[str] = field(default_factory=Counter)
+    """Recognized spans by kind."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
-        for name in (*NUMBERS, *_RARE, "roles"):
+        for name in (*NUMBERS, *_RARE, "roles", "spans"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
+
+    def note_foreign(self, roles: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> None:
+        """Count documents, by the roles of their tokens, most of whose words the space lacks."""
+        unknown = np.cumsum(np.pad(roles == UNKNOWN_WORD, (1, 0)))
+        known = np.cumsum(np.pad((roles == KNOWN_WORD) | (roles == STOP_WORD), (1, 0)))
+        lacking, there = np.diff(unknown[offsets]), np.diff(known[offsets])
+        self.foreign += int(np.count_nonzero((lacking > there) & (lacking + there >= SHORT)))
 
     def public(self) -> dict[str, int]:
         """Return the counts that anyone can make from the output."""
@@ -52,7 +70,8 @@ class Counts:
             for name, count in zip(ALL_ROLES, self.roles.tolist(), strict=True)
             if count or name in ROLE_NAMES
         }
-        return Counted(**numbers, changed=self.privatized - self.unchanged, tokens=tokens)
+        spans: dict[str, Any] = {"spans": dict(sorted(self.spans.items()))} if self.spans else {}
+        return Counted(**numbers, **spans, changed=self.privatized - self.unchanged, tokens=tokens)
 
     @property
     def unknown_share(self) -> float | None:
@@ -79,4 +98,8 @@ class Counts:
                 f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."
             )
         numbers = {name: getattr(record, name) for name in (*NUMBERS, *_RARE)}
-        return cls(**numbers, roles=np.array([record.tokens.get(name, 0) for name in ALL_ROLES], dtype=np.int64))
+        return cls(
+            **numbers,
+            spans=Counter(record.spans),
+            roles=np.array([record.tokens.get(name, 0) for name in ALL_ROLES], dtype=np.int64),
+        )

@@ -234,6 +234,9 @@ class SpanPolicy:
       ``corpus`` and in every release under the same key of pseudonyms, or only within a privacy ``unit``, such as a
       customer, or within a ``document`` (``pseudonyms``).
 
+    ``spans_from`` names columns whose values are spans of the kind ``name`` in the text of their row: each value whole,
+    and its parts of three letters or more, in any case. It works where documents have columns.
+
     Spans of the kind ``contact`` are contacts, and have the treatment of the text policy. Raises UserError for a value
     that is none of these.
     """
@@ -241,12 +244,17 @@ class SpanPolicy:
     find: Sequence[str | Function] = ("rules",)
     treat: Mapping[str, str] | Iterable[tuple[str, str]] = ()
     pseudonyms: Pseudonyms = "corpus"
+    spans_from: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        named = (self.spans_from,) if isinstance(self.spans_from, str) else tuple(self.spans_from)
+        if len(set(named)) < len(named) or not all(named):
+            raise BadValueError("spans_from: a column is named twice, or has no name; name each column once.")
+        object.__setattr__(self, "spans_from", named)
         find = (self.find,) if isinstance(self.find, str) or callable(self.find) else tuple(self.find)
         if not all(isinstance(name, (str, Hashable)) for name in find):
             raise BadValueError("spans: a recognizer has to be hashable; give a function.")
-        if not find:
+        if not find and not named:
             raise BadValueError("spans: no recognizer is named; give one, such as rules.")
         if self.pseudonyms not in PSEUDONYMS:
             raise not_a_choice("pseudonyms", self.pseudonyms, PSEUDONYMS)
@@ -293,6 +301,7 @@ class SpanPolicy:
             name if isinstance(name, str) else getattr(name, "__qualname__", type(name).__qualname__)
             for name in self.find
         ]
+        names += [f"the values of column {name}" for name in self.spans_from]
         treated = [f"{kind} {how}" for kind, how in self.pairs] or ["mask"]
         return f"found by {', '.join(names)}; {', '.join(treated)}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,14 +21,16 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError, listed
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of
+from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.nested import column_of, path_of
-from corpusveil.transforms.frames import collected, large_strings, refilled
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.frames import Kept, collected, large_strings, not_copied, refilled
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import Release, require_release
 
@@ -39,10 +42,11 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 
 
 class PrivatizeDocuments(beam.PTransform):
-    """Privatize the string field ``text`` of each document; its other fields, type, window, timestamp and pane stay.
+    """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
-    ``text`` can be a path into lists and objects, as in ``cv.privatize``.
-    A document is a mapping, a ``beam.Row``, a NamedTuple or a dataclass; the collection keeps its schema. ``id`` names
+    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). ``text`` can be a
+    path into lists and objects, as in ``cv.privatize``. A document is a mapping, a ``beam.Row``, a NamedTuple or a
+    dataclass; one that loses fields becomes a mapping or a ``beam.Row``. ``id`` names
     the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
     text get the same output, in any bundle, window or run under the same release.
 
@@ -62,6 +66,7 @@ class PrivatizeDocuments(beam.PTransform):
         text: str = "text",
         id: str | None = None,
         *,
+        keep: Kept = (),
         ledger: Ledger | None = None,
         unit: str | Sequence[str] | Mapping[str, str] | None = None,
         corpus: str | None = None,
@@ -74,6 +79,8 @@ class PrivatizeDocuments(beam.PTransform):
             )
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
+        self._kept = Columns.of(text, None, keep)
+        self._known = () if release.spans is None else tuple(release.spans.spans_from)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._handling: dict[str, Any] | None = None
@@ -100,7 +107,9 @@ class PrivatizeDocuments(beam.PTransform):
         outputs: dict[str, Any] = {}
         good = "good"
         if self._handling is not None:
-            checking = beam.Map(_checked, *self._fields, self._units).with_output_types(kind)
+            checking = beam.Map(
+                _checked, *self._fields, (*self._known, *self._kept.keep), self._units
+            ).with_output_types(kind)
             options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             good, bad = options["main_tag"], options["dead_letter_tag"]
             checked = documents | "Check" >> checking.with_exception_handling(**options)
@@ -108,16 +117,28 @@ class PrivatizeDocuments(beam.PTransform):
         admitted = []
         if self._spending is not None:
             admitted = [self._admitted(documents, self._spending)]
-        drawing = beam.ParDo(_InBatches(self._fields, functools.partial(_drawn, self._kernel, self._scope)), *admitted)
-        private = documents | "Privatize" >> drawing.with_output_types(kind)
+        act = functools.partial(_drawn, self._kernel, self._scope, self._known, self._kept)
+        drawing = beam.ParDo(_InBatches(self._fields, act), *admitted)
+        private = documents | "Privatize" >> drawing.with_output_types(self._kind(kind))
         return private if self._handling is None else {good: private, **outputs}
+
+    def _kind(self, kind: Any) -> Any:
+        """Return the type of the documents that come out, and warn of the fields that do not."""
+        if self._kept.others == "keep":
+            return kind
+        there = _named(kind)
+        gone = [name for name in there if name not in self._kept.named]
+        if there and not gone:
+            return kind
+        what = listed(gone) if gone else f"fields other than {listed(self._kept.named)}"
+        warnings.warn(not_copied(what), stacklevel=5)
+        return RowTypeConstraint.from_fields([(name, there[name]) for name in self._kept.named]) if there else Any
 
     def _refuse(self, documents: Any) -> None:
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
-        if isinstance(documents.element_type, RowTypeConstraint):
-            there = [name for name, _ in documents.element_type._fields]
+        if there := _named(documents.element_type):
             text, identity = self._fields
-            for name in (column_of(text), identity, *self._units):
+            for name in (column_of(text), identity, *self._units, *self._known, *self._kept.keep):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
@@ -129,7 +150,7 @@ class PrivatizeDocuments(beam.PTransform):
     def _admitted(self, documents: Any, spending: Spending) -> Any:
         """Return a side input, which is complete before the first document is drawn: the ledger has admitted all."""
         account = spending.accounting(self._account)
-        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account)))
+        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account, self._known)))
         return beam.pvalue.AsList(
             documents
             | "Whole" >> beam.WindowInto(GlobalWindows())
@@ -170,24 +191,32 @@ class _Batch:
         texts, places = collected(self.values, path, **_OBJECTS)
         return texts, places.identities(identities), places.rows.tolist()
 
-    def with_texts(self, private: list[Any]) -> list[Any]:
-        """Return the documents with other texts."""
+    def known(self, columns: Sequence[str], rows: Sequence[int]) -> list[tuple[str, ...]] | None:
+        """Return the values of documents that are spans of their texts; None if no columns are named."""
+        if not columns:
+            return None
+        values = values_of_rows([[_field(document, name) for document in self.documents] for name in columns])
+        return [values[row] for row in rows]
+
+    def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
+        """Return the documents with other texts, and of other fields those that are kept."""
         if (path := path_of(self.text)) is not None:
             private = refilled(self.values, path, iter(private), **_OBJECTS)
         column = column_of(self.text)
-        return [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
+        made = [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
+        return made if kept.others == "keep" else [_only(document, kept.named) for document in made]
 
     def units(self, rows: Sequence[int], unit: Unit) -> list[Any]:
         """Return the values of a unit, for the numbers of documents."""
         return [_field(self.documents[row], str(unit.column)) for row in rows]
 
-    def account(self, account: Account) -> pa.Table:
+    def account(self, account: Account, known: Sequence[str]) -> pa.Table:
         """Return what the documents spend (``Account.rows``)."""
         flat, identities, rows = self.texts()
         texts = large_strings(flat, self.text)
         units = [unit for unit in account.units if unit.column is not None]
         values = {str(unit.column): self.units(rows, unit) for unit in units}
-        return account.rows(texts, identities, values, rows, "a bundle")
+        return account.rows(texts, identities, values, rows, "a bundle", self.known(known, rows))
 
 
 class _InBatches(beam.DoFn):
@@ -218,20 +247,22 @@ class _InBatches(beam.DoFn):
             yield from self._act(self._batch)
 
 
-def _drawn(kernel: Any, scope: Unit | None, batch: _Batch) -> Iterator[WindowedValue]:
+def _drawn(
+    kernel: Any, scope: Unit | None, known: Sequence[str], kept: Columns, batch: _Batch
+) -> Iterator[WindowedValue]:
     """Privatize documents."""
     (flat, identities, rows), text, units = batch.texts(), batch.text, None
     texts = large_strings(flat, text)
     if scope is not None:
         units = scopes_of(batch.units(rows, scope), scope, texts, rows, "a bundle")
-    private, _ = kernel.privatize(texts, identities, text, units)
-    for document, where in zip(batch.with_texts(private.to_pylist()), batch.where, strict=True):
+    private, _ = kernel.privatize(texts, identities, text, units, batch.known(known, rows))
+    for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 
 
-def _accounted(account: Account, batch: _Batch) -> Iterator[WindowedValue]:
+def _accounted(account: Account, known: Sequence[str], batch: _Batch) -> Iterator[WindowedValue]:
     """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
-    yield WindowedValue((b"", packed([batch.account(account)])), MIN_TIMESTAMP, (GlobalWindow(),))
+    yield WindowedValue((b"", packed([batch.account(account, known)])), MIN_TIMESTAMP, (GlobalWindow(),))
 
 
 def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:
@@ -250,13 +281,15 @@ def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | N
     return value, identity, [value]
 
 
-def _checked(document: Any, text: str, id: str, units: Sequence[str]) -> Any:
+def _checked(document: Any, text: str, id: str, fields: Sequence[str], units: Sequence[str]) -> Any:
     """Return a document that can be accounted for and drawn; it needs no unit if it has no text.
 
     Raises UserError for any other.
     """
     _, identity, texts = _read(document, text, id)
     large_strings(texts, text)
+    for name in fields:
+        _field(document, name)
     encode_id(*checked_identities([identity], id))
     for unit in units if any(text is not None for text in texts) else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
@@ -281,6 +314,21 @@ def _fields(document: Any) -> Mapping[str, Any]:
     raise BadTypeError(
         f"A document is of type {type(document).__name__}; give mappings, beam.Row, NamedTuples or dataclasses."
     )
+
+
+def _named(kind: Any) -> dict[str, Any]:
+    """Return the fields of a collection with a schema, and their types; none for any other."""
+    row = kind if isinstance(kind, RowTypeConstraint) else RowTypeConstraint.from_user_type(kind)
+    return {} if row is None else dict(row._fields)
+
+
+def _only(document: Any, names: Sequence[str]) -> Any:
+    """Return a document with these fields alone: a document as it is, if it has no others."""
+    fields = _fields(document)
+    if set(fields) == set(names):
+        return document
+    some = {name: _field(document, name) for name in names}
+    return some if isinstance(document, Mapping) else beam.Row(**some)
 
 
 def _with(document: Any, name: str, text: Any) -> Any:

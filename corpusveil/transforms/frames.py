@@ -6,6 +6,7 @@ This module never imports pandas, Polars or datasets: a caller with one of their
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,12 @@ from corpusveil.errors import (
     ShapeError,
     UserError,
     column_twice,
+    listed,
     no_column,
 )
 from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.storage.rows import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +41,52 @@ class Frame:
     column: Callable[[str], Any] | None = None
     places: Places | None = None
     rows: int = -1
+    dropped: Sequence[Any] = ()
+    """The names of what the frame had, and what is given back has not."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.texts) if self.places is None else self.rows
 
 
-def frame_of(data: Any, text: str) -> Frame:
-    """Return the texts of a list, a column, or the column ``text`` of a frame.
+Kept = str | Sequence[str]
+"""The columns to keep, by name, or ``all``."""
+
+
+def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
+    """Return the texts of a list, a column, or the column ``text`` of a frame, which goes back with those to ``keep``.
 
     Raises UserError for any other value, and for a column that is missing or occurs several times.
     """
+    columns = Columns.of(text, None, keep)
+    frame = _frame(data, text, columns)
+    if frame.column is None and columns.keep:
+        raise ColumnError(f"keep: these texts have no columns, so {listed(columns.keep)} cannot be kept.")
+    return frame
+
+
+def warn_of_dropped(frame: Frame) -> None:
+    """Warn a caller in Python of what does not come back."""
+    if frame.dropped:
+        warnings.warn(not_copied(listed(frame.dropped)), stacklevel=5)
+
+
+def not_copied(names: str) -> str:
+    """Say what was left out of a frame."""
+    return f"not copied: {names}. Other columns leave only if keep names them (keep='all' for all of them)."
+
+
+def _frame(data: Any, text: str, columns: Columns) -> Frame:
     for cls in type(data).__mro__:
         kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
         if kind is not None:
-            return kind(data, text)
+            return kind(data, text, columns)
     if type(data).__module__.startswith("pyspark."):  # whose Arrow stream would be sent to this process
         raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _interface(data, text)
+        return _interface(data, text, columns)
     if isinstance(data, (Sequence, Iterator)) and not isinstance(data, (str, bytes, bytearray, memoryview)):
-        return _list(data, text)
+        return _list(data, text, columns)
     hint = "; put a single text in brackets" if isinstance(data, str) else ""
     raise BadTypeError(
         f"A value of type {type(data).__name__} is not a list of texts, a column or a frame; give a list of strings, "
@@ -151,12 +179,12 @@ def _texts(parts: list[pa.Array]) -> list[str | None]:
     return [text for part in parts for text in part.to_pylist()]
 
 
-def _list(data: Any, _text: str) -> Frame:
+def _list(data: Any, _text: str, _: Columns) -> Frame:
     kind = tuple if isinstance(data, tuple) else list
     return Frame(large_strings(list(data), None), lambda parts: kind(_texts(parts)))
 
 
-def _numpy(data: Any, _text: str) -> Frame:
+def _numpy(data: Any, _text: str, _: Columns) -> Frame:
     if data.ndim != 1:
         raise ShapeError(
             f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
@@ -167,7 +195,7 @@ def _numpy(data: Any, _text: str) -> Frame:
     return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
 
 
-def _arrow_column(data: Any, text: str) -> Frame:
+def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
     def back(parts: list[pa.Array]) -> Any:
         if isinstance(data, pa.ChunkedArray):
             return pa.chunked_array(parts, type=data.type)
@@ -202,14 +230,28 @@ def _nested_column(data: Any, path: Path) -> Frame:
     return Frame(texts, back, places=places, rows=len(data))
 
 
-def _arrow_table(data: Any, text: str) -> Frame:
+def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
+    """Return which columns come back, by their places, and the names of all others."""
+    if columns.others == "keep":
+        return list(range(len(names))), []
+    wanted = [_place(names, name) for name in (columns.column, *columns.keep)]
+    return sorted(wanted), [name for place, name in enumerate(names) if place not in wanted]
+
+
+def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     names, path = data.schema.names, path_of(text)
     place = _place(names, column_of(text))
+    stays, dropped = stays_of(names, columns)
+
+    def back(made: Any) -> Any:
+        return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
+
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
     return dataclasses.replace(
         column,
-        back=lambda parts: data.set_column(place, data.schema.field(place), column.back(parts)),
+        back=lambda parts: back(data.set_column(place, data.schema.field(place), column.back(parts)).select(stays)),
         column=lambda name: data.column(_place(names, name)),
+        dropped=dropped,
     )
 
 
@@ -224,7 +266,22 @@ def require_text(kind: pa.DataType, name: str) -> None:
         raise cannot_hold(name, kind)
 
 
-def _pandas_series(data: Any, text: str) -> Frame:
+def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
+    """Return the index of what comes back, and what it loses: row numbers stay, anything else is kept like a column."""
+    index = data.index
+    names = ["the index" if name is None else name for name in index.names]
+    is_numbers = names == ["the index"] and index.dtype.kind in "iu"
+    if is_numbers or columns.others == "keep" or set(names) <= set(columns.keep):
+        return index, []
+    return None, names
+
+
+def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:
+    index, dropped = _index(data, columns)
+    return dataclasses.replace(_pandas_values(data, text, index), dropped=dropped)
+
+
+def _pandas_values(data: Any, text: str, index: Any) -> Frame:
     kind = data.dtype
     if kind == "category":
         kind = type(kind)(ordered=kind.ordered)  # whose categories are those of the private texts
@@ -233,12 +290,12 @@ def _pandas_series(data: Any, text: str) -> Frame:
         texts = _texts(parts)
         if kind == "object":  # each library's mark for a missing text stays
             texts = [before if after is None else after for before, after in zip(data.tolist(), texts, strict=True)]
-        return type(data)(texts, index=data.index, name=data.name, dtype=kind)
+        return type(data)(texts, index=index, name=data.name, dtype=kind)
 
     return Frame(large_strings(data.tolist(), text), back)
 
 
-def _nested_pandas(data: Any, path: Path) -> Frame:
+def _nested_pandas(data: Any, path: Path, index: Any) -> Frame:
     """Return the texts within the lists and dictionaries of a Series; those of Arrow are lists of Python here."""
     values = [None if gone else value for value, gone in zip(data.tolist(), data.isna(), strict=True)]
     texts, places = collected(values, path)
@@ -248,26 +305,33 @@ def _nested_pandas(data: Any, path: Path) -> Frame:
         if data.dtype == "object":  # each library's mark for a missing value stays
             made = [before if after is None else after for before, after in zip(data.tolist(), made, strict=True)]
         cells = np.fromiter(made, object, len(made))  # a list of lists would become a table
-        return type(data)(cells, index=data.index, name=data.name, dtype=data.dtype)
+        return type(data)(cells, index=index, name=data.name, dtype=data.dtype)
 
     return Frame(large_strings(texts, path.text), back, places=places, rows=len(values))
 
 
-def _pandas_frame(data: Any, text: str) -> Frame:
+def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
     names, path = list(data.columns), path_of(text)
     place = _place(names, column_of(text))
+    index, gone = _index(data, columns)
+    of_index = [name for name in data.index.names if name not in names]
+    stays, dropped = stays_of(names, columns.without(of_index))
     values = data.iloc[:, place]
-    series = _pandas_series(values, text) if path is None else _nested_pandas(values, path)
+    series = _pandas_values(values, text, data.index) if path is None else _nested_pandas(values, path, data.index)
 
     def back(parts: list[pa.Array]) -> Any:
         made = data.copy()
         made.isetitem(place, series.back(parts))
-        return made
+        made = made.iloc[:, stays]
+        if dropped or gone:
+            made.attrs = {}
+        return made.reset_index(drop=True) if index is None else made
 
-    return dataclasses.replace(series, back=back, column=lambda name: column_values(data.iloc[:, _place(names, name)]))
+    column = lambda name: column_values(data.iloc[:, _place(names, name)])  # noqa: E731 - one of four such
+    return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 
 
-def _polars_series(data: Any, text: str) -> Frame:
+def _polars_series(data: Any, text: str, _: Columns | None = None) -> Frame:
     if type(data.dtype).__name__ == "Enum":  # whose words are given
         raise cannot_hold(text, "Enum")
     column = _text_column(data.to_arrow(), text)
@@ -281,35 +345,44 @@ def _nested_polars(data: Any, path: Path) -> Frame:
     return dataclasses.replace(column, back=lambda parts: type(data)(data.name, column.back(parts)).cast(data.dtype))
 
 
-def _polars_frame(data: Any, text: str) -> Frame:
+def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
     path = path_of(text)
+    stays, dropped = stays_of(data.columns, columns)
     values = data.get_column(data.columns[_place(data.columns, column_of(text))])
     column = _polars_series(values, text) if path is None else _nested_polars(values, path)
     return dataclasses.replace(
         column,
-        back=lambda parts: data.with_columns(column.back(parts)),
+        back=lambda parts: data.with_columns(column.back(parts))[:, stays],
         column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)])),
+        dropped=dropped,
     )
 
 
-def _dataset(data: Any, text: str) -> Frame:
-    column = _arrow_table(data.with_format("arrow")[:], text)
+def _polars_lazy(data: Any, text: str, columns: Columns) -> Frame:
+    frame = _polars_frame(data.collect(), text, columns)
+    return dataclasses.replace(frame, back=lambda parts: frame.back(parts).lazy())
+
+
+def _dataset(data: Any, text: str, columns: Columns) -> Frame:
+    column = _arrow_table(data.with_format("arrow")[:], text, columns)
+    names = [name for name in data.column_names if name not in column.dropped]
+    like = data.select_columns(names) if column.dropped else data
 
     def back(parts: list[pa.Array]) -> Any:
-        return type(data)(column.back(parts), info=data.info, split=data.split).with_format(**data.format)
+        return type(data)(column.back(parts), info=like.info, split=data.split).with_format(**like.format)
 
     return dataclasses.replace(column, back=back)
 
 
-def _interface(data: Any, text: str) -> Frame:
+def _interface(data: Any, text: str, columns: Columns) -> Frame:
     """Read an object that exports its columns by Arrow's C interface; it is returned as Arrow."""
     column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
     if pa.types.is_struct(column.type):
-        return _arrow_table(pa.Table.from_struct_array(column), text)
+        return _arrow_table(pa.Table.from_struct_array(column), text, columns)
     return _arrow_column(column, text)
 
 
-_KINDS: dict[tuple[str, str], Callable[[Any, str], Frame]] = {
+_KINDS: dict[tuple[str, str], Callable[[Any, str, Columns], Frame]] = {
     ("builtins", "list"): _list,
     ("builtins", "tuple"): _list,
     ("numpy", "ndarray"): _numpy,
@@ -321,6 +394,7 @@ _KINDS: dict[tuple[str, str], Callable[[Any, str], Frame]] = {
     ("pandas", "DataFrame"): _pandas_frame,
     ("polars", "Series"): _polars_series,
     ("polars", "DataFrame"): _polars_frame,
+    ("polars", "LazyFrame"): _polars_lazy,
     ("datasets", "Dataset"): _dataset,
 }
 """The readers of classes, by package and name; derived classes are read in the same way."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import metadata, resources
 from typing import Any
 
 from corpusveil.errors import GO_ON, EngineError, VersionError, WorkError, sentences_in
@@ -18,6 +19,8 @@ PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim
 """The packages on which output bytes may depend."""
 
 
+_SOURCES = (".py", ".json", ".gz")
+"""Endings of files that decide an output; not what Python and numba compile beside them."""
 _ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
 _ASK_SECONDS = 30
 _SAME_PYTHON = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python {mine} with corpusveil, on every machine"
@@ -32,7 +35,25 @@ def versions() -> Mapping[str, str]:
             installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             installed[name] = "none"
+    installed["corpusveil"] += f" (code {code()})"
     return installed
+
+
+@functools.cache
+def code() -> str:
+    """Return a digest of the package's code and data, equal wherever it is installed from the same sources.
+
+    A version is that of many commits.
+    """
+    digest, waiting = hashlib.sha256(), [("corpusveil", resources.files("corpusveil"))]
+    while waiting:  # a folder's files in order, then those of its folders
+        place, folder = waiting.pop()
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            if entry.is_dir():
+                waiting.append((f"{place}/{entry.name}", entry))
+            elif entry.name.endswith(_SOURCES):
+                digest.update(f"{place}/{entry.name}\0{hashlib.sha256(entry.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from corpusveil.display import several
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
+from corpusveil.storage.values import as_strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,13 @@ def identities_of(column: Any, name: str) -> list[Any]:
     return checked_identities(values_of(column), name)
 
 
+_MICROSECONDS = {
+    pa.timestamp("ns"): pa.timestamp("us"),
+    pa.timestamp("ns", "UTC"): pa.timestamp("us", "UTC"),
+    pa.time64("ns"): pa.time64("us"),
+}
+
+
 def values_of(column: Any) -> list[Any]:
     """Return the values of an Arrow column as Python's, instants in UTC; a list is returned unchanged."""
     if isinstance(column, list):
@@ -112,8 +120,19 @@ def values_of(column: Any) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # the same instant, whatever zone a session shows it in
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return [value for chunk in chunks for value in map(_of_time, chunk, as_strings(chunk).to_pylist())]
     values: list[Any] = column.to_pylist()
     return values
+
+
+def _of_time(value: pa.Scalar, text: str | None) -> Any:
+    """Return a time as Python's, which pandas' could replace, or its text if Python has no such time."""
+    try:
+        return value.cast(_MICROSECONDS.get(value.type, value.type)).as_py()
+    except (ValueError, OverflowError):
+        return text
 
 
 def checked_identities(values: Sequence[Any], name: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from corpusveil.errors import (
     UserError,
     VersionError,
     column_twice,
+    listed,
     no_column,
     sentences_in,
 )
@@ -25,12 +27,15 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of, scopes_of
+from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.storage.nested import Path, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
-from corpusveil.transforms.frames import cannot_hold, require_text
+from corpusveil.storage.rows import Columns
+from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.transforms.table import plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
@@ -49,13 +54,15 @@ def privatize_frame(
     text: str = "text",
     id: str | None = None,
     *,
+    keep: Kept = (),
     ledger: Ledger | None = None,
     unit: str | Sequence[str] | Mapping[str, str] | None = None,
     corpus: str | None = None,
 ) -> Any:
-    """Privatize the string column ``text`` of a DataFrame; schema, nullability and the other columns stay.
+    """Privatize the string column ``text`` of a DataFrame; its type and nullability stay.
 
-    ``text`` can be a path into arrays and structs, as in ``cv.privatize``.
+    Other columns come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``); a warning names
+    what was dropped. ``text`` can be a path into arrays and structs, as in ``cv.privatize``.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames, on those of Spark Connect,
@@ -88,12 +95,15 @@ def privatize_frame(
     schema = df.schema
     spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
     columns = (() if scope is None else (str(scope.column),)) if spending is None else spending.columns
+    known = () if release.spans is None else release.spans.spans_from
+    wanted = Columns.of(text, None, keep)
+    stays, dropped = stays_of(schema.names, wanted)
     path, column = path_of(text), column_of(text)
-    for name in dict.fromkeys((column, id, *columns)):
+    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
+        raise column_twice(twice[0])
+    for name in dict.fromkeys((column, id, *columns, *known)):
         if name not in schema.names:
             raise no_column(name, schema.names)
-        if schema.names.count(name) > 1:
-            raise column_twice(name)
     kind = schema[column].dataType.simpleString()
     if path is not None:
         from pyspark.sql.pandas.types import to_arrow_type
@@ -116,9 +126,9 @@ def privatize_frame(
             )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
-        names = list(dict.fromkeys((column, id, *columns)))
+        names = list(dict.fromkeys((column, id, *columns, *known)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        chunks = needed.mapInArrow(_accounts(account, names, id), "chunk binary").toLocalIterator()
+        chunks = needed.mapInArrow(_accounts(account, names, id, known), "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
         except UserError:
@@ -127,8 +137,20 @@ def privatize_frame(
             if sentences := sentences_in(str(error)):  # of a worker, in the text of Spark's exception
                 raise BadRowError(sentences[-1]) from None
             raise
-    run = _batches(release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id), scope)
-    return numbered.mapInArrow(run, schema)
+    if dropped:
+        warnings.warn(not_copied(listed(dropped)), stacklevel=2)
+    run = _batches(
+        release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id), scope, known, stays
+    )
+    return numbered.mapInArrow(run, type(schema)([schema.fields[place] for place in stays]))
+
+
+def _known(batch: pa.RecordBatch, columns: Sequence[str], rows: Sequence[int]) -> list[tuple[str, ...]] | None:
+    """Return the values that are spans of the texts in some rows; None if no columns are named."""
+    if not columns:
+        return None
+    values = values_of_rows([batch.column(name) for name in columns])
+    return [values[row] for row in rows]
 
 
 def _within(
@@ -182,6 +204,10 @@ def _function(spark: Any, release: Release, name: str) -> Any:
     _check_workers(spark, require_release(release))
     kernel = release.kernel()
     scope_of(None, scoped=kernel.scoped)  # a function of rows has no unit
+    if release.spans is not None and release.spans.spans_from:
+        raise ConflictError(
+            f"spans_from: a SQL function has no further columns; use privatize_frame instead of {name}."
+        )
 
     def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
         names = column.unique().to_pylist()
@@ -194,20 +220,21 @@ def _function(spark: Any, release: Release, name: str) -> Any:
     return pyspark.sql.functions.arrow_udf(run, StringType())  # a type by its name is asked of a Connect server
 
 
-def _check_workers(spark: Any, release: Release) -> None:
+def _check_workers(spark: Any, release: AnyRelease) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         refuse_other_python(spark.sparkContext)
         return
-    space = release.mechanism.space
-    if space.url is None and space.vectors.nbytes > CONNECT_BYTES:
+    public = release.mechanism.store if isinstance(release, PassageRelease) else release.mechanism.space
+    if public.url is None and public.vectors.nbytes > CONNECT_BYTES:
         raise SizeError(
-            "The space is too large to be sent through Spark Connect; save it in a place that the workers can reach."
+            "The space or store is too large to be sent through Spark Connect; save it in a place that the workers can "
+            "reach."
         )
 
 
 def _accounts(
-    account: Account, names: list[str], identity: str
+    account: Account, names: list[str], identity: str, known: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that accounts on workers; the rows of an account travel as streams of Arrow's format.
 
@@ -227,7 +254,8 @@ def _accounts(
                 if unit.column is not None
             }
             texts = plain_texts(texts, account.column)
-            waiting.append(account.rows(texts, identities, values, rows, "a batch of the frame"))
+            own = _known(named, known, rows)
+            waiting.append(account.rows(texts, identities, values, rows, "a batch of the frame", own))
             if sum(table.num_rows for table in waiting) >= ACCOUNT_ROWS:
                 yield pa.record_batch({"chunk": [packed(waiting)]})
                 waiting = []
@@ -238,9 +266,10 @@ def _accounts(
 
 
 def _batches(
-    kernel: Kernel, names: list[str], text: str, place: int, identity: int, scope: Unit | None
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that runs on workers; ``place`` and ``identity`` are column numbers."""
+    kernel: Kernel, names: list[str], text: str, place: int, identity: int, scope: Unit | None, known: Sequence[str],
+    stays: Sequence[int],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:  # fmt: skip
+    """Return the function that runs on workers; ``place``, ``identity`` and ``stays`` are column numbers."""
     path = path_of(text)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -252,14 +281,15 @@ def _batches(
             if scope is not None:
                 given = batch.column(names.index(str(scope.column))).take(pa.array(rows, pa.int64()))
                 units = scopes_of(given, scope, texts, rows, "a batch of the frame")
-            parts = privatized_parts(kernel, texts, identities, text, units)
+            parts = privatized_parts(kernel, texts, identities, text, units, _known(named, known, rows))
             if path is not None:
                 if len(parts) > 1:
                     raise cannot_hold(text, texts.type)
                 parts = [filled(column, parts[0], path.steps)]
             first = 0
             for part in parts:
-                yield named.slice(first, len(part)).set_column(place, named.schema.field(place), part)
+                private = named.slice(first, len(part)).set_column(place, named.schema.field(place), part)
+                yield private.select(stays)
                 first += len(part)
 
     return run

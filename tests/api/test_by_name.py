@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any, ClassVar
 
+import pandas as pd
+import polars as pl
 import pytest
 
 import corpusveil as cv
@@ -90,9 +93,9 @@ def test_a_preview_shows_texts_and_unknown_words(space: str) -> None:
     release = cv.release(epsilon=1.0, key=KEY, space=space)
     assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
     assert "refund 9, invoice 1" in " ".join(str(shown).split())
-    for wrong in ("a text", [], [1]):
-        with refused("wrong-type", "list of texts"):
-            cv.preview(wrong, epsilon=1.0, space=space)  # type: ignore[arg-type]
+    for wrong, code in (("a text", "wrong-type"), ([], "unsuitable-data"), ([1], "bad-row")):
+        with refused(code):
+            cv.preview(wrong, epsilon=1.0, space=space)
     with refused("missing-setting", "cv.preview", "model"):
         cv.preview(texts, space=space)
 
@@ -114,3 +117,41 @@ def test_unknown_words_are_named_in_private_alone(space: str, tmp_path: Path) ->
         written = [*(tmp_path / name).rglob("*.json*"), tmp_path / f"{name}.report.html"]
         assert all("refund" not in path.read_text() for path in written)
     assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
+
+
+class TestFramesEverywhere:
+    ROWS: ClassVar[dict[str, list[Any]]] = {
+        "name": [None, "Zelda"], "body": [None, "Zelda sees the river, which is cold and long in winter."]
+    }  # fmt: skip
+
+    def test_a_preview_of_a_frame_or_a_column_shows_its_texts(self) -> None:
+        for given, column in ((pd.DataFrame(self.ROWS), "body"), (pl.DataFrame(self.ROWS), "body"),
+                              (pd.Series(self.ROWS["body"]), "text"), (self.ROWS["body"], "text")):  # fmt: skip
+            made = cv.preview(given, text=column, epsilon=1.0)
+            assert made.before == self.ROWS["body"][1:], type(given)
+        made = cv.preview(pd.DataFrame(self.ROWS), text="body", epsilon=1.0, spans_from=["name"])
+        assert made.drawn[0].texts[0].startswith("[name]")
+        with refused("unsuitable-data", "no text"):
+            cv.preview([None, " "], epsilon=1.0)
+        with refused("wrong-type"):
+            cv.preview("a single text", epsilon=1.0)
+
+    def test_a_frame_is_denoised_as_a_folder_is(self) -> None:
+        """In its type, with all of its columns, by the model that the space ships."""
+        release = cv.release(epsilon=1.0, key=cv.Key.for_tests())
+        for kind in (pd.DataFrame, pl.DataFrame):
+            private = cv.privatize(kind(self.ROWS), release, ids=[1, 2], text="body", keep="name")
+            found = cv.denoise(private, release, text="body")
+            assert type(found) is kind
+            assert list(found.columns) == ["name", "body"]
+            assert list(found["body"]) == cv.denoise(list(private["body"]), release)
+        assert found["body"][0] is None
+
+
+def test_what_many_rows_share_is_said_by_a_plan(tmp_path: Path) -> None:
+    release = cv.release(epsilon=1.0, key=cv.Key.for_tests())
+    own = [" ".join(f"{WORDS[(row * 7 + at * at) % len(WORDS)]}" for at in range(20)) for row in range(40)]
+    for name, footer in (("own", ""), ("shared", "please do not reply to this mail at all. ")):
+        (tmp_path / name).write_text("".join(f"{footer}{text}\n" for text in own))
+        (tmp_path / name).rename(tmp_path / f"{name}.txt")
+        assert ("stand in more than 20" in str(cv.plan(tmp_path / f"{name}.txt", release))) == (name == "shared")

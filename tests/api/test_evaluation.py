@@ -32,7 +32,7 @@ class TestEvaluateRelease:
     ) -> None:
         """What a model still learns and what came back, without a file."""
         original = kind(reviews)
-        private = cv.privatize(original, release, ids="id")
+        private = cv.privatize(original, release, ids="id", keep="id")
         found = cv.evaluate_release(original, private, release, id="id", label="topic", seeds=2)
         assert 0 < found.at("words unchanged").value < found.at("accuracy, original to original").value
         assert found.guarantee == release.guarantee().notes

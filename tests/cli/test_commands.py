@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import stat
 import sys
 from importlib import metadata
@@ -114,13 +115,30 @@ class TestKey:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_bytes()
         assert len(secret) == 32
-        assert succeeds(*without_key(call)).err == first
+        assert f"{key}, is used again; for other documents, give another key" in succeeds(*without_key(call)).err
         assert key.read_bytes() == secret
         assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))
         succeeds(*without_key(changed(call, "--output", str(tmp_path / "other"))))
         assert len(list((tmp_path / "set" / "corpusveil" / "keys").glob("*.key"))) == 1
         assert manifest(tmp_path / "other")["key_fingerprint"] != manifest(tmp_path / "out")["key_fingerprint"]
+
+    def test_of_an_output_is_not_that_of_another_corpus_at_its_place(
+        self, call: list[str], tmp_path: Path, home: Path
+    ) -> None:
+        """Another input, or another name of the corpus; the first corpus has its own key again."""
+        given = Path(call[1])
+        other = shutil.copytree(given, given.with_name("other"))
+        fingerprints = []
+        for words in (call, [call[0], str(other), *call[2:]], [*call, "--corpus", "b"], call):
+            succeeds(*without_key(words))
+            fingerprints.append(manifest(tmp_path / "out")["key_fingerprint"])
+            for made in tmp_path.glob("out*"):
+                made.unlink() if made.is_file() else shutil.rmtree(made)
+        assert fingerprints[0] == fingerprints[3]
+        assert len(set(fingerprints)) == 3
+        listed = succeeds("key", "list").out
+        assert all(f"made for {tmp_path}/out, from {path}\n" in listed for path in (given, other))
 
     def test_is_shown_as_an_environment_variable_holds_it_with_a_warning(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -46,7 +46,29 @@ def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytes
     monkeypatch.setattr("sys.stdin", io.StringIO("customer=ann\n"))
     assert show("--unit", "-")["releases"]
     for value in ("customer=eve", "ann", "nobody=ann"):
-        fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
+        assert "ann" not in fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
+
+
+def test_another_unit_than_that_of_the_ledger_is_named(call: list[str]) -> None:
+    """The name of the only unit may stand before its value, and a value may have an equals sign."""
+    assert run([*call, "--unit", "customer"]) == 0
+    for words, documents in (("customer=ann", 2), ("ann", 2), ("a=b", 1), ("customer=a=b", 1)):
+        assert show("--unit", words)["releases"][0]["documents"] == documents
+    fails(["ledger", "show", "ledger", "--unit", "name=3"], "unknown-name", "accounts for customer, not for name")
+
+
+def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With status 2, and nothing about spending: by its header, and by an entry."""
+    assert run([*call, *UNITS]) == 0
+    header = Path("ledger/ledger.json")
+    data = header.read_text()
+    header.write_text(data.replace('"version": 5', '"version": 4'))
+    fails(["ledger", "verify", "ledger"], "other-version", "version 4")
+    header.write_text(data[:-5])
+    assert "ledger.json" in command("ledger", "verify", "ledger").out, "damaged"
+    header.write_text(data.replace('"version": 5', '"version": 6'))
+    monkeypatch.setattr("corpusveil.ledger.entries.VERSION", 6)
+    fails(["ledger", "verify", "ledger"], "other-version", "version 5", ".parquet")
 
 
 def test_a_missing_entry_is_a_difference(call: list[str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from corpusveil.errors import WorkError
 from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
-from tests.calls import QUIET, Ended, command, succeeds
+from tests.calls import QUIET, Ended, command, fails, succeeds
 from tests.cli.test_run import save
 from tests.engines.corpora import WORDS, make_space, release_files
 
@@ -135,6 +137,43 @@ class TestWhatIsNew:
         assert again.count("\n") == 3
         assert counted(ground, 1, 2) == 3
 
+    def test_without_an_id_a_changed_shard_is_told_before_with_what_it_released(self, ground: Path) -> None:
+        values = settings(ground)
+        del values["corpus"]["id"]
+        save(ground / "s.toml", values)
+        assert "a document is its place" in start(ground).out
+        lines(ground, "day-1/a.jsonl", 2)
+        assert "up to 2 documents of changed shards get other noise" in start(ground).err
+
+    def test_a_replaced_shard_is_marked_in_an_index_that_verify_reads(self, ground: Path) -> None:
+        """Also after the loss of the summary, or of the index; what the index lacks or has too much is a difference."""
+        lines(ground, "day-1/b.jsonl", 3)
+        start(ground)
+        lines(ground, "day-1/b.jsonl", 3, 4)
+        start(ground)
+        index = ground / "out/index.json"
+        first, second, third = json.loads(index.read_text())["shards"]
+        assert [first["replaced_by"], third["replaced_by"]] == ["", ""]
+        assert second["replaced_by"] == f"{third['run']}/{third['shard']}" == "run-00002/data/part-00000-of-00001.jsonl"
+        data = index.read_bytes()
+        for lost in (index, ground / "out.schedule/summary.json", ground / "out.schedule/runs/00002.done.json"):
+            lost.unlink()
+            start(ground)
+            assert index.read_bytes() == data, lost
+        digest = hashlib.sha256(data).hexdigest()
+        assert "1 file, by later runs" in succeeds("verify", ground / "out", "--digest", digest).out
+        manifest = ground / "out/run-00001/manifest.json"
+        for path, content in (
+            (index, data.replace(b"run-00002/data", b"run-00001/data")), (index, data.replace(b"part-00001", b"p")),
+            (manifest, manifest.read_bytes() + b"\n"), (ground / "out/more", b""),
+        ):  # fmt: skip
+            before = path.read_bytes() if path.exists() else None
+            path.write_bytes(content)
+            fails(["verify", ground / "out", *(["--digest", digest] if path == index else [])], "release-differs")
+            path.unlink() if before is None else path.write_bytes(before)
+        (ground / "out/run-00001").rename(ground / "moved")
+        fails(["verify", ground / "out"], "release-differs", "run-00001")
+
     def test_a_touched_shard_is_none(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Another time, equal content: nothing is released, and the next start does not even read it."""
         start(ground)
@@ -212,7 +251,8 @@ class TestKilled:
         start(ground)
         done = [path for path in (ground / "out").iterdir() if (path / "manifest.json").exists()]
         assert len(done) == 1
-        assert {path.name for path in (ground / "out").iterdir()} == {done[0].name, f"{done[0].name}.report.html"}
+        names = {done[0].name, f"{done[0].name}.report.html", "index.json"}
+        assert {path.name for path in (ground / "out").iterdir()} == names
         assert counted(ground, int(done[0].name[-5:])) == 4
 
     def test_a_run_whose_shards_are_gone_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,13 +335,12 @@ class TestABadShard:
             values["space"]["path"] = "demo"
         save(ground / "s.toml", values)
         said = start(ground, 2).err
-        assert f"corpusveil: {ground}/in/day-1/b.jsonl, row 1: " in said
-        assert "left out: " not in said
+        assert said.count(f"left out: {ground}/in/day-1/b.jsonl, row 1: ") == 1
         assert len(released(ground, 2)) == 2
         assert not (ground / "out/run-00001").exists()
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 3
         assert kind == "no ledger" or counted(ground, 2) == 3
-        assert start(ground).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
+        assert start(ground, 2).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
         assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in succeeds("plan", ground / "s.toml").err
         status = status_of(ground)
         assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
@@ -311,10 +350,10 @@ class TestABadShard:
         start(ground, 2)
         touch(ground, "day-1/b.jsonl")
         record = ground / "out.schedule/left_out.json"
-        assert f"remove {record}" in start(ground).err
+        assert f"remove {record}" in start(ground, 2).err
         assert released(ground, 3) == {}
         record.unlink()
-        assert f"corpusveil: {ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
         lines(ground, "day-1/b.jsonl", 9)
         text = (ground / "in/day-1/b.jsonl").read_text()
         (ground / "in/day-1/b.jsonl").write_text(f"{text}no json\n")
@@ -325,6 +364,102 @@ class TestABadShard:
         start(ground)
         assert len(released(ground, 5)) == 1
         assert "left out" not in start(ground).err
+
+    def test_is_a_success_only_if_the_settings_say_so(self, ground: Path) -> None:
+        """Every start fails while it is left out; with a warning instead, the first one succeeds, too."""
+        values = settings(ground)
+        values["schedule"]["left_out"] = "warn"
+        save(ground / "s.toml", values)
+        assert "left out: " in start(ground).err
+        assert "left out: " in start(ground).err
+        save(ground / "s.toml", settings(ground))
+        for _ in range(2):
+            start(ground, 2)
+
+
+def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
+    """One without a form, of another form, even of more files, or with a name that is no address: shards go on."""
+    start(ground)
+    lines(ground, "day-2/b.jsonl", 3)
+    aliens = ["README.md", "day-2/c.jsonl.gz", "day-2/d.csv", "day-2/e.csv", "day-2/f.csv", "a::b.jsonl", "g.jsonl.tmp"]
+    for name in [*aliens, b"\xff.jsonl"]:
+        Path(os.fsdecode(os.fsencode(ground / "in") + b"/" + os.fsencode(name))).write_bytes(b"x")
+    for _ in range(2):
+        said = start(ground, 2).err
+        assert said.count("left out: ") == len(aliens) + 1
+        assert all(f"left out: {ground}/in/{name}" in said for name in aliens), said
+    assert list(released(ground, 2)) == ["part-00000-of-00001.jsonl"]
+    assert status_of(ground).count("left out: ") == len(aliens) + 1
+    assert succeeds("plan", ground / "s.toml").err.count("left out: ") == len(aliens) + 1
+    for name in os.listdir(os.fsencode(ground / "in")):
+        if name not in (b"day-1", b"day-2"):
+            os.unlink(os.fsencode(ground / "in") + b"/" + name)
+    assert start(ground, 2).err.count("left out: ") == 4
+
+
+class TestAStart:
+    def test_that_meets_one_that_hangs_fails_and_names_it(self, ground: Path) -> None:
+        """One that is stopped, or at work for too long; one that works is a success. The status says the same."""
+        now, address = time.time(), f"{ground}/out.schedule/lease"
+        for age, silent, ended in ((3600, 0, 0), (90_000, 0, 1), (3600, 1200, 1)):
+            held = lease.take(address)
+            assert isinstance(held, lease.Lease)
+            (path,) = Path(address).glob("*.json")
+            holder = lease.Holder.of(held.content)
+            assert holder is not None
+            held.content = holder.model_copy(update={"since": now - age}).data()
+            path.write_bytes(held.content)
+            pulse = lease.Pulse(time=now - silent).data()
+            Path(lease._beat_address(address, held.number, held.content)).write_bytes(pulse)
+            said = start(ground, ended).err
+            who = f"{holder.host}, process {os.getpid()}, at work for {age // 3600} h"
+            assert f"({who}" in said
+            assert ("[other-run]" in said) == bool(ended)
+            assert ("no sign of life for 20 min" in said) == bool(silent)
+            assert f"{'hangs' if ended else 'in progress'}: {who}" in status_of(ground)
+            held.__exit__()
+            line = json.loads((ground / "out.schedule/starts.jsonl").read_text().splitlines()[-1])
+            assert (line["status"], line["holder"].startswith(who)) == (ended, True)
+        start(ground)
+        assert "at work" not in status_of(ground)
+
+    def test_leaves_a_line_and_the_same_for_prometheus(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whether it succeeds or fails; what it did not come to know is null, and no sample."""
+        values = settings(ground)
+        values["schedule"]["metrics"] = f"{ground}/veil.prom"
+        values["output"]["on_bad_rows"] = "quarantine"
+        save(ground / "s.toml", values)
+        lines(ground, "day-1/b.jsonl", 3)
+        (ground / "in/day-1/b.jsonl").open("a").write("no json\n")
+        start(ground)
+        lines(ground, "day-2/c.jsonl", 4)
+        (ground / "in/README.md").touch()
+        with monkeypatch.context() as patched:
+            patched.setattr(corpus, "write_manifest", failing)
+            start(ground, 1)
+        start(ground, 2)
+        (ground / "release.key").unlink()
+        start(ground, 2)
+        path = ground / "out.schedule/starts.jsonl"
+        assert path.stat().st_mode & 0o077 == 0
+        noted = [json.loads(line) for line in path.read_text().splitlines()]
+        names = ("run", "shards", "documents", "left_out", "quarantined", "due", "status", "holder")
+        assert [[line[name] for name in names] for line in noted] == [
+            ["run-00001", 2, 3, 0, 1, 0, 0, ""], ["", 0, 0, None, 0, 1, 1, ""],
+            ["run-00002", 1, 1, 1, 0, 0, 2, ""], ["", 0, 0, None, 0, None, 2, ""],
+        ]  # fmt: skip
+        assert all(line["seconds"] >= 0 and line["time"].endswith("+00:00") for line in noted)
+        text = (ground / "veil.prom").read_text()
+        samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        label = f'{{schedule="{ground}/s.toml"}}'
+        assert samples[f"corpusveil_schedule_exit_status{label}"] == "2"
+        assert f"corpusveil_schedule_due_shards{label}" not in samples, "unknown"
+        assert all(re.fullmatch(r"corpusveil_schedule_[a-z_]+", name.removesuffix(label)) for name in samples)
+        assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
+
+    def test_names_the_steps_that_only_a_run_does(self, ground: Path) -> None:
+        save(ground / "s.toml", settings(ground) | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
+        assert "does not do [denoise]" in start(ground).err
 
 
 class TestDamagedRecords:

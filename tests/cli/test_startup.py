@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 from corpusveil.cli import main
 from corpusveil.pipelines.settings import Settings
@@ -72,14 +71,3 @@ def test_the_package_alone_is_next_to_nothing_and_what_a_command_uses_would_be_s
     assert not SLOW & alone
     assert not {name for name in alone if name.startswith("corpusveil.")}
     assert {"numpy", "numba", "pyarrow", "rich"} <= used
-
-
-def test_a_command_that_draws_from_a_list_loads_no_linear_algebra(tmp_path: Path) -> None:
-    """numba asks for cffi and SciPy's BLAS, a quarter of a second, and no loop of this command calls them."""
-    (tmp_path / "notes.txt").write_text("my sister works as a nurse in the city\n")
-    own = "from corpusveil.cli import signals; signals.install(); signals.work_begins()"
-    first = f"{own}; from corpusveil.cli.main import run"
-    call = ["preview", str(tmp_path / "notes.txt"), "--risk", "0.5"]
-    (modules,) = loaded(f"assert run({call!r}) == 0", first=first)
-    assert "numba.np.arraymath" in modules
-    assert not {"cffi", "scipy.linalg"} & modules

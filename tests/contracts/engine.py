@@ -55,7 +55,7 @@ def equal_stream(release: cv.Release, folder: Path, runner: str, *options: objec
             pipeline
             | PeriodicImpulse(1000, 1020, 1.0)
             | "Document" >> beam.Map(document)
-            | PrivatizeDocuments(release, id="id")
+            | PrivatizeDocuments(release, id="id", keep="id")
             | beam.WindowInto(FixedWindows(10))
             | "Line" >> beam.Map(lambda row: (0, row))
             | beam.GroupByKey()

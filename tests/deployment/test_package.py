@@ -33,6 +33,7 @@ from corpusveil.compiled import PORTABLE
 from corpusveil.deployment import dataflow_image, machine_code, package
 from corpusveil.deployment.package import LEFT_OUT, package_spark
 from corpusveil.deployment.wheel import build_wheel, constraints, requirement
+from corpusveil.transforms.handshake import versions
 from tests.calls import command, refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
@@ -288,7 +289,7 @@ def test_the_wheel_is_whole(tmp_path: Path) -> None:
     package = Path(corpusveil.__file__).parent
     here = {f"corpusveil/{path.relative_to(package)}" for path in package.rglob("*") if path.is_file()}
     assert {name for name in names if name.startswith("corpusveil/")} == {n for n in here if "__pycache__" not in n}
-    code = "import corpusveil.errors as e, importlib.metadata as m; print(e.__file__, m.version('corpusveil'))"
+    code = "import corpusveil.transforms.handshake as h; print(h.__file__, h.versions()['corpusveil'])"
     python, place = [sys.executable, "-S", "-c", code], {"PYTHONPATH": str(first)}
     done = subprocess.run(python, env=place, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"{first}/corpusveil/errors.py", corpusveil.__version__]
+    assert done.stdout == f"{first}/corpusveil/transforms/handshake.py {versions()['corpusveil']}\n"

@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,6 +90,7 @@ class TestWhatIsWritten:
         (file,) = written(ground, "cron", "--at", "5 4 * * *")
         (line,) = [one for one in file.read_text().splitlines() if not one.startswith("#")]
         command = line[10:]
+        assert " timeout -k 60 86400 " in command
         assert line[:10] == "5 4 * * * "
         assert not re.search(r"(?<!\\)%", command)
 
@@ -107,7 +110,7 @@ class TestWhatIsWritten:
     @pytest.mark.parametrize("key", [{"path": "release.key"}, {"environment": "CORPUSVEIL_KEY"}])
     def test_systemd(self, ground: Path, key: dict[str, str]) -> None:
         """systemd's own check has nothing to say of the units, and says something of a broken one."""
-        values = tomllib.loads((ground / "s.toml").read_text()) | {"key": key}
+        values = tomllib.loads((ground / "s.toml").read_text()) | {"key": key, "schedule": {"longest": "2h"}}
         save(ground / "s.toml", values)
         failure, service, timer = written(ground, "systemd")
 
@@ -119,6 +122,7 @@ class TestWhatIsWritten:
         assert said(service, failure, timer) == ""
         text = service.read_text()
         assert f"\nUser={ground.owner()}\n" in text
+        assert "\nTimeoutStartSec=7200\n" in text
         assert f"\nOnFailure={failure.name}\n" in text
         optional = "" if "environment" in key else "-"
         assert f"\nEnvironmentFile={optional}/etc/corpusveil/corpusveil-s.env\n" in text
@@ -143,7 +147,38 @@ class TestWhatIsWritten:
         assert pod["containers"][0]["resources"]["requests"] == {"cpu": "3", "memory": "4Gi"}
         secrets = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
         assert [secret["defaultMode"] for secret in secrets] == ([0o400] if "path" in key else [])
-        assert ("fsGroup" in str(pod)) == ("environment" in key)  # it would open the file of the key to a group
+        assert (pod["securityContext"]["runAsUser"], pod["securityContext"]["fsGroup"]) == (10001, 10001)
+        assert job["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] == 86400
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    def test_the_user_of_the_image_can_read_the_key_that_kubernetes_mounts(self, ground: Path) -> None:
+        """Root's, for the group of the pod, mode 0440, as a secret is with fsGroup; others that may read are refused.
+
+        The process loads all modules by a first run as root, since the user may not read this installation.
+        """
+        program = (
+            "import os, sys; from corpusveil.cli.main import run; call = ['schedule', '--progress', 'none']\n"
+            "assert run([*call, sys.argv[1]]) == 0; os.setgroups([]); os.setgid(10001); os.setuid(10001)\n"
+            "sys.exit(sum(run([*call, file]) << 4 * at for at, file in enumerate(sys.argv[2:])))"
+        )
+        with tempfile.TemporaryDirectory() as place:  # that of the test is closed to other users
+            modes = ((0o600, 0), (0o440, 10001), (0o440, 10002))
+            pods = [Path(place) / f"pod-{at}" for at in range(len(modes))]
+            for pod, (mode, group) in zip(pods, modes, strict=True):
+                shutil.copytree(ground, pod)
+                for path in (pod, *pod.rglob("*")):
+                    os.chown(path, 10001, 10001)
+                    path.chmod(0o755 if path.is_dir() else 0o644)
+                os.chown(pod / "release.key", 0, group)
+                (pod / "release.key").chmod(mode)
+            Path(place).chmod(0o755)
+            done = subprocess.run(
+                [sys.executable, "-c", program, *(pod / "s.toml" for pod in pods)],
+                capture_output=True, text=True, cwd="/", check=False,
+            )  # fmt: skip
+            assert (pods[1] / "out/run-00001/manifest.json").stat().st_uid == 10001, done.stderr
+            assert done.returncode == 2 << 4, done.stderr
+            assert done.stderr.count("[unusable-key]") == 1
 
     @pytest.mark.airflow
     @pytest.mark.skipif(not AIRFLOW, reason="needs an Airflow beside: make definitions")

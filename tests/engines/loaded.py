@@ -6,23 +6,19 @@ import os
 import sys
 import time
 
-import pyarrow as pa
-
 from corpusveil.storage.engine import Measured
 
 SETTING = "CORPUSVEIL_TEST_SETTING"
 
 
 def tell(_: object) -> Measured:
-    """Tell whether modules were there before the first task, whether Arrow looked for pandas, and of a setting."""
+    """Tell whether modules were there before the first task, and of a setting."""
     time.sleep(0.2)  # so that each worker gets a task
     ready = (
         "corpusveil.transforms.release.job" in sys.modules and "corpusveil.collocations.counting_stages" in sys.modules
     )
-    pa.array([1, 2]).to_numpy()
     return {
         "ready": int(ready),
-        "pandas": int("pandas" in sys.modules),
         "setting": int(os.environ.get(SETTING, "0")),
         "forked": int("forkserver" in " ".join(sys.orig_argv)),
     }

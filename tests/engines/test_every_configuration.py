@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,9 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, release_files, rows, write_shard
+from tests.calls import refused
+from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, make_release, release_files, rows, write_shard
+from tests.storage.test_values import LATE, parquet_of_every_type, parquet_of_int96
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -123,6 +126,37 @@ class TestTheSameBytes:
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
+
+    @pytest.mark.parametrize("on_bad_rows", ["fail", "quarantine"])
+    def test_of_nothing_where_a_row_of_csv_has_no_certain_end(
+        self, ground: Ground, tmp_path: Path, on_bad_rows: Any
+    ) -> None:
+        lines = ["id;text", *["1;bababa"] * BLOCK, '2;"a screen of 15\\"', "Ada Example; Rome", 'more"', "3;bababa"]
+        (tmp_path / "x.csv").write_text("\n".join(lines))
+        release, columns = make_release(ground.space), Columns(keep=("id",), separator="semicolon")
+        for way, (engine, rows_per_task) in WAYS.items():
+            output = tmp_path / way
+            with refused("bad-shards", "x.csv", f"row {BLOCK + 3}", f"line {BLOCK + 4:,}"):
+                privatize_corpus(
+                    release, [str(tmp_path / "x.csv")], str(output), engine(), columns=columns,
+                    rows_per_task=rows_per_task, on_bad_rows=on_bad_rows,
+                )  # fmt: skip
+            assert not list(output.rglob("part-*")), way
+
+    def test_of_kept_columns_of_every_type(self, ground: Ground, tmp_path: Path) -> None:
+        """Nanoseconds, years beyond those of Python and INT96 too, in a process that has imported pandas."""
+        importlib.import_module("pandas")
+        release, columns = make_release(ground.space), Columns.of("text", None, "all")
+        for name in ("every", "int96"):
+            (source := tmp_path / name).mkdir()
+            for number in range(len(SHARDS)):
+                shard = source / f"{number}.parquet"
+                parquet_of_every_type(shard) if name == "every" else parquet_of_int96(shard, LATE)
+            for form in ("parquet", "jsonl", "csv"):
+                output = tmp_path / f"{name}-{form}"
+                same_everywhere(release, source, output, ["Beam", "Spark"], format=form, columns=columns)
+        line = json.loads((tmp_path / "int96-jsonl" / "0" / "data" / "part-00000-of-00003.jsonl").open().readline())
+        assert (line["t"], line["l"]) == ("9999-12-31T23:59:59.999999", ["9999-12-31T23:59:59.999999"])
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
         """Released lengths, spans, pseudonyms of a unit and surrogates, however a shard is split, on every engine."""

@@ -5,6 +5,7 @@ One Java virtual machine serves both: a classic session whose plug-in is the Con
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import decimal
 import json
@@ -91,7 +92,7 @@ def rows() -> list[tuple[Any, ...]]:
 def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str | None]:
     """What the same documents are in an Arrow table."""
     table = pa.table({"id": [row[0] for row in rows], "review": pa.array([row[1] for row in rows], pa.string())})
-    out = cv.privatize_table(table, release, text="review", id="id")
+    out = cv.privatize_table(table, release, text="review", id="id", keep="all")
     return dict(zip(out["id"].to_pylist(), out["review"].to_pylist(), strict=True))
 
 
@@ -102,7 +103,7 @@ class TestOneColumnChanges:
     ) -> None:
         """Types, nullability, column order and values of nested, temporal, decimal and binary columns are kept."""
         frame = spark.createDataFrame(rows, SCHEMA)
-        out = privatize_frame(frame, release, text="review", id="id")
+        out = privatize_frame(frame, release, text="review", id="id", keep="all")
         assert type(out) is type(frame)
         assert out.schema == frame.schema
         assert [field.nullable for field in out.schema].count(False) == 3
@@ -112,12 +113,27 @@ class TestOneColumnChanges:
         assert sum(row["review"] != expected[row["id"]] for row in before) > 250
         assert [(row[0], *row[2:]) for row in after] == [(row[0], *row[2:]) for row in before]
 
+    def test_others_come_back_only_if_they_are_kept_and_a_row_s_values_are_masked(
+        self, spark: Any, release: cv.Release
+    ) -> None:
+        rows = [(1, "Bbbe Cccj", "bbbe says hello", 5), (2, None, "bbbe says hello", 4)]
+        frame = spark.createDataFrame(rows, "id INT, name STRING, text STRING, stars INT")
+        masking = dataclasses.replace(release, spans=cv.SpanPolicy(find=(), spans_from=["name"]))
+        with pytest.warns(UserWarning, match="not copied: id, name"):
+            out = privatize_frame(frame, masking, id="id", keep="stars")
+        expected = cv.privatize(frame.toPandas(), masking, "id", keep="stars")
+        assert out.columns == ["text", "stars"]
+        assert sorted(map(tuple, out.collect())) == sorted(expected.itertuples(index=False, name=None))
+        assert expected["text"].str.contains("[name]", regex=False).tolist() == [True, False]
+        with refused("wrong-column", "nosuch"):
+            privatize_frame(frame, release, id="id", keep="nosuch")
+
     def test_in_a_plan_that_goes_on(
         self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
     ) -> None:
         """Other partitions, transformations before and behind, and Arrow's large strings leave each text as it is."""
         frame = spark.createDataFrame(rows, SCHEMA).repartition(5, "day").where("id % 2 = 1")
-        out = privatize_frame(frame, release, text="review", id="id")
+        out = privatize_frame(frame, release, text="review", id="id", keep="all")
         spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
         try:
             made = out.select("review", "id").orderBy("id").collect()
@@ -129,7 +145,7 @@ class TestOneColumnChanges:
     def test_a_dotted_or_odd_name_and_a_column_s_metadata(self, spark: Any, release: cv.Release) -> None:
         columns = "`i.d` STRING, `the.text ü` STRING COMMENT 'said', `a``b` INT, c1 INT"
         frame = spark.createDataFrame([("a", WORDS[0], 1, 2)], columns)
-        out = privatize_frame(frame, release, text="the.text ü", id="i.d")
+        out = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="all")
         assert out.schema == frame.schema
         assert out.schema["the.text ü"].metadata == {"comment": "said"}
         (row,) = out.collect()
@@ -150,8 +166,9 @@ class TestIsRefused:
         ):
             with refused(*refusal):
                 privatize_frame(frame, release, **arguments)
-        with refused("wrong-column", "text"):
-            privatize_frame(spark.sql("SELECT 1 AS id, 'a' AS text, 'b' AS text"), release, id="id")
+        for others, name in (("'b' AS text", "text"), ("2 AS n, 3 AS n", "n")):
+            with refused("wrong-column", name):
+                privatize_frame(spark.sql(f"SELECT 1 AS id, 'a' AS text, {others}"), release, id="id")
 
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
         """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""
@@ -169,7 +186,7 @@ class TestSql:
     def test_gives_what_the_frame_gives(self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]]) -> None:
         """As a function and as an expression, nulls and a second evaluation included."""
         frame = spark.createDataFrame(rows, SCHEMA)
-        wanted = privatize_frame(frame, release, text="review", id="id").select("id", "review").collect()
+        wanted = privatize_frame(frame, release, text="review", id="id", keep="all").select("id", "review").collect()
         cv.register_sql(spark, release)
         frame.createOrReplaceTempView("reviews")
         made = spark.sql("SELECT id, privatize('review', id, review) AS review FROM reviews")
@@ -217,17 +234,17 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
     ledger = cv.Ledger(str(tmp_path / "ledger"), cap=15)
     source = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     with refused("conflicting-settings", "foreachBatch"):
-        privatize_frame(source, release, text="review", id="id", ledger=ledger, unit="unit")
+        privatize_frame(source, release, text="review", id="id", keep="all", ledger=ledger, unit="unit")
 
     def write(batch: Any, number: int) -> None:
-        out = privatize_frame(batch, release, text="review", id="id", ledger=ledger, unit="unit")
+        out = privatize_frame(batch, release, text="review", id="id", keep="all", ledger=ledger, unit="unit")
         out.write.mode("overwrite").json(str(tmp_path / "out" / str(number)))
 
     writer = source.writeStream.foreachBatch(write).trigger(availableNow=True)
     with pytest.raises(Exception, match=r"CapError: cap 15: one value of unit would have spent 24") as caught:
         writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination()
     assert WORDS[3] not in str(caught.value)
-    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="id").to_pylist()
+    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, "review", "id", keep="all").to_pylist()
     drawn = [row.asDict() for row in spark.read.schema(columns).json(str(tmp_path / "out" / "0")).collect()]
     assert len(drawn) == 2
     assert all(row in expected for row in drawn)
@@ -247,10 +264,10 @@ def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> No
     texts = [" ".join(WORDS[:30]), f"{CANARY} {WORDS[0]}"]
     frame = spark.createDataFrame(list(enumerate(texts)), "id INT, text STRING")
     wanted = cv.privatize_table(pa.table({"id": [0, 1], "text": texts}), make_release(space), id="id")
-    out = privatize_frame(frame, make_release(space), id="id").orderBy("id").collect()
+    out = privatize_frame(frame, make_release(space), id="id", keep="id").orderBy("id").collect()
     assert [row["text"] for row in out] == wanted["text"].to_pylist()
     saved = space.save(str(tmp_path / "space"))
-    private = privatize_frame(frame, make_release(saved), id="id")
+    private = privatize_frame(frame, make_release(saved), id="id", keep="id")
     (tmp_path / "space").rename(tmp_path / "elsewhere")
     with pytest.raises(PythonException, match=r"NotMadeError: .*/space: ") as caught:
         private.collect()

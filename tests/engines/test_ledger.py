@@ -51,7 +51,7 @@ def beam_texts(release: cv.Release, ledger: cv.Ledger, out: Path) -> list[str]:
     with beam.Pipeline("FnApiRunner") as pipeline:
         timed = pipeline | beam.Create([TimestampedValue(row, int(row["id"][1:])) for row in ROWS])
         windows = timed | beam.WindowInto(FixedWindows(5))
-        private = windows | PrivatizeDocuments(release, id="id", ledger=ledger, unit=UNIT)
+        private = windows | PrivatizeDocuments(release, id="id", keep="id", ledger=ledger, unit=UNIT)
         _ = private | beam.Map(lambda row: f"{row['id']} {row['text']}") | beam.io.WriteToText(str(out), num_shards=1)
     (written,) = out.parent.glob(f"{out.name}*")
     return sorted(written.read_text().splitlines())
@@ -79,9 +79,11 @@ def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path, spa
 
     outputs: list[Any] = []
     ways: dict[str, Call] = {
-        "pandas": lambda release, ledger: texts(cv.privatize(frame, release, "id", ledger=ledger, unit=UNIT)),
+        "pandas": lambda release, ledger: texts(
+            cv.privatize(frame, release, "id", keep="id", ledger=ledger, unit=UNIT)
+        ),
         "spark": lambda release, ledger: texts(
-            privatize_frame(rows, release, id="id", ledger=ledger, unit=UNIT).toPandas()
+            privatize_frame(rows, release, id="id", keep="id", ledger=ledger, unit=UNIT).toPandas()
         ),
         "beam": lambda release, ledger: beam_texts(release, ledger, tmp_path / f"beam-{release.name}.txt"),
         "command": command(Local(2)),

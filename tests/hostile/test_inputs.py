@@ -131,12 +131,14 @@ def rows() -> Iterator[Hostile]:
         ("a field too many", b"a," + SECRET, "row 2: has 2 fields, the first line has 1"),
         ("an open quote", b'"' + SECRET, "row 2: not valid CSV"),
         ("text behind a quote", b'"' + SECRET + b'"a', "row 2: not valid CSV"),
+        ("a quote in a cell", b'a "' + SECRET + b'" b', "row 2: not valid CSV"),
         ("a lone carriage return", b"a\rb " + SECRET, "row 2: not valid CSV"),
     ):
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
     for name, header, said in (
         ("a header without the column", b"body,other", "names no column 'text', and has 2 fields;"),
         ("words in place of a header", SECRET + b",ill", "names no column 'text', and has 2 fields;"),
+        ("a header with a character that does not print", b"t\0ext,other", "and has 2 fields; name a column"),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
         ("a header with an open quote", b'"text', "the first line"),
@@ -171,6 +173,24 @@ def whole_files() -> Iterator[Hostile]:
         for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
+    lines, packing = SOUND["jsonl"], zstandard.ZstdCompressionParameters(window_log=30)
+    words = zstandard.train_dictionary(500, [b"abcdefgh %d hello" % k for k in range(900)])
+    for compressor, said in (
+        (zstandard.ZstdCompressor(compression_params=packing), "--long"),
+        (zstandard.ZstdCompressor(dict_data=words), "needs a dictionary"),
+    ):
+        stream = compressor.compressobj()
+        yield Hostile(said, "x.jsonl.zst", stream.compress(lines * 99) + stream.flush(), said)
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": ["a", "b"], "v": pa.array([[1.0], None], pa.list_(pa.float32(), 1))}), sink)
+    yield Hostile("null lists", "x.parquet", sink.getvalue(), "lists of a fixed size", ("--keep", "v"))
+    array, workbook = b'[\n{"text": "' + SECRET + b'"}\n]', b"PK\3\4" + SECRET
+    for name, data, said in (
+        ("x.json", array, "jq -c '.[]'"), ("x.jsonl", array.replace(b"\n", b""), "jq -c '.[]'"),
+        ("x.json", b'{\n"text": "' + SECRET + b'"\n}', "jq -c '.'"), ("x.xlsx", workbook, "save the sheet as CSV"),
+        ("x.csv", workbook, "workbook of Excel"),
+    ):  # fmt: skip
+        yield Hostile("another form", name, data, said)
     for name, codec in (("x.json.gz", "gzip"), ("x.csv.gz", "gzip"), ("x.txt.zst", "zstd")):
         yield Hostile("empty", name, b"", f"has 0 bytes, and a {codec} file never has; its upload has probably failed")
 

@@ -59,14 +59,15 @@ def test_a_manifest(tmp_path: Path) -> None:
     manifest = {
         "kind": "release", "release": "r", "key_fingerprint": "f", "documents": 1, "tokens": 1, "content_sha256": "0",
         "configuration": {
-            "space": "s", "mechanism": {"name": "m"}, "budget": {"epsilon": 1.0, "per": "token"},
+            "space": "s", "mechanism": {"name": "m"}, "budget": {"epsilon": 1.0, "per": "token"}, "tokenizer": "t",
             "columns": {"keep": []}, "text": {},
         },
-        "guarantee": {"disclosed": []}, "guarantee_in_words": [], "spends": {"name": "n", "metric": "m"},
+        "guarantee": {"disclosed": [], "epsilon": 1.0, "plain_ldp": 1.0},
+        "checksums": "c", "guarantee_in_words": [], "spends": {"name": "n", "metric": "m"},
     }  # fmt: skip
 
     def write(name: str, **risk: Any) -> None:
-        shard = {"documents": 1, "tokens": 1, "sha256": "0", "name": name}
+        shard = {"documents": 1, "tokens": 1, "sha256": "0", "file_sha256": "0", "name": name}
         chosen = {"risk": 0.5, "measured": 0.4, "error": 0.01, "model": "m", "beside": 0.5} | risk
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shards": [shard], "risk": chosen}))
 

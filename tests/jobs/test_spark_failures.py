@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from corpusveil.jobs import java
-from corpusveil.jobs.spark import Spark
+from corpusveil.jobs import java, submit
+from corpusveil.jobs.spark import REDACTION, Spark
 from tests.calls import refused
-from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, environment, rows, write_corpus
+from tests.engines.corpora import COMMAND, HANG_SECONDS, ROOT, Ground, environment, rows, write_corpus
 from tests.engines.processes import Cluster, finished, free_port, wait_until
 
 
@@ -46,6 +48,36 @@ def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:
         sentence = str(java.not_started(RuntimeError(error)))
         assert cause in sentence, error
         assert "spark.driver.memory" in sentence
+    fault = "An error\n: x.Y: [INVALID_EXECUTOR_MEMORY.CONFIG_MEMORY] Executor memory 9 must be at least 4.\n\tat x"
+    sentence = str(java.not_started(RuntimeError(fault)))
+    assert "Executor memory 9 must be at least 4" in sentence
+    assert "spark.executor.memory" in sentence
+    assert "spark.driver.memory" not in sentence
+
+
+def test_the_driver_of_a_submit_ends_with_its_java() -> None:
+    """Before anything is loaded that could notice it: a parent that starts the program and is killed."""
+    watches = "import os, runpy; parent = os.getppid(); print(os.getpid(), flush=True); "
+    watches += f"runpy.run_path({submit.__file__!r})"
+    starts = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    command = [sys.executable, "-c", starts, f"{watches}['end_with'](parent)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        driver = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+        assert psutil.wait_procs([driver], timeout=HANG_SECONDS)[1] == []
+
+
+def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
+    """By the names of the variables that the page hands to executors, and of the other stores."""
+    page = (ROOT / "docs/operations.md").read_text()
+    (given,) = re.findall(r"spark\.redaction\.regex='(.+)'", page)
+    assert given == REDACTION[1]
+    names = set(re.findall(r"spark\.executorEnv\.(\w+)", page)) | {
+        "spark.hadoop.fs.s3a.access.key", "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS",
+        "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "CORPUSVEIL_KEY",
+    }  # fmt: skip
+    assert [name for name in sorted(names) if not re.search(given, name)] == []
 
 
 @pytest.mark.parametrize(
@@ -54,6 +86,8 @@ def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:
         (ConnectionRefusedError(111, "Connection refused"), "was killed or lost"),
         (type("Py4JError", (Exception,), {})("An error occurred while calling o1.x"), "was killed or lost"),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "spark.driver.memory"),
+        (RuntimeError("Job aborted: Master removed our application: FAILED"), "could not start executors"),
+        (RuntimeError("Max number of executor failures (3) reached"), "could not start executors"),
         (RuntimeError("Executor lost: Command exited with code 137"), "spark.executor.memoryOverhead"),
         (KeyError("private"), "KeyError"),
     ],

@@ -26,11 +26,13 @@ from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
+from corpusveil.transforms.release.job import ShardJob
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
 from tests.language.random_texts import WORDS, corpus
@@ -288,3 +290,35 @@ def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
     for allocation, policy in budgets:
         with refused("conflicting-settings"):
             denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
+
+
+def test_one_file_is_denoised_in_parts_that_are_kept_and_shows_how_far_it_is(
+    space: Space, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is stopped goes on behind the last part, and within a part each heartbeat has a larger share."""
+    texts = corpus(BLOCK_ROWS + 600, 6, 4)
+    release, shares, kernel = release_of(space, tmp_path, texts), list[float](), Denoiser.privatize
+    whole, parts = str(tmp_path / "whole"), str(tmp_path / "parts")
+    monkeypatch.setattr(ShardJob, "_beat", lambda *given: shares.append(given[-1]))
+    cv.denoise(release, whole, space=space, model=model)
+    assert len(shares) > len(texts) // 256
+    assert all(0 < share <= 1 for share in shares)
+    left = [BLOCK_ROWS // 256]
+
+    def stopped(*given: Any, **more: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return kernel(*given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Denoiser, "privatize", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            cv.denoise(release, parts, space=space, model=model)
+    done: list[int] = []
+    monkeypatch.setattr(
+        Denoiser, "privatize", lambda *given, **more: (done.append(len(given[1])), kernel(*given, **more))[1]
+    )
+    cv.denoise(release, parts, space=space, model=model)
+    assert sum(done) < len(texts)
+    assert texts_of(parts) == texts_of(whole)

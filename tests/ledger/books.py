@@ -45,7 +45,10 @@ def write_note(path: Path, rows: Iterable[Row]) -> str:
     tags = [pa.array([uuid.UUID(int=tag).bytes for tag in column], pa.binary(16)) for column in columns[:3] or [[]] * 3]
     numbers = columns[3:] or [[]] * 4
     arrays = [pa.ExtensionArray.from_storage(pa.uuid(), tag) for tag in tags]
-    table = pa.table([*arrays, *(pa.array(number, pa.int64()) for number in numbers)], schema=schema(CUSTOMER))
+    table = pa.table(
+        [*arrays, *(pa.array(number, pa.int64()) for number in numbers), pa.array(range(len(numbers[0])), pa.int64())],
+        schema=schema(CUSTOMER),
+    )
     pq.write_table(table, path)
     return str(path)
 

@@ -9,7 +9,7 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import corpusveil as cv
 from corpusveil.errors import CapError, CorpusveilError, OtherRunError
@@ -26,6 +27,7 @@ from corpusveil.ledger.entries import Store
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
+from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import refused, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
@@ -109,6 +111,25 @@ class TestOneSum:
         release_files(release_of(space, duplicates="same-noise"), tmp_path, copies, ledger, total=1.0)
         release_files(release_of(space, number=1, duplicates="drop"), tmp_path, copies, ledger, total=2.0)
         assert most(ledger) == 2.0
+
+    @pytest.mark.parametrize("unit", ["content", "customer"])
+    def test_a_row_that_is_gone_draws_others_anew_and_is_told_before(
+        self, space: Space, tmp_path: Path, ledger: str, unit: str
+    ) -> None:
+        """With the count; not with ids, not where equal texts have equal noise, not if nothing moved."""
+        rows = [{"id": k, "customer": k % 3, "text": f"{TEXT} {WORDS[k]}"} for k in range(9)]
+        for number, (columns, duplicates, told) in enumerate(
+            [(Columns(), "independent", 5), (Columns(id="id"), "independent", 0), (Columns(), "same-noise", 0)]
+        ):
+            release, said = release_of(space, number=number, duplicates=duplicates), []
+            for name, some in (("a", rows), ("b", rows), ("c", rows[:3] + rows[4:])):
+                write_shard(tmp_path / str(number) / "s.jsonl", some)
+                privatize_corpus(
+                    release, [str(tmp_path / str(number))], str(tmp_path / f"o{number}{name}"), Local(),
+                    columns=columns, spending=cv.Ledger(ledger).spending(unit, None), tell=said.append,
+                )  # fmt: skip
+            assert len(said) == bool(told)
+            assert all(f"{told} of 8 documents" in sentence for sentence in said)
 
     def test_of_another_metric_do_not_add_up_and_plain_ldp_does(
         self, space: Space, tmp_path: Path, ledger: str
@@ -250,7 +271,7 @@ class TestRefusals:
         ):
             assert words in sentence
         assert sorted(Path(ledger, "entries").iterdir()) == before
-        assert not list(tmp_path.glob("in1-out*"))
+        assert [path.name for path in tmp_path.glob("in1-out*/*")] == ["over-cap.jsonl"]
         plan = cv.plan(
             tmp_path / "in1",
             release_of(space, number=1),
@@ -258,6 +279,7 @@ class TestRefusals:
             unit="customer",
             duplicates=True,
         )
+        sentence = sentence.partition(" The units above it")[0]
         assert plan.refused == sentence
         assert plan.copies is not None
         assert all(said in " ".join(str(plan).split()) for said in (sentence, plan.copies.sentence()))
@@ -266,6 +288,59 @@ class TestRefusals:
         for given in ({"largest": 0.0}, {"ldp": -1.0}, {"total": math.nan}):
             with refused("wrong-value", "cap"):
                 Caps(**given)
+
+
+class TestUnitsAboveACap:
+    ROWS: ClassVar[list[dict[str, Any]]] = [
+        {"customer": "Ann" if n % 2 else n, "visit": n % 3, "text": f"{TEXT} {WORDS[n]}"} for n in range(8)
+    ]
+
+    def run(self, space: Space, place: Path, ledger: str, over: Any, form: str, **more: Any) -> list[str]:
+        table = pa.Table.from_pylist([{**row, "customer": str(row["customer"])} for row in self.ROWS])
+        source = place / f"in.{form}"
+        if not source.exists():
+            {"csv": csv.write_csv, "parquet": pq.write_table}[form](table, source)
+        release = dataclasses.replace(release_of(space), budget=cv.Budget(0.1))
+        own = cv.Ledger(ledger, over_cap=over, **({"cap": 1.0} | more))
+        cv.privatize_corpus(source, place / "out", release, ledger=own, unit=["customer"], keep="visit")
+        (shard,) = (place / "out" / "data").iterdir()
+        read = {"csv": csv.read_csv, "parquet": pq.read_table}[form]
+        return [row["visit"] for row in read(shard).to_pylist()]
+
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_are_named_in_a_private_file_or_their_documents_left_out(
+        self, space: Space, tmp_path: Path, ledger: str, form: str
+    ) -> None:
+        told = tmp_path / "out.records" / "over-cap.jsonl"
+        with refused("cap-exceeded", told) as caught:
+            self.run(space, tmp_path, ledger, "refuse", form)
+        assert "Ann" not in str(caught.value)
+        assert told.stat().st_mode & 0o777 == 0o600
+        (line,) = map(json.loads, told.read_text().splitlines())
+        assert (line["unit"], line["value"], line["documents"]) == ("customer", "Ann", 4)
+        assert line["rows"] == [f"in.{form}, row {n}" for n in (2, 4, 6, 8)]
+        for _ in range(2):  # the second finds the release finished
+            assert self.run(space, tmp_path, ledger, "drop", form) == [0, 2, 1, 0]
+        totals = json.loads((tmp_path / "out.records" / "totals.json").read_text())
+        assert totals["dropped"] == 4
+        with refused("unknown-name"):
+            cv.Ledger(ledger).spent_on("Ann")
+
+    def test_stay_left_out_if_the_run_is_stopped_and_the_cap_moves(
+        self, space: Space, tmp_path: Path, ledger: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was decided before anything was entered holds for the whole run."""
+        with monkeypatch.context() as patch:
+            patch.setattr(corpus, "draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                self.run(space, tmp_path, ledger, "drop", "csv")
+        assert self.run(space, tmp_path, ledger, "drop", "csv", cap=100.0) == [0, 2, 1, 0]
+
+    def test_of_a_frame_are_not_left_out(self, space: Space, ledger: str) -> None:
+        with refused("conflicting-settings", "over_cap"):
+            cv.privatize(
+                [TEXT], release_of(space), ids=[1], ledger=cv.Ledger(ledger, cap=1, over_cap="drop"), unit="content"
+            )
 
 
 class TestAtOnce:

@@ -190,8 +190,8 @@ def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: py
     """Control: as it was before, when a renamed column drew afresh and was not counted."""
     account = Kernel.account
 
-    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, key: bytes) -> Any:
-        return account(kernel, texts, ids, "", key)
+    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, key: bytes, *further: Any) -> Any:
+        return account(kernel, texts, ids, "", key, *further)
 
     monkeypatch.setattr(Kernel, "account", forgetful)
     with pytest.raises(AssertionError):

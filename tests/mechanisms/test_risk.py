@@ -117,7 +117,7 @@ class TestTheLargestEpsilon:
 
         grid = [grid_value(index) for index in range(LOWEST, HIGHEST + 1)]
         if edge < grid[0]:
-            with refused("unsuitable-data", "risk = 0.5", "50"):
+            with refused("unsuitable-data", "risk = 0.5", "the smallest that is tried", "50"):
                 largest_epsilon(risk_at, 0.5)
             return
         chosen = largest_epsilon(risk_at, 0.5)

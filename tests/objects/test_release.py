@@ -114,7 +114,7 @@ class Copy:
         self.write("manifest.json", json.dumps(manifest | values).encode())
 
 
-HARMS: dict[str, tuple[Callable[[Copy], None], list[str]]] = {
+HARMS: dict[str, tuple[Callable[[Copy], object], list[str]]] = {
     "a changed line": (lambda copy: copy.edit(NAMES[1], b'"text":"', b'"text":"x'), [f"{NAMES[1]} has other contents"]),
     "a file cut short": (
         lambda copy: copy.write(NAMES[0], copy.read(NAMES[0])[:-20]), [f"{NAMES[0]} is damaged or cut short"],
@@ -123,6 +123,19 @@ HARMS: dict[str, tuple[Callable[[Copy], None], list[str]]] = {
     "a hidden file": (lambda copy: copy.write("data/.part-00000", b"x"), ["list 'data/.part-00000'"]),
     "a folder in the data": (lambda copy: copy.write("data/more/part.json", b"{}"), ["list 'data/more'"]),
     "a file next to the data": (lambda copy: copy.write("other.json", b"{}"), ["list 'other.json'"]),
+    "a signature of no tool": (lambda copy: copy.write("manifest.json.exe", b"x"), ["list 'manifest.json.exe'"]),
+    "a folder as a signature": (lambda copy: copy.write("manifest.json.asc/x", b"x"), ["list 'manifest.json.asc'"]),
+    "a folder as a page": (lambda copy: copy.write("README.md/x", b"x"), ["list 'README.md'"]),
+    "a shard that is a folder": (
+        lambda copy: (copy.remove(NAMES[1]), copy.write(f"{NAMES[1]}/x", b"x")), [f"{NAMES[1]} is no file"]
+    ),
+    "a shard that was compressed again": (
+        lambda copy: copy.write(NAMES[1], gzip.compress(gzip.decompress(copy.read(NAMES[1])), 1)),
+        [f"{NAMES[1]} has other bytes, though the same content"],
+    ),
+    "bytes behind a shard": (
+        lambda copy: copy.write(NAMES[1], copy.read(NAMES[1]) + gzip.compress(b"")), [f"{NAMES[1]} has other bytes"]
+    ),
     "a renamed file": (
         lambda copy: copy.rename(NAMES[1], NAMES[1].replace("00005", "00009")),
         [f"{NAMES[1]} is missing", "part-00001-of-00009.json.gz"],
@@ -145,7 +158,7 @@ def test_every_harm_is_named_and_a_sound_release_passes(
     sound.write("manifest.json.minisig", b"signed")
     out = succeeds("verify", sound.url, "--digest", digest.upper()).out
     assert "manifest.json.minisig" in out
-    assert "compare" not in out
+    assert "compare this digest" not in out
     for number, (harm, (do, sentences)) in enumerate(HARMS.items()):
         copy = Copy(f"{root}/harmed-{number}", files)
         do(copy)

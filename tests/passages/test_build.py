@@ -228,9 +228,11 @@ class TestErrors:
         output = tmp_path / "out"
         for given, code, named in (
             ({"licence": " "}, "wrong-value", "licence"),
+            ({"licence": None}, "wrong-value", "licence"),
             ({"licence": "CC0\nand more"}, "wrong-value", "licence"),
             ({"words": (0, 4)}, "wrong-value", "words"),
             ({"words": (9, 4)}, "wrong-value", "words"),
+            ({"words": "4-40"}, "wrong-value", "words"),
             ({"size": 1}, "wrong-value", "size"),
             ({"salt": "ab"}, "wrong-value", "salt"),
             ({"inputs": str(tmp_path / "none.jsonl")}, "missing-file", "none.jsonl"),
@@ -255,9 +257,10 @@ class TestErrors:
 
 class TestTheCommand:
     def test_says_that_texts_are_released_word_for_word_and_asks_for_a_licence(
-        self, corpus: str, tmp_path: Path
+        self, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        call = ["store", corpus, "--space", "en", "--output", tmp_path / "out", "--size", 50, "--unlike", corpus]
+        monkeypatch.chdir(tmp_path)
+        call = ["store", corpus, "--space", "en", "--output", "out", "--size", 50, "--unlike", corpus]
         assert "--licence" in command(*call).err
         made = succeeds(*call, "--licence", "CC0 1.0", "--words", "4-9", "--salt", SALT, "--attribution", "nobody")
         assert "word for word" in made.err

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from gensim.models import KeyedVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from corpusveil.errors import BadRowError, UserError
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from tests.calls import refused
 
-WORDS = ["the", "Straße", "я", ".", "new_york", "a\u00a0b", "\u0085", '"', "nan", "#"]
+WORDS = ["the", "Straße", "я", ".", "new_york", "a\u200bb", "\u00ad", '"', "nan", "#"]
 MATRIX = np.random.default_rng(5).normal(size=(len(WORDS), 4)).astype(np.float32)
 
 
@@ -103,6 +104,25 @@ def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, refus
     with refused(*refusal) as error:
         read_vectors(str(path))
     assert str(path) in str(error.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word_in_any_packing(tmp_path: Path) -> None:
+    data = b"\xef\xbb\xbf" + lines().encode()
+    for suffix, pack in (("", bytes), (".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)):
+        path = tmp_path / f"v.txt{suffix}"
+        path.write_bytes(pack(data))
+        assert read_vectors(str(path)).words == list(WORDS)
+
+
+def test_no_word_has_white_space_of_any_kind(tmp_path: Path) -> None:
+    for blank in ("\u2028", "\u2029", "\x85", "\xa0", "\u3000", "\x1c"):
+        for word in (blank, f"a{blank}b", f"{blank}a", f"a{blank}"):
+            path = tmp_path / "v.txt"
+            path.write_text(f"{WORDS[0]} 1 2\n{word} 1 2\n", encoding="utf-8", newline="")
+            with refused("bad-row", "v.txt, row 2"):
+                read_vectors(str(path))
+            with refused("bad-row", "row 2"):
+                Vectors([WORDS[0], word], np.ones((2, 2), np.float32))
 
 
 def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ import psutil
 import pytest
 
 from corpusveil.errors import AddressError, InUseError
-from corpusveil.storage import files, lease, remote
+from corpusveil.storage import failures, files, lease, remote
 from corpusveil.storage.lease import Lease, hold, take
 from corpusveil.storage.records import Record, Records
 from tests.calls import refused
@@ -196,8 +197,8 @@ class TestOneOfSeveral:
             assert isinstance(held, Lease)
             with contextlib.suppress(ZeroDivisionError), held:
                 refused = take(url)
-                assert isinstance(refused, str)
-                assert str(os.getpid()) in refused
+                assert isinstance(refused, lease.Busy)
+                assert str(os.getpid()) in str(refused)
                 raise ZeroDivisionError
         assert files.listing(url) == []
 
@@ -210,7 +211,7 @@ class TestOneThatIsGone:
         process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        assert isinstance(take(str(tmp_path)), str)
+        assert isinstance(take(str(tmp_path)), lease.Busy)
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
@@ -226,13 +227,14 @@ class TestOneThatIsGone:
         code += '    pathlib.Path(sys.argv[1]).write_text(\'{"time": 0, "mark": "%d"}\' % k)'
         beat.write_text(json.dumps({"time": time.time(), "mark": "a"}))
         began = time.monotonic()
-        assert isinstance(take(url), str)
+        assert isinstance(take(url), lease.Busy)
         assert time.monotonic() - began < lease.PATIENCE_SECONDS / 2, "a recent beat is believed"
         beat.write_text(json.dumps({"time": time.time() - 1e6, "mark": "a"}))
         beating = subprocess.Popen([sys.executable, "-c", code, str(beat)])
         refused = take(url, patience=4)
-        assert isinstance(refused, str)
-        assert "far" in refused
+        assert isinstance(refused, lease.Busy)
+        assert "far" in str(refused)
+        assert not refused.hangs(1e9), "its clock is not that of this machine"
         beating.wait()
         assert isinstance(take(url, patience=0.4), Lease)
 
@@ -250,7 +252,7 @@ class TestOneThatIsGone:
         assert isinstance(held, Lease)
         (beat,) = tmp_path.glob("*.beat")
         beat.unlink()
-        assert isinstance(take(str(tmp_path), patience=0.1), str)
+        assert isinstance(take(str(tmp_path), patience=0.1), lease.Busy)
 
     def test_a_clock_that_was_set_ends_no_lease(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Start times of processes follow the clock; where only they differ, the heartbeat decides."""
@@ -259,10 +261,25 @@ class TestOneThatIsGone:
         with hold(str(tmp_path)) as held:
             monkeypatch.setattr(psutil.Process, "create_time", lambda process: real(process) + 3600)
             monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 3600)
-            assert isinstance(take(str(tmp_path), patience=30), str)
+            assert isinstance(take(str(tmp_path), patience=30), lease.Busy)
             assert held.is_last()
             held._ended.set()  # a later process that has the number of one that ended
             assert held._thread is not None
             held._thread.join()
             monkeypatch.setattr(lease.time, "time", lambda clock=time.time: clock() + 7200)
             assert isinstance(take(str(tmp_path), patience=0.1), Lease)
+
+
+def test_a_store_that_does_not_answer_is_said(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, while the client goes on asking; nothing of one that answers, or of a disk."""
+    with failures.failing("s3://bucket/in", "read"):
+        pass
+    monkeypatch.setattr(failures, "PATIENCE_SECONDS", 0.0)
+    for url, said in (("/disk/in", ""), ("s3://bucket/in", "waiting: s3://bucket/in has not answered")):
+        with failures.failing(url, "read"):
+            for thread in threading.enumerate():
+                if isinstance(thread, threading.Timer):
+                    thread.join()
+        assert capfd.readouterr().err.partition(" for ")[0] == said, url

@@ -324,7 +324,7 @@ class TestParquet:
     )
     KEPT: ClassVar[dict[str, Any]] = {
         "int": pa.array([2**53 + 1, None, -1]),
-        "float": pa.array([0.1, float("nan"), None]),
+        "float": pa.array([0.1, -0.0, None]),
         "time": pa.array([dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)] * 3, type=pa.timestamp("ns", tz="UTC")),
         "date": pa.array([dt.date(2026, 1, 2), None, None]),
         "decimal": pa.array([decimal.Decimal("1.50"), None, None]),
@@ -354,7 +354,7 @@ class TestParquet:
         assert dt.datetime.fromisoformat(first["time"]) == dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
         assert (first["date"], first["decimal"], first["bytes"]) == ("2026-01-02", "1.50", "AP8=")
         assert first["nested"] == {"a": [1, None], "b": {"c": "x"}}
-        assert (second["nested"], second["float"], third["words"]) == (None, None, "y")
+        assert (second["nested"], third["float"], third["words"]) == (None, None, "y")
 
     def test_metadata_does_not_leave(self, ground: Ground, tmp_path: Path) -> None:
         """Neither the file's own metadata nor that of columns goes into the output."""
@@ -422,6 +422,30 @@ class TestCsv:
             assert UNKNOWN not in sentence
             fails(["preview", path, "--space", ground.space_folder, "--separator", mark], "wrong-column")
         fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "conflicting-settings")
+
+
+def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
+    """As Hive and Spark write them: refused where all columns are to be kept, and otherwise named as not copied."""
+    for suffix in (".jsonl", ".parquet"):
+        source = tmp_path / suffix[1:]
+        write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
+        fails(ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "all"), "conflicting-settings", "day, lang")
+        ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
+        assert "not copied: note, day, lang" in ended.out
+
+
+def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path: Path) -> None:
+    """Otherwise nothing would read the release as one table; how Arrow holds strings is no difference."""
+    kinds = {"a": pa.string(), "b": pa.large_string(), "c": pa.dictionary(pa.int8(), pa.string()), "d": pa.int64()}
+    for name, kind in kinds.items():
+        values = pa.array([1] if name == "d" else ["x"]).cast(kind)
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"text": ["bababa"], "v": values}), tmp_path / "in" / f"{name}.parquet")
+    said = fails(ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "v"), "bad-shards", "d.parquet", "'v'")
+    assert "int64" in said
+    (tmp_path / "in" / "d.parquet").rename(tmp_path / "d.parquet")
+    succeeds(*ground.arguments(tmp_path / "in", tmp_path / "o", "--keep", "v"))
+    assert pq.read_table(tmp_path / "o" / "data")["v"].to_pylist() == ["x"] * 3
 
 
 class TestAWrongColumn:

@@ -58,6 +58,21 @@ def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> No
         assert folder_of([InputShard(url, relative, 1)]) == folder
 
 
+def test_a_link_is_followed_or_refused_but_never_left_out(tmp_path: Path) -> None:
+    """To a file; to a folder, and to nothing. Hidden ones are as other hidden files."""
+    touch(tmp_path, "in/a.json", "in/b/c.json", "away/d.json")
+    (tmp_path / "in" / "d.json").symlink_to(tmp_path / "away" / "d.json")
+    for name, target in ((".e", "away"), ("_f.json", "nowhere")):
+        (tmp_path / "in" / name).symlink_to(tmp_path / target)
+    assert [shard.relative for shard in find_shards([str(tmp_path / "in")])] == ["a.json", "b/c.json", "d.json"]
+    for target in ("away", "nowhere"):
+        (tmp_path / "in" / "b" / "link.json").symlink_to(tmp_path / target)
+        for pattern in ("in", "in/**/*.json"):
+            with refused("unusable-address", "in/b/link.json"):
+                find_shards([f"{tmp_path}/{pattern}"])
+        (tmp_path / "in" / "b" / "link.json").unlink()
+
+
 class TestGlobs:
     """A folder or a glob finds the same on a disk and at a store."""
 
@@ -69,7 +84,6 @@ class TestGlobs:
         for name in names:
             memory.pipe_file(f"/root/{name}", b"x")
         touch(tmp_path, *names)
-        (tmp_path / "b" / "gone.json").symlink_to(tmp_path / "nowhere")
         for pattern, names in (
             ("*.json", ["a.json"]),
             ("b*/*.json", ["b/a.json", "bb/a.json"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from hypothesis import strategies as st
 from corpusveil.choices import Separator
 from corpusveil.storage.formats import find
 from corpusveil.storage.forms.delimited import MARKS, Csv
-from corpusveil.storage.forms.jsonlines import quoted
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.forms.jsonlines import JsonLines, quoted
+from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from tests.calls import fails, succeeds
 from tests.engines.corpora import (
     UNKNOWN,
@@ -97,6 +98,54 @@ def written(rows: Sequence[Sequence[str | None]], separator: Separator) -> bytes
         csv.writer(text, delimiter=MARKS[separator], lineterminator="\r\n").writerow(row)
         lines.append(text.getvalue()[:-2] + "\n")
     return "".join(lines).encode()
+
+
+def test_kept_numbers_are_as_they_were_written() -> None:
+    """Also beyond 64 bits, floats and their digits, beside an id and without; what is no JSON is not."""
+    numbers = (
+        "0.1234567890123456789", "1.00000000000000000001", "123456789012345678901234567890.5", "1e400", "-1E-400",
+        "18446744073709551616", "-99999999999999999999", "9" * 5000, "0.8444218515250481", "1e5", "17",
+    )  # fmt: skip
+    for many in (numbers, numbers[:1], *zip(numbers, strict=True)):
+        values = [f'{{"a":[{number},"{number}"]}}' for number in many]
+        lines = "".join(f'{{"id": {k}, "text": "1e400", "v": {value}}}\n' for k, value in enumerate(values))
+        for columns in (Columns(keep=("v",)), Columns(id="id", keep=("v",)), Columns(id="id", others="keep")):
+            (batch,) = JsonLines("").batches(io.BytesIO(lines.encode()), "x.jsonl", columns)
+            assert (batch.bad, batch.texts.to_pylist()) == ([], ["1e400"] * len(many))
+            whole = [f'{{"id":{k},"v":{value}}}' for k, value in enumerate(values)]
+            assert batch.kept[0].storage.to_pylist() == (whole if columns.others == "keep" else values)
+    for line in ("1e400.5", "[1e400, NaN]", '[1e400, "\\ud800"]', "01e400", "[" * 300 + "1e400" + "]" * 300):
+        source = io.BytesIO(f'{{"id": 1, "text": "a", "v": {line}}}'.encode())
+        (batch,) = JsonLines("").batches(source, "x.jsonl", Columns(keep=("v",)))
+        assert len(batch.bad) == 1, line
+
+
+def test_rows_read_at_once_are_those_read_one_by_one() -> None:
+    """Duplicate keys, nulls, ids of any kind: the same rows and sentences, whatever stands beside them."""
+    rows = (
+        '{"text": "a", "id": 1, "text": "b", "v": null}', '{"text": null, "id": "", "v": {"v": 1.50}}',
+        '{"text": "a", "id": 18446744073709551615, "v": "\\u00e9\\u0000"}', '{"text": "a", "id": true, "v": 1}',
+        '{"text": "a", "id": 18446744073709551616, "v": 1}', '{"text": "a", "id": null, "v": 1}', "17",
+        '{"text": 1, "id": 1, "v": 1}', '{"id": 1, "v": 1}', '{"text": "a", "id": 1}', '"text"', '{"text": "a"},{',
+        '{"v": 0, "text": "a", "id": -3}, {}',
+    )  # fmt: skip
+    for columns in (Columns(), Columns(id="id"), Columns(id="id", keep=("v", "id")), Columns(others="keep")):
+        form, alone = JsonLines(""), []
+        for row in rows:
+            (batch,) = form.batches(io.BytesIO(row.encode()), "x.jsonl", columns)
+            alone.append((batch.texts.to_pylist(), batch.ids, [bad.why for bad in batch.bad], *_plain(batch)))
+        for first, second in itertools.product(range(len(rows)), repeat=2):
+            lines = io.BytesIO(f"{rows[first]}\n{rows[second]}".encode())
+            (batch,) = form.batches(lines, "x.jsonl", columns)
+            joined = batch.texts.to_pylist(), batch.ids, [bad.why for bad in batch.bad], *_plain(batch)
+            want = [
+                None if one is None else one + other for one, other in zip(alone[first], alone[second], strict=True)
+            ]
+            assert list(joined) == want
+
+
+def _plain(batch: Batch) -> list[list[str]]:
+    return [column.storage.to_pylist() for column in batch.kept]
 
 
 @given(TEXTS, st.integers(0, 3), st.sampled_from([*MARKS]))

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from corpusveil.cli.main import run
 from corpusveil.display import several
@@ -26,8 +27,10 @@ from corpusveil.errors import UserError
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
+from corpusveil.storage.forms.delimited import MARKS
 from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil_evaluate.matching import match
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, read_shard, release_files
 
@@ -47,6 +50,13 @@ def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
     (sentence,) = errors.buffer.getvalue().decode().splitlines()
     assert sentence.startswith("corpusveil: ")
     return sentence
+
+
+def packed(data: bytes, suffix: str) -> bytes:
+    """Compress as the suffix says."""
+    if suffix.endswith(".gz"):
+        return gzip.compress(data)
+    return zstandard.ZstdCompressor().compress(data) if suffix.endswith(".zst") else data
 
 
 def test_names_that_are_not_utf8(ground: Ground, tmp_path: Path) -> None:
@@ -150,7 +160,7 @@ SECRET = UNKNOWN.encode()
 SOUND = b'{"text": "bababa dedede", "id": 1}\n'
 BAD = {
     "x.jsonl": (SOUND + SECRET + b"\n" + SOUND + b'{"text": 1, "n": "' + SECRET + b'"}\n', [2, 4]),
-    "x.csv": (b"text,n\nbababa,1\nkikiki," + SECRET + b",2\ndedede,2\n\xff" + SECRET + b",3\n", [2, 4]),
+    "x.csv": (b'text,n\nbababa,1\n"\xff\n' + SECRET + b'",2\ndedede,2\n\xff' + SECRET + b",3\n", [2, 4]),
     "x.txt": (b"bababa\n\xff" + SECRET + b"\n\ndedede\n", [2]),
 }
 QUARANTINE = ("--on-bad-rows", "quarantine")
@@ -186,6 +196,47 @@ def test_bad_rows_are_set_aside_and_counted(ground: Ground, tmp_path: Path, name
     assert "quarantined" not in json.dumps(manifest(tmp_path / "out"))
     for path in (tmp_path / "out").rglob("*"):
         assert path.is_dir() or SECRET not in path.read_bytes()
+
+
+NO_ENDS = (
+    '2,"He said \\"hello\\"\n{} I live, in Rome"',
+    '2,"My screen has 15\\"\n{}, Rome"',
+    '2,"My screen has 15\\"\n{}, Rome\nmore"',
+    '2,"He said "hello" to me\n{}, I live in Rome"',
+    '2,"an open quote\n{}, Rome' + "\n3,wine" * 99,
+    '2,5" is small\n{}, Rome',
+    '2, "a blank before\n{}, Rome"',
+    '2,"a blank behind" \n{}, Rome',
+    "2,a line break\n{}\n3,wine",
+    "2,a comma, and a line break\n{}, Rome",
+    "2,a carriage return\r{}, Rome",
+)
+"""Rows of CSV, of which it is not certain where they end, with a place for private text."""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zst"])
+def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
+    ground: Ground, tmp_path: Path, suffix: str
+) -> None:
+    """By every command that reads it, with every separator and option; nothing after a broken row is a row again."""
+    space = ("--space", ground.space_folder)
+    for number, broken in enumerate(NO_ENDS):
+        separator, mark = list(MARKS.items())[number % 3]
+        lines = "id,text\n1,bababa\n" + broken.format(UNKNOWN) + "\n9,dedede\n"
+        path, out = tmp_path / f"{number}{suffix}", tmp_path / f"out{number}"
+        path.write_bytes(packed(lines.replace(",", mark).encode(), suffix))
+        more = [("--keep", "id"), ("--keep", "all"), ("--keep", "id", "--rows-per-task", BLOCK_ROWS)]
+        more.append(("--id", "id", "--ledger", tmp_path / "ledger", "--unit", "id", "--cap", 9))
+        for words in [*more, *((*words, *QUARANTINE) for words in more)]:
+            call = ground.arguments(path, out, *words, "--separator", separator)
+            assert UNKNOWN not in fails(call, "bad-shards", path, "row "), (broken, words)
+            assert not list(out.rglob("*part*")), (broken, words)
+        fails(["preview", path, *space, "--epsilon", 1, "--separator", separator], "damaged-file", path)
+        with refused("damaged-file", path):
+            match([str(path)], [str(path)], separator=separator)
+        if separator == "comma":
+            fails(["count", path, "--output", tmp_path / "counts"], "bad-shards", path)
+            fails(["tokenize", path, "--tokenizer", "word", "--output", tmp_path / "tokens"], "bad-shards", path)
 
 
 def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:

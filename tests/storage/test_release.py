@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import decimal
 import hashlib
 import json
 import stat
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.jobs.local import Local
@@ -18,10 +22,13 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
+from corpusveil.storage import records as records_module
+from corpusveil.storage.records import Claim
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import Halting, refused
+from corpusveil.transforms.release.released import spends_of
+from tests.calls import Halting, fails, refused, succeeds
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
@@ -91,7 +98,7 @@ class TestTheReleaseFolder:
             "shards",
         }  # fmt: skip
         (columns,) = {frozenset(shard) for shard in written["shards"]}
-        assert columns == {"name", "documents", "tokens", "sha256"}
+        assert columns == {"name", "documents", "tokens", "sha256", "file_sha256"}
         text = (finished / "manifest.json").read_text()
         for word in (NAME_CANARY, "c4-train", str(source.parent), "local", "spark", "beam", "seconds", "2026-"):
             assert word not in text, word
@@ -104,6 +111,7 @@ class TestTheReleaseFolder:
             lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in read_shard(path)]
             content = "".join(f"{line}\n" for line in lines).encode()
             assert shard["sha256"] == hashlib.sha256(content).hexdigest()
+            assert shard["file_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
             assert shard["documents"] == len(read_shard(path)) == 20
             overall.update(shard["sha256"].encode() + b"\n")
         assert written["content_sha256"] == overall.hexdigest()
@@ -113,6 +121,52 @@ class TestTheReleaseFolder:
         assert totals["changed"] + totals["unchanged"] == totals["privatized"] == totals["tokens"]["words"]
         texts = [row["text"] for path in shards_of(source) for row in read_shard(path)]
         assert totals["input_bytes"] == sum(len(text.encode()) for text in texts)
+
+    def test_is_verified_by_its_bytes(self, ground: Ground, tmp_path: Path) -> None:
+        """Of Parquet, too: a value of another type that JSON writes in the same way, and bytes that are in no row."""
+        kept = {
+            "float": (pa.array([float("inf"), 1.0]), pa.array([None, 1.0])),
+            "decimal": (pa.array([decimal.Decimal("1.50")] * 2), pa.array(["1.50"] * 2)),
+            "bytes": (pa.array([b"\x00"] * 2), pa.array(["AA=="] * 2)),
+        }
+        columns = {name: column for name, (column, _) in kept.items()}
+        pq.write_table(pa.table({"text": ["bababa", "kikiki"], **columns}), tmp_path / "x.parquet")
+        succeeds(*ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--keep", "all"))
+        succeeds("verify", tmp_path / "out")
+        (shard,) = data_files(tmp_path / "out")
+        table, sound = pq.read_table(shard), shard.read_bytes()
+        other = [table.set_column(table.column_names.index(name), name, column) for name, (_, column) in kept.items()]
+        for changed in (*other, table.replace_schema_metadata({"note": "x"})):
+            pq.write_table(changed, shard, compression="zstd")
+            fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+        shard.write_bytes(sound[:4] + b"hidden" + sound[4:])
+        fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+
+    def test_has_a_manifest_that_is_read_strictly(self, finished: Path) -> None:
+        """Whatever is wrong in it is one sentence, of every command that reads it."""
+        sound = manifest(finished)
+        wrong: list[dict[str, Any]] = [
+            {key: value for key, value in sound.items() if key != name} for name in ("checksums", "shards", "guarantee")
+        ]
+        changes: list[tuple[str, Any]] = [
+            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"), ("denoised", None), ("denoised", 5),
+            ("denoised", {}), ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
+            ("shards", [{**sound["shards"][0], "file_sha256": 5}]),
+            ("configuration", {**sound["configuration"], "columns": {"keep": 5}}),
+            ("guarantee", {**sound["guarantee"], "epsilon": "much"}),
+        ]  # fmt: skip
+        wrong += [{**sound, name: value} for name, value in changes]
+        sys.set_int_max_str_digits(0)
+        texts = [json.dumps(value) for value in wrong] + ["", "[]", "5", "{", '"\\ud800"', "[" * 9999, "\xff"]
+        sys.set_int_max_str_digits(4300)
+        for text in texts:
+            (finished / "manifest.json").write_text(text, encoding="latin-1")
+            fails(["verify", finished], "damaged-record", "manifest.json")
+            with refused("damaged-record", "manifest.json"):
+                spends_of(str(finished))
+        (finished / "manifest.json").unlink()
+        (finished / "manifest.json").mkdir()
+        fails(["verify", finished], "missing-artefact", finished)
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
         for number, text in enumerate(("bababa bababe", "bababa \U0001f9ff bababe")):
@@ -162,7 +216,7 @@ class TestRunningAgain:
         else:
             data_files(finished)[1].unlink()
         before = release_files(finished)
-        with refused("input-changed", "00001-of-00004.json.gz"):
+        with refused("input-changed", "00001-of-00004.json.gz", "documents get other noise then"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), engine)
         assert release_files(finished) == before
         assert engine.done == ([] if is_small else [1])
@@ -196,11 +250,26 @@ def test_another_run_into_the_same_output_is_refused(
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record = Path(f"{there}.records/run.json")
     run = json.loads(record.read_text(encoding="utf-8"))
-    del run["configuration"]  # as a former version wrote it
+    for name, field in Claim.model_fields.items():
+        if not field.description or name == "version":
+            continue
+        other = {**run, name: {"text": "x"} if name == "columns" else ["x"] if name == "input" else "x"}
+        record.write_text(json.dumps(other), encoding="utf-8")
+        with refused("output-in-use", f"a run with {field.description}" if name != "release" else "another conf"):
+            privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record.write_text(json.dumps(run), encoding="utf-8")
-    with refused("output-in-use", "another configuration (mechanism"):
-        privatize_corpus(make_release(ground.space, epsilon=2.0), [str(source)], str(there), Local())
     assert release_files(there) == before
+
+
+def test_a_field_of_a_claim_says_how_another_run_differs() -> None:
+    """A setting that decides bytes and is entered in the claim is compared, without a second list to forget it in."""
+    source = (
+        Path(records_module.__file__)
+        .read_text(encoding="utf-8")
+        .replace("    version: int = _other", "    level: int = 0\n    version: int = _other")
+    )
+    with pytest.raises(TypeError, match=r"Claim\.level"):
+        exec(compile(source, "records", "exec"), {"__name__": "corpusveil.storage.records_again"})
 
 
 class Meeting:
@@ -240,9 +309,9 @@ class TestStartedTwice:
         self, ground: Ground, source: Path, output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-        own = home.own_key(str(output))
+        own = home.own_key(str(output), [str(source)], None)
         with ThreadPoolExecutor(8) as pool:
-            kept = pool.map(lambda _: keep(Key.generate(), own, str(output)), range(8))
+            kept = pool.map(lambda _: keep(Key.generate(), own), range(8))
             keys = {key.secret for key in kept}
         assert len(keys) == 1
         (path,) = (tmp_path / "config").rglob("*.key")

@@ -164,7 +164,7 @@ class TestJson:
         how = Columns("messages[].content")
         (batch,) = formats.find(".jsonl").batches(io.BytesIO(line), "m.jsonl", how)
         (text,) = batch.whole(pa.array(["\0\n"], pa.large_string())).storage.to_pylist()
-        wanted = r'[{"n":-12345678901234567890123,"x":1000.0,"content":"\u0000\n","z":18446744073709551615}]'
+        wanted = r'[{"n":-12345678901234567890123,"x":1e3,"content":"\u0000\n","z":18446744073709551615}]'
         assert text == wanted
 
     @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def release(ground: Ground) -> cv.Release:
 @pytest.fixture(scope="module")
 def expected(release: cv.Release) -> list[dict[str, Any]]:
     """What the conversations are in an Arrow table."""
-    private: list[dict[str, Any]] = cv.privatize_table(table(), release, PATH, "id").to_pylist()
+    private: list[dict[str, Any]] = cv.privatize_table(table(), release, PATH, "id", keep="all").to_pylist()
     return private
 
 
@@ -303,7 +303,7 @@ class TestFrames:
     def test_each_kind_gives_the_same(self, kind: str, release: cv.Release, expected: list[dict[str, Any]]) -> None:
         make, rows = KINDS[kind]
         frame, before = make(), make()
-        private = cv.privatize(frame, release, ids="id", text=PATH)
+        private = cv.privatize(frame, release, ids="id", text=PATH, keep="all")
         assert type(private) is type(frame)
         assert rows(private) == expected
         assert rows(frame) == rows(before)
@@ -313,10 +313,12 @@ class TestFrames:
 
     def test_a_text_keeps_its_noise_wherever_its_row_stands(self, release: cv.Release, expected: list[Any]) -> None:
         """Ids are of rows, so neither order nor batches matter; the place in the list does."""
-        private = cv.privatize(table().take(list(range(11, -1, -1))), release, "id", PATH)
+        private = cv.privatize(table().take(list(range(11, -1, -1))), release, "id", PATH, keep="all")
         assert private.to_pylist() == expected[::-1]
         row = {"id": 0, "messages": [{"role": "u", "content": " ".join(WORDS[:60])}] * 2}
-        (first, second) = cv.privatize(pa.Table.from_pylist([row], SCHEMA), release, "id", PATH)["messages"][0].as_py()
+        (first, second) = cv.privatize(pa.Table.from_pylist([row], SCHEMA), release, "id", PATH, keep="all")[
+            "messages"
+        ][0].as_py()
         assert first != second
 
     def test_a_path_that_leads_nowhere_is_refused(self, release: cv.Release) -> None:
@@ -328,13 +330,17 @@ class TestFrames:
             ("messages[]", "messages"),
         ):
             with refused("wrong-column", name):
-                cv.privatize(table(), release, "id", path)
+                cv.privatize(table(), release, "id", path, keep="all")
 
 
 def test_elements_of_beam_give_the_same(release: cv.Release, expected: list[dict[str, Any]], tmp_path: Path) -> None:
     ledger = cv.Ledger(str(tmp_path / "ledger"), cap=50)
     with beam.Pipeline("FnApiRunner") as pipeline:
-        private = pipeline | beam.Create(CHATS) | PrivatizeDocuments(release, PATH, "id", ledger=ledger, unit="id")
+        private = (
+            pipeline
+            | beam.Create(CHATS)
+            | PrivatizeDocuments(release, PATH, "id", keep="all", ledger=ledger, unit="id")
+        )
         assert_that(private, equal_to(expected))
     assert ledger.spent_on(0).releases[0]["documents"] == 3
 

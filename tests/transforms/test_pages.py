@@ -112,7 +112,7 @@ def test_the_private_page_has_the_totals(ground: Path) -> None:
     assert "unknown words resample 3 33.3 %" in text
     assert "Share of tokens" in text
     assert re.search(r"Known words, which the mechanism replaced \d+ Of these, unchanged in the output \d+ \(", text)
-    assert "Copies that were left out 0" in text
+    assert "Copies, and documents above a cap, left out 0" in text
     assert SECRET not in path.read_text()
 
 
@@ -240,3 +240,15 @@ def test_a_page_shows_the_pictures_and_nothing_of_the_corpus(space: Space, tmp_p
     assert f"guesses about {guess.share:.0%} of the content words ({guess.blind:.1%} by chance), and " in page
     assert own.count('class="dark"') == round(100 * guess.blind)
     assert own.count('class="shown"') == round(100 * guess.share) - round(100 * guess.blind)
+
+
+def test_the_private_page_counts_spans_and_says_where_names_may_have_been_missed(tmp_path: Path) -> None:
+    texts = ["We saw Kwazulpo Brenk on +49 170 1234567 today.", "Das Brot war gestern leider nicht mehr ganz frisch."]
+    (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in texts))
+    release = cv.release(epsilon=1.0, key=cv.Key.for_tests(), spans=["rules"])
+    cv.privatize_corpus(tmp_path / "in.txt", tmp_path / "out", release)
+    page = read((tmp_path / "out.records" / "report.html").read_text())
+    assert "phone 1" in page
+    assert "Kwazulpo 1" in page.partition("look like missed names")[2].partition("Unknown words")[0]
+    assert "as in another language 1" in page
+    assert "Kwazulpo" not in (tmp_path / "out.report.html").read_text()

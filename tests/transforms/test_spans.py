@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import pickle
 import re
 import sys
@@ -11,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import csv
 
 import corpusveil as cv
 from corpusveil.kernel import kernel
@@ -353,3 +357,24 @@ def test_denoising_leaves_masks_and_pseudonyms() -> None:
     tokens = Tokenizer.of_words(WORDS).tokenize(["[name] wa NAME_7F3A1C02D4E6 wb name_x"])
     marked = "".join(tokens.text(t) for t in np.flatnonzero(_of_spans(tokens)).tolist())
     assert marked == "[name]NAME_7F3A1C02D4E6"
+
+
+def test_the_values_of_a_row_s_column_are_masked_alike_in_files_and_frames(tmp_path: Path) -> None:
+    """And counted alike: a masked word spends nothing. The column leaves only if it is kept."""
+    rows = {"id": ["a", "b"], "name": ["Wa Eve", "12345"], "text": ["wb EVE wb", "wb 12345 eve"]}
+    release = dataclasses.replace(release_of(), spans=cv.SpanPolicy(find=(), spans_from=["name"]))
+    expected = cv.privatize(pa.table(rows), release, ids="id")
+    assert [text.split().count("[name]") for text in expected["text"].to_pylist()] == [1, 1]
+    table = pa.table(rows)
+    pq.write_table(table, tmp_path / "in.parquet")
+    csv.write_csv(table, tmp_path / "in.csv")
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    for form in ("parquet", "csv", "jsonl"):
+        out, ledger = tmp_path / form, cv.Ledger(str(tmp_path / f"ledger of {form}"))
+        made = cv.privatize_corpus(tmp_path / f"in.{form}", out, release, id="id", ledger=ledger, unit="id")
+        assert made.not_copied == ("id", "name"), form
+        (shard,) = (out / "data").iterdir()
+        private = shard.read_bytes() if form != "parquet" else str(pq.read_table(shard).to_pylist()).encode()
+        assert all(text.encode() in private for text in expected["text"].to_pylist()), form
+        assert not any(value in private for value in (b"Wa Eve", b"12345")), form
+        assert [ledger.spent_on(id).releases[0]["total"] for id in "ab"] == [2, 1], form

@@ -23,12 +23,16 @@ OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger",
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
 
+
+def needed_of(store: bool) -> tuple[str, ...]:
+    """Return the sections that a release needs; one by passages has the space of its store."""
+    return tuple(name for name in NEEDED if not (store and name in ("space", "mechanism")))
+
+
 NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
     "budget.distance": "budget.delta",
-    "spans.treat": "spans.find",
-    "spans.pseudonyms": "spans.find",
     "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
@@ -42,6 +46,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _pairs,
         _risk,
         _budget,
+        _store,
         _strategy,
         _ledger,
         _text,
@@ -137,6 +142,35 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
 
 
+def _store(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Refuse what is of words in a release by passages, and the reverse."""
+    per, asked = settings.value("budget.per"), settings.store
+    if asked is None:
+        if per in ("paragraph", "sentence"):
+            yield "budget.per", f"{per}: words are replaced one by one; choose token or document, or add {{store.path}}"
+        return
+    of_words = (
+        settings.text.model_fields_set, settings.spans.model_fields_set, settings.length.model_fields_set
+    )  # fmt: skip
+    for section, names in zip(("text", "spans", "length"), of_words, strict=True):
+        for name in sorted(names):
+            yield f"{section}.{name}", "this is about words, and {store.path} replaces whole passages; leave either out"
+    for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
+        if settings.value(place) is not None:
+            instead = "; give {ledger.cap_ldp}, which holds over words and passages" if "ledger" in place else ""
+            yield (
+                place,
+                f"this is about words, and {{store.path}} replaces whole passages{instead or '; leave either out'}",
+            )
+    for section in ("mechanism", "denoise"):
+        if getattr(settings, section) is not None:
+            yield section, "this is for words, and {store.path} replaces whole passages; leave either out"
+    if per == "token" and settings.is_given("budget.per"):
+        yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
+    if asked.most_pieces is not None and per not in ("paragraph", "sentence"):
+        yield "store.most_pieces", _needs("{budget.per} paragraph or sentence")
+
+
 def strategy_of(settings: Settings) -> dict[str, Any]:
     """Return the settings that the chosen strategy stands for, by place."""
     of_budget = ("per", "allocation")
@@ -183,6 +217,8 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     for pair in settings.spans.treat:
         if "=" not in pair:
             yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
+    if settings.spans.policy_is_unused():
+        yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
     units = [] if settings.ledger is None else settings.ledger.unit
     if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):
         yield "spans.pseudonyms", "unit: this needs one column whose values are the units; give it as {ledger.unit}"
@@ -216,8 +252,9 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
-    if re.fullmatch(r"[0-9]{1,9}[smhd]", settings.schedule.settle) is None:
-        yield "schedule.settle", "give a number and one of s, m, h and d, such as 10m"
+    for name in ("settle", "longest"):
+        if re.fullmatch(r"[0-9]{1,9}[smhd]", getattr(settings.schedule, name)) is None:
+            yield f"schedule.{name}", "give a number and one of s, m, h and d, such as 10m"
 
 
 def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -257,7 +294,7 @@ def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
-    for section in NEEDED:
+    for section in needed_of(settings.store is not None):
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
     flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise

@@ -21,6 +21,7 @@ from corpusveil.choices import (
     Measure,
     NumberPolicy,
     OnBadRows,
+    OverCap,
     Policy,
     Pseudonyms,
     Separator,
@@ -142,13 +143,15 @@ class SpaceSettings(Section):
 
 
 class StoreSettings(Section):
-    """A store of public pieces of text, which are released word for word."""
+    """The store of public pieces of text, which are released word for word."""
 
     COMMANDS = ("store",)
 
     path: str = key(
-        "The store: a folder or URL. 'store' writes a store.", path=True, commands={"store": "output"},
-        needed=("store",), metavar="URL", group="Files")
+        "Replace each text by one of the nearest public texts of this store, instead of each word: a folder or URL, or "
+        "the name of an installed store, such as en. 'store' writes a store.", path=True, named=True,
+        commands={"store": "output"} | dict.fromkeys(SHOWING, "store"), needed=("store",), often=True, metavar="URL",
+        group="How private")
     input: list[str] = key(
         "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...",
         commands={"store": ""}, needed=("store",))
@@ -169,6 +172,13 @@ class StoreSettings(Section):
         None, path=True, metavar="FILE")
     unlike: list[str] = key(
         "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
+    most_pieces: int | None = key(
+        "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
+        None, commands=("privatize",), ge=1, metavar="NUMBER",
+        group="Rarely used")
+    accept_overlap: bool = key(
+        "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
+        commands=("privatize",), group="Rarely used")
 
 
 class ModelSettings(Section):
@@ -298,7 +308,9 @@ class BudgetSettings(Section):
     risk_text: str | None = key(
         "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
         "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
-    per: Literal["token", "document"] = key("Whether epsilon is for each token or the whole document.", "token")
+    per: Literal["token", "document", "paragraph", "sentence"] = key(
+        "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
+        "or for each paragraph or sentence.", "token")
     delta: float | None = key(
         "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
         lt=1, group="Rarely used")
@@ -361,6 +373,10 @@ class SpansSettings(Section):
         "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, a file of terms. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
         commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
+    columns: list[str] = key(
+        "Columns whose values are masked in the text of their row. A value whole, and its parts of three letters or "
+        "more, in any case, as a name. Repeatable.", [], metavar="COLUMN",
+        commands=dict.fromkeys(SHOWING, "spans_from"))
     treat: list[str] = key(
         "How spans of a kind are written: mask, resample, surrogate, pseudonym, or pseudonym:FILE. FILE is a public "
         "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
@@ -371,14 +387,18 @@ class SpansSettings(Section):
         "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
         commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
 
+    def policy_is_unused(self) -> bool:
+        """Say whether kinds have treatments and nothing finds spans."""
+        return not (self.find or self.columns) and bool(self.treat or self.pseudonyms != "corpus" or self.key)
+
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
-        if not self.find:
+        if not self.find and not self.columns:
             return None
         from corpusveil.text.spans import SpanPolicy
 
         pairs = [(kind, how) for kind, _, how in (pair.partition("=") for pair in self.treat)]
-        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms)
+        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms, spans_from=self.columns)
 
 
 class LengthSettings(Section):
@@ -437,6 +457,9 @@ class LedgerSettings(Section):
         "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
         "well.", None, gt=0, group="Rarely used")
     cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
+    over_cap: OverCap = key(
+        "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
+        "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
         pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", commands={"privatize": "ledger_memory"}, group="Rarely used")
@@ -584,7 +607,17 @@ class ScheduleSettings(Section):
     settle: str = key(
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
+    left_out: Literal["fail", "warn"] = key(
+        "What a start does while files are left out that cannot be used: it fails, with status 2, or only names them.",
+        "fail")
+    longest: str = key(
+        "The longest that a start may take. A start that meets a longer one fails, and the written definitions end it.",
+        "1d")
+    metrics: str | None = key(
+        "Write the numbers of the last start to this file, NAME.prom in the folder of a textfile collector, for "
+        "Prometheus. All users can read it.", None, path=True)
 
-    def settle_seconds(self) -> float:
-        """Return the age from which a shard is released."""
-        return int(self.settle[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.settle[-1]]
+    def seconds(self, name: str) -> int:
+        """Return one of the times."""
+        time: str = getattr(self, name)
+        return int(time[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[time[-1]]

@@ -68,11 +68,13 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
 
 def _unmarked(line: bytes, name: str) -> bytes:
-    """Return the first line without its byte order mark. Raises UserError for that of UTF-16."""
+    """Return the first line without its byte order mark. Raises UserError for what is no text in UTF-8."""
     if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise BadFileError(
             f"{name}: this file is UTF-16, and only UTF-8 is read; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
         )
+    if line.startswith(b"PK\3\4"):
+        raise BadFileError(f"{name}: this is a ZIP archive, or a workbook of Excel; unpack it, or save it as CSV.")
     return line.removeprefix(codecs.BOM_UTF8)
 
 
@@ -144,6 +146,9 @@ class Form(abc.ABC):
 
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
         """
+
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:  # noqa: B027 - most can
+        """Raise ColumnError for values of columns that are written whole if the form has no words for them."""
 
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import IO, Any, ClassVar, NamedTuple
@@ -13,26 +14,39 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.display import several
-from corpusveil.errors import BadFileError, ColumnError, existing
+from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
-from corpusveil.storage.values import as_strings, string_bytes
+from corpusveil.storage.values import as_strings, joined, refuse_unsaid, string_bytes
 
 SUFFIXES = (".csv",)
 
 MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
 
+_ROW = {
+    mark: re.compile(f"{cell}(?:{mark}{cell})*+[\r\n]*+")
+    for mark in MARKS.values()
+    for cell in [f'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\r\n{mark}]*+)']
+}
+"""A row of RFC 4180, by the separator."""
+_MEND = (
+    "so it is not certain where rows end, and none is used. Cells with separators, line breaks or quotes have to be in "
+    "quotes, and quotes in them are written twice (in Spark, by option('escape', '\"')); write the file so, or as JSON "
+    "lines."
+)
+
+
 class _Record(NamedTuple):
-    """The fields of a row, or why there are none, and then a line of it; ``size`` in characters."""
+    """The fields of a row, or why they cannot be used, and then all of the row; ``size`` in characters."""
 
     fields: list[str]
-    why: str = ""
     size: int = 0
-    line: str = ""
+    why: str = ""
+    row: str = ""
 
 
 class _Text:
@@ -41,39 +55,61 @@ class _Text:
     def __init__(self, pieces: Iterator[bytes], name: str) -> None:
         self._lines = (line for group in split(pieces, name) for line in group)
         self._name = name
-        self._number = self._first = self._size = 0
-        self.line = ""
+        self._number = self._size = self.first = 0
+        self._row: list[str] = []
 
     def begin(self) -> None:
-        self._first, self._size = self._number + 1, 0
+        self.first, self._size, self._row = self._number + 1, 0, []
+
+    @property
+    def row(self) -> str:
+        """All that was read of the row."""
+        return "".join(self._row)
 
     def __iter__(self) -> Iterator[str]:
         for line in self._lines:
             self._number += 1
             self._size += len(line) + 1
             if self._size > forms.MOST_LINE_BYTES:
-                raise too_long(self._name, self._first)
-            self.line = line.decode("utf-8", "surrogateescape") + "\n"
-            yield self.line
+                raise too_long(self._name, self.first)
+            self._row.append(line.decode("utf-8", "surrogateescape") + "\n")
+            yield self._row[-1]
 
 
-def _records(pieces: Iterator[bytes], name: str, separator: Separator) -> Iterator[_Record]:
-    """Yield the header and every row that is not blank."""
+def _rows(pieces: Iterator[bytes], name: str, separator: Separator) -> Iterator[tuple[list[str], str]]:
+    """Yield the fields of the header and of every row that is not blank, with all of the row.
+
+    Raises UserError where it is not certain where a row ends: what follows could be the rest of a text, and then also
+    rows before it that looked sound, so that nothing can be set aside instead.
+    """
     csv.field_size_limit(forms.MOST_LINE_BYTES + 1)
-    text = _Text(pieces, name)
-    reader = csv.reader(text, delimiter=MARKS[separator], strict=True)
+    text, mark, width, number = _Text(pieces, name), MARKS[separator], 0, 0
+    reader = csv.reader(text, delimiter=mark, strict=True)
     while True:
         text.begin()
+        why = ""
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error:
-            why = "not valid CSV (a quote is not closed, or is inside a field); repair or remove the row."
-            yield _Record([], why, line=text.line)
-            continue
-        if fields:
-            yield _Record(fields, size=sum(map(len, fields)))
+            why = "not valid CSV (a quote is not closed, or text is behind one, or a line ends in a carriage return)"
+        else:
+            if not fields:
+                continue
+            # the module takes a quote in a cell without quotes for a part of it
+            if any('"' in cell for cell in fields) and not _ROW[mark].fullmatch(text.row):
+                why = "not valid CSV (a quote is inside a cell that is not in quotes)"
+            elif width and len(fields) != width:
+                why = f"has {several(len(fields), 'field')}, the first line has {width}"
+        if why and not number:
+            refuse_separator(text.row, name, separator)
+            raise BadFileError(f"{name}: the first line, which names the columns, is {why}, {_MEND}")
+        if why:
+            raise BadFileError(f"{name}, row {number}: {why} (line {text.first:,}), {_MEND}")
+        width = width or len(fields)
+        number += 1
+        yield fields, text.row
 
 
 def _is_unicode(text: str) -> bool:
@@ -84,16 +120,11 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _header(records: Iterator[_Record], name: str, separator: Separator) -> list[str]:
-    first = next(records, None)
-    if first is None:
-        return []
-    if first.why:
-        refuse_separator(first.line, name, separator)
-        raise ColumnError(f"{name}: the first line, which names the columns, is {first.why}")
-    if not all(map(_is_unicode, first.fields)):
+def _header(rows: Iterator[tuple[list[str], str]], name: str) -> list[str]:
+    names, _ = next(rows, ([], ""))
+    if not all(map(_is_unicode, names)):
         raise BadFileError(f"{name}: the first line, which names the columns, is {NOT_UTF8}")
-    return first.fields
+    return names
 
 
 def refuse_separator(line: str, name: str, separator: Separator, column: str | None = None) -> None:
@@ -108,7 +139,8 @@ def refuse_separator(line: str, name: str, separator: Separator, column: str | N
             )
 
 
-def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int]:
+def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
+    """Return the places of the named columns. Raises UserError if one is not there, or there twice."""
     refuse_nested(columns.text, f"{name} has")
     for column in columns.named:
         if header.count(column) > 1:
@@ -120,37 +152,18 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> dict[str, int
             import difflib
 
             # This may be a row of a file without names: at most a cell is quoted that is almost the name asked for.
-            near = difflib.get_close_matches(column, header, 1, 0.8)
+            near = difflib.get_close_matches(column, filter(is_name, header), 1, 0.8)
             mend = f"did you mean {near[0]}?" if near else "name a column that it has, or add a first line of names."
             many = several(len(header), "field")
             raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
     refuse_others(header, columns, name)
-    return {column: header.index(column) for column in columns.named}
-
-
-def _picked(record: _Record, width: int, places: dict[str, int], separator: Separator) -> _Record:
-    """Return a row with its named fields alone, or with the reason that they cannot be used and all it holds."""
-    why, fields = record.why, record.fields
-    if not why and len(fields) != width:
-        why = f"has {len(fields)} fields, the first line has {width}; repair or remove the row."
-    if not why and not all(fields[place].isascii() or _is_unicode(fields[place]) for place in places.values()):
-        why = NOT_UTF8
-    if why:
-        line = _written(fields, MARKS[separator]).decode("utf-8", "surrogateescape")
-        return record._replace(fields=[], why=why, line=line)
-    return record._replace(fields=[fields[place] for place in places.values()])
+    return [header.index(column) for column in columns.named]
 
 
 def _written(row: Sequence[str], separator: str) -> bytes:
     text = io.StringIO(newline="")  # the module quotes a field for the line ends that it writes itself only
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(row)
     return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
-
-
-def _joined(*pieces: pa.Array | str) -> pa.Array:
-    """Return texts that pieces make one after the other, large_string [N]."""
-    texts = [pa.scalar(piece, pa.large_string()) if isinstance(piece, str) else piece for piece in (*pieces, "")]
-    return pc.binary_join_element_wise(*texts)  # the last is what stands between the others
 
 
 def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
@@ -161,7 +174,7 @@ def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """
     texts = as_strings(texts).fill_null("")
     in_quotes = pc.match_substring_regex(texts, f'["\r\n{MARKS[columns.separator]}]{"|^$" if alone else ""}')
-    return pc.if_else(in_quotes, _joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+    return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
 class Csv(ByteForm):
@@ -174,21 +187,25 @@ class Csv(ByteForm):
     has_separator: ClassVar[bool] = True
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        return _header(_records(chunks(file, name, self.codec), name, separator), name, separator)
+        return _header(_rows(chunks(file, name, self.codec), name, separator), name)
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows after the header, whatever the columns."""
-        return max(0, sum(1 for _ in _records(chunks(file, name, self.codec), name, separator)) - 1)
+        return max(0, sum(1 for _ in _rows(chunks(file, name, self.codec), name, separator)) - 1)
 
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[_Record]]:
         """Yield the named fields of rows. Raises UserError for a header without the columns."""
-        records = _records(pieces, name, columns.separator)
-        header = _header(records, name, columns.separator)
+        rows = _rows(pieces, name, columns.separator)
+        header = _header(rows, name)
         if not header:
             return
         places = _places(header, columns, name)
-        for record in records:
-            yield [_picked(record, len(header), places, columns.separator)]
+        for fields, row in rows:
+            named = [fields[place] for place in places]
+            if all(cell.isascii() or _is_unicode(cell) for cell in named):
+                yield [_Record(named, sum(map(len, fields)))]
+            else:
+                yield [_Record([], len(row), NOT_UTF8, row)]
 
     def size(self, document: _Record) -> int:
         return document.size
@@ -198,7 +215,7 @@ class Csv(ByteForm):
         sound = []
         for number, record in enumerate(documents, first):
             if record.why:
-                batch.bad.append(BadRow(number, record.why, record.line.encode("utf-8", "surrogateescape")))
+                batch.bad.append(BadRow(number, record.why, record.row.encode("utf-8", "surrogateescape")))
             else:
                 batch.numbers.append(number)
                 sound.append(record.fields)
@@ -208,12 +225,15 @@ class Csv(ByteForm):
         batch.kept = [pa.array(named[name], type=pa.large_string()) for name in columns.keep]
         return batch
 
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
+        refuse_unsaid(columns.whole, kept, name, "CSV", bare=True)
+
     def header(self, columns: Columns) -> bytes:
         return _written([columns.column, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept
         first, *others = (_cells(column, columns, alone=alone) for column in (texts, *kept))
-        rows = _joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
+        rows = joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
         data, offsets = string_bytes(rows)
         return data[offsets[0] : offsets[-1]].data

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import IO, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -21,15 +23,16 @@ from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import as_json, string_bytes
+from corpusveil.storage.values import as_json, joined, json_strings, refuse_unsaid, string_bytes
 
 SUFFIXES = (".json", ".jsonl")
 
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_NUMBER = re.compile(rb"(?<=[\s\[:,])-?[0-9][0-9.eE+-]*")
+_LONG_NUMBER = re.compile(rb"[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE][+-]?[0-9]{2,})")
+"""Numbers, without a sign, that orjson could write with fewer digits than it has read."""
+_SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
 _FIRST_LINES = 100
 _LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
-_CELLS = 1 << 12
-"""The number of kept values that are Python objects at a time; each takes 4 KB."""
 _HOLE = b"\0"
 """What stands in the place of a text, and nowhere else in JSON, which escapes it."""
 _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
@@ -53,10 +56,57 @@ def _value(row: Any, column: str) -> Any:
         raise _BadValueError("not a JSON object; write an object on each line.") from None
 
 
-def _kept(row: Any, columns: Columns) -> list[Any]:
+def _number(digits: str) -> int | float:
+    try:
+        number: int | float = orjson.loads(digits)
+    except orjson.JSONDecodeError:  # beyond the largest float
+        number = math.inf
+    return number
+
+
+def _loaded(line: bytes) -> Any:
+    """Return a row; a number beyond the largest float, which is JSON nevertheless, is infinite."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
+            raise MemoryError from None
+        if error.msg.startswith("number is infinity"):
+            with contextlib.suppress(ValueError):
+                return _by_number(line, _number)
+        other = "" if is_utf8(line) else f" {RECODE}"
+        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
+
+
+def _by_number(line: bytes, number: Callable[[str], Any]) -> Any:
+    """Return a row by the json module, with what ``number`` makes of the text of each number."""
+    # refuses what is no JSON, and what is nested so deep that the json module's answer depends on who asks
+    orjson.dumps(orjson.loads(_NUMBER.sub(b"0", line)))
+    return json.loads(line, parse_int=number, parse_float=number)
+
+
+def _is_exact(line: bytes) -> bool:
+    """Say whether orjson writes each number of a row as it is there."""
+    try:
+        return all(orjson.dumps(orjson.loads(number)) == number for number in _LONG_NUMBER.findall(line))
+    except orjson.JSONDecodeError:  # what only looks like a number, or one beyond the largest float
+        return False
+
+
+def _are_exact(rows: Sequence[bytes]) -> bool:
+    shapes = b"\n".join(rows).translate(_SHAPES)  # of which most need no look at each row
+    return (b"0" * 17 not in shapes and b"0e" not in shapes) or all(map(_is_exact, rows))
+
+
+def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
+    """Return the kept values of a row as JSON text, in which numbers are as they were."""
+    if not _is_exact(line):
+        row = _by_number(line, orjson.Fragment)
     if columns.others == "keep":
-        return [{name: value for name, value in row.items() if name != columns.column}]
-    return [_value(row, column) for column in columns.keep]
+        values = [{name: value for name, value in row.items() if name != columns.column}]
+    else:
+        values = [_value(row, column) for column in columns.keep]
+    return [orjson.dumps(value).decode() for value in values]  # as str, because bytes of orjson keep 4 KB each
 
 
 def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
@@ -64,52 +114,36 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
 
     If texts lie within a column, there can be several, and the first kept value is that column.
     """
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
-            raise MemoryError from None
-        other = "" if is_utf8(line) else f" {RECODE}"
-        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
     texts: _Texts = []
-    if columns.path is None:
-        texts.append((_value(row, columns.text), ()))
-        if not isinstance(texts[0][0], str | None):
-            raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
-    identity = None
-    if columns.id is not None:
-        identity = _value(row, columns.id)
-        if identity is None:
-            raise _BadValueError(no_id(columns.id))
-        if not isinstance(identity, (str, int)) or isinstance(identity, bool):
-            raise _BadValueError(
-                f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
-            )
-    if not columns.keeps:
-        return texts, identity, []
     try:
+        row = _loaded(line)
+        if columns.path is None:
+            texts.append((_value(row, columns.text), ()))
+            if not isinstance(texts[0][0], str | None):
+                raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+        identity = None
+        if columns.id is not None:
+            identity = _value(row, columns.id)
+            if identity is None:
+                raise _BadValueError(no_id(columns.id))
+            if not isinstance(identity, (str, int)) or isinstance(identity, bool):
+                raise _BadValueError(
+                    f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
+                )
+        if not columns.keeps:
+            return texts, identity, []
         around = [] if columns.path is None else [_around(row, line, columns.path, texts)]
-        if not _LONG_NUMBER.search(line):
-            # as str, because the bytes that orjson returns keep 4 KB each, however short they are
-            return texts, identity, around + [orjson.dumps(value).decode() for value in _kept(row, columns)]
-        orjson.dumps(row)  # refuses what is nested so deep that the json module's answer depends on who asks
-        # The json module writes whole numbers of any size, which orjson turns into floats.
-        whole = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
-        return texts, identity, around + [whole(value) for value in _kept(json.loads(line), columns)]
+        return texts, identity, around + _kept(row, line, columns)
     except orjson.JSONEncodeError:
         raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
     except BadRowError as error:
         raise _BadValueError(str(error), BadRowError) from None
 
 
-def _whole(digits: str) -> Any:
-    return int(digits) if len(digits) < len(str(1 << 64)) else orjson.Fragment(digits)
-
-
 def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
     """Return the JSON of a column with holes in the places of texts, and add these, with where they lie."""
-    if _LONG_NUMBER.search(line):
-        row = json.loads(line, parse_int=_whole)
+    if not _is_exact(line):
+        row = _by_number(line, orjson.Fragment)
 
     def take(text: str | None, at: tuple[int, ...]) -> Any:
         texts.append((text, at))
@@ -118,19 +152,32 @@ def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
     return orjson.dumps(changed(_value(row, path.column), path, take)).decode()
 
 
-def _texts(rows: Sequence[bytes], columns: Columns) -> list[str | None] | None:
-    """Return the text of every row, None where anything else is read of a row, or anything is wrong with one."""
-    if columns.id is not None or columns.keeps:
+def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Sequence[Any], list[list[str]]] | None:
+    """Return texts [N], ids [N] and kept columns [N] of rows that are read without a look at each.
+
+    None where texts lie within a column, and where anything could be wrong with a row.
+    """
+    if columns.path is not None or (columns.keeps and not _are_exact(rows)):
         return None
-    loads, column = orjson.loads, columns.text
+    text, id = columns.text, columns.id
+    names = (text, *(() if id is None else (id,)), *columns.keep)
     try:
-        texts = [loads(line)[column] for line in rows]
-    except (orjson.JSONDecodeError, LookupError, TypeError):
+        every = [*map(orjson.loads, rows)] if columns.others == "keep" else []
+        picked = map(itemgetter(*names), every or map(orjson.loads, rows))
+        texts, *others = zip(*picked, strict=True) if len(names) > 1 else [[*picked]]
+        ids = [] if id is None else others.pop(0)
+        if not ({*map(type, texts)} <= {str, type(None)} and {*map(type, ids)} <= {str, int}):
+            return None
+        if columns.others == "keep":
+            for row in every:
+                del row[text]
+            others = [every]
+        return texts, ids, [[orjson.dumps(value).decode() for value in column] for column in others]
+    except (ValueError, LookupError, TypeError):
         return None
-    return texts if {*map(type, texts)} <= {str, type(None)} else None
 
 
-def _strings(texts: list[str | None]) -> pa.Array:
+def _strings(texts: Sequence[str | None]) -> pa.Array:
     """Return texts as large_string; a single one, which may be huge, is copied once instead of twice."""
     if len(texts) != 1 or texts[0] is None:
         return pa.array(texts, type=pa.large_string())
@@ -141,7 +188,9 @@ def _strings(texts: list[str | None]) -> pa.Array:
 
 def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
     """Return JSON [N] with texts large_string [D] in its holes."""
-    pieces: list[Any] = b"\n".join(as_json(around)).split(_HOLE)  # JSON text has no line break either
+    pieces: list[Any] = b"\n".join(as_json(around).cast(pa.large_binary()).to_pylist()).split(
+        _HOLE
+    )  # JSON text has no line break either
     between = map(orjson.dumps, texts.to_pylist())
     pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
     values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
@@ -154,23 +203,15 @@ def _types(columns: Columns) -> list[pa.DataType]:
 
 
 def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
-    """Return large_string [N] as JSON strings, ``null`` for nulls, each between two pieces; as orjson writes them.
-
-    Arrow joins short texts in which JSON escapes nothing in a fifth of orjson's time; most long ones have a line break.
-    """
-    data, offsets = string_bytes(texts)
+    """Return large_string [N] as JSON strings between two pieces; most long texts have a line break, which is slow."""
+    _, offsets = string_bytes(texts)
     if _LONG_TEXT * len(texts) < offsets[-1] - offsets[0] < _LONG_LINE:
         begin, end = before.encode(), after.encode()
         return b"".join([piece for text in texts.to_pylist() for piece in (begin, orjson.dumps(text), end)])
-    some = data[offsets[0] : offsets[-1]]
-    escaped = np.flatnonzero((some < 0x20) | (some == 0x22) | (some == 0x5C))
-    odd = texts.is_null().to_numpy(zero_copy_only=False).copy()
-    odd[np.searchsorted(offsets, escaped + offsets[0], side="right") - 1] = True
-    pieces = [pa.scalar(piece, pa.large_string()) for piece in (f'{before}"', f'"{after}', "")]
-    lines = pc.binary_join_element_wise(pieces[0], texts, *pieces[1:])
-    if odd.any():
-        written = [f"{before}{orjson.dumps(text).decode()}{after}" for text in texts.filter(odd).to_pylist()]
-        lines = pc.replace_with_mask(lines, odd, pa.array(written, pa.large_string()))
+    return _bytes(json_strings(texts, before, after))
+
+
+def _bytes(lines: pa.Array) -> memoryview:
     data, offsets = string_bytes(lines)
     return data[offsets[0] : offsets[-1]].data
 
@@ -179,40 +220,22 @@ class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._begin = b"{" + orjson.dumps(columns.column) + b":"
-        self._nested = columns.path is not None
-        self._keep = [b"," + orjson.dumps(column) + b":" for column in columns.keep]
-        self._whole = columns.others == "keep"
+        self._begin = "{" + orjson.dumps(columns.column).decode() + ":"
+        self._keep = ["," + orjson.dumps(column).decode() + ":" for column in columns.keep]
+        self._nested, self._whole = columns.path is not None, columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        return b"".join(self.parts(texts, kept)) if kept or self._nested else next(self.parts(texts, kept))
-
-    def parts(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Iterator[Any]:
-        """Yield the rows in batches whose values fit in memory."""
         if not kept and not self._nested:
-            yield quoted(texts, self._begin.decode(), "}\n")
-            return
-        size = max(1, _CELLS // (len(kept) + self._nested))
-        for first in range(0, len(texts), size):
-            yield self._rows(texts.slice(first, size), [column.slice(first, size) for column in kept])
-
-    def _rows(self, texts: pa.Array, kept: Sequence[pa.Array]) -> bytes:
-        if self._nested:
-            begun: list[Any] = [self._begin + value for value in as_json(texts)]
-        else:
-            begun = [self._begin + orjson.dumps(text) for text in texts.to_pylist()]
-        rows: list[Any] = []
-        for begin, *values in zip(begun, *map(as_json, kept), strict=True):
-            rows.append(begin)
-            if self._whole:
-                (others,) = values  # an object, of which the text becomes a part
-                rows += (b"}" if others == b"{}" else b"," + others[1:], b"\n")
-            else:
-                for name, value in zip(self._keep, values, strict=True):
-                    rows += (name, value)
-                rows.append(b"}\n")
-        return b"".join(rows)
+            return quoted(texts, self._begin, "}\n")
+        begun = joined(self._begin, as_json(texts)) if self._nested else json_strings(texts, self._begin)
+        values = list(map(as_json, kept))
+        if not self._whole:
+            named = zip(self._keep, values, strict=True)
+            return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))
+        (others,) = values  # objects, of which the text becomes a part
+        rest = pc.if_else(pc.equal(others, "{}"), "}", joined(",", pc.utf8_slice_codeunits(others, 1)))
+        return _bytes(joined(begun, rest, "\n"))
 
 
 class JsonLines(ByteForm):
@@ -236,41 +259,51 @@ class JsonLines(ByteForm):
         return list(fields)
 
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
+        is_first = True
         for group in split(pieces, name):
-            yield [line for line in group if line.strip()]
+            lines = [line for line in group if line.strip()]
+            begin, *_ = [*lines[:1], b""] if is_first else [b""]
+            begin = begin.strip()
+            if begin.startswith(b"[") or (begin == b"{" and lines[1:] and not lines[1].lstrip().startswith(b"{")):
+                what, mend = ("an array", ".[]") if begin != b"{" else ("an object over several lines", ".")
+                raise BadFileError(
+                    f"{name}: this file begins with {what}, and one object a line is read; convert it: "
+                    f"jq -c '{mend}' OLD > NEW."
+                )
+            is_first = is_first and not lines
+            yield lines
 
     def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
         batch = Batch(first + len(documents))
-        if (sound := _texts(documents, columns)) is not None:
-            batch.numbers = list(range(first, batch.stop))
-            batch.texts = _strings(sound)
-            return batch
-        texts: list[str | None] = []
-        identities: list[Any] = []
-        kept: list[list[str]] = []
         places: list[tuple[int, ...]] = []
-        for number, line in enumerate(documents, first):
-            try:
-                inside, identity, values = _row(line, columns)
-            except _BadValueError as error:
-                batch.bad.append(BadRow(number, str(error), line, error.kind))
-                continue
-            texts += [text for text, _ in inside]
-            places += [(len(batch.numbers), *at) for _, at in inside]
-            batch.numbers.append(number)
-            identities.append(identity)
-            kept.append(values)
+        if (sound := _at_once(documents, columns)) is not None:
+            batch.numbers = list(range(first, batch.stop))
+            texts, identities, kept = sound
+        else:
+            texts, identities, kept = [], [], [[] for _ in _types(columns)]
+            for number, line in enumerate(documents, first):
+                try:
+                    inside, identity, values = _row(line, columns)
+                except _BadValueError as error:
+                    batch.bad.append(BadRow(number, str(error), line, error.kind))
+                    continue
+                texts += [text for text, _ in inside]
+                places += [(len(batch.numbers), *at) for _, at in inside]
+                batch.numbers.append(number)
+                identities.append(identity)
+                for column, value in zip(kept, values, strict=True):
+                    column.append(value)
         batch.texts = _strings(texts)
-        batch.ids = None if columns.id is None else identities
-        whole = [
-            pa.ExtensionArray.from_storage(JSON, pa.array([values[k] for values in kept], type=pa.large_string()))
-            for k in range(len(_types(columns)))
-        ]
+        batch.ids = None if columns.id is None else list(identities)
+        whole = [pa.ExtensionArray.from_storage(JSON, pa.array(column, type=pa.large_string())) for column in kept]
         if columns.path is not None:
             batch.places = Places.of(places, columns.path.steps.count(None))
             batch.whole = functools.partial(_filled, whole.pop(0))
         batch.kept = whole
         return batch
+
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
+        refuse_unsaid(columns.whole, kept, name, "JSON")
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return ``{"text": ..., kept columns}`` a line."""

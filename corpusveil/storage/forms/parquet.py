@@ -14,18 +14,26 @@ import pyarrow.parquet as pq
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
-from corpusveil.storage.forms import Form, Writer, is_utf8
+from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.nested import Places
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
-from corpusveil.storage.values import as_strings
+from corpusveil.storage.values import as_strings, is_string, within
 
 SUFFIXES = (".parquet",)
 CODECS = ("",)
 """Parquet compresses its own pages."""
 
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""Types of which Arrow can take no rows."""
+_LISTS = (
+    (pa.types.is_list, pa.list_),
+    (pa.types.is_large_list, pa.large_list),
+    (pa.types.is_list_view, pa.list_view),
+    (pa.types.is_large_list_view, pa.large_list_view),
+)
 _NOT_UTF8 = "not valid UTF-8; repair or remove the row."
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
@@ -47,8 +55,7 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
 
 def _is_text(kind: pa.DataType) -> bool:
     kind = _plain_type(kind)
-    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(is_one(kind) for is_one in known)
+    return is_string(kind) or bool(pa.types.is_null(kind))
 
 
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
@@ -69,24 +76,64 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type without a dictionary, which holds values of other rows."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    """Return the type without metadata and dictionaries, which hold values of other rows, and JSON as text."""
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if isinstance(kind, pa.JsonType):
+        return kind.storage_type
+    if kind in _VIEWS:
+        return _VIEWS[kind]
+    if pa.types.is_struct(kind):
+        return pa.struct(list(map(_plain_field, kind)))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_field(kind.key_field), _plain_field(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_plain_field(kind.value_field), kind.list_size)
+    return next((make(_plain_field(kind.value_field)) for is_one, make in _LISTS if is_one(kind)), kind)
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _plain_type(field.type), field.nullable)
 
 
 def _plain(column: Any) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    if (kind := _plain_type(column.type)) != column.type:
+        column = column.cast(kind)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _wrong(column: pa.Array) -> list[int]:
-    """Return the rows of a string column that are not UTF-8."""
+    """Return the rows of a column with text that is not UTF-8."""
+    return [] if _is_utf8(column) else [row for row in range(len(column)) if not _is_utf8(_alone(column, row))]
+
+
+def _alone(column: pa.Array, row: int) -> pa.Array:
+    return pa.concat_arrays([column.slice(row, 1)])
+
+
+def _is_utf8(column: pa.Array) -> bool:
     try:
-        column.validate(full=True)
+        for part in within(column):
+            if is_string(part.type):
+                part.validate(full=True)
     except pa.ArrowInvalid:
-        values = column.cast(pa.large_binary()).to_pylist()
-        return [number for number, value in enumerate(values) if not is_utf8(value or b"")]
-    return []
+        return False
+    return True
+
+
+def _refuse_finer(file: IO[bytes], parquet: pq.ParquetFile, columns: Columns, name: str) -> None:
+    """Raise ColumnError for times of type INT96 that microseconds do not hold."""
+    if "INT96" not in {parquet.schema.column(k).physical_type for k in range(len(parquet.schema))}:
+        return
+    finer = pq.ParquetFile(file, metadata=parquet.metadata, pre_buffer=False)
+    both = zip(parquet.schema_arrow, finer.schema_arrow, strict=True)
+    for column in (own.name for own, other in both if own.type != other.type and own.name in columns.named):
+        pairs = (each.iter_batches(columns=[column], use_threads=False) for each in (parquet, finer))
+        for rows, exact in zip(*pairs, strict=True):  # where nanoseconds overflow, both do
+            if not rows.cast(exact.schema, safe=False).equals(exact):
+                raise ColumnError(
+                    f"{name}: column {column!r} (INT96) has digits below the microsecond; write it as timestamp[ns]."
+                )
 
 
 def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -148,12 +195,9 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     batch = Batch(first + rows.num_rows)
     texts, places = _texts(rows, columns)
     why: dict[int, str] = {}
-    if places is not None:
-        why.update(dict.fromkeys(places.rows[_wrong(texts)].tolist(), _NOT_UTF8))
     for name in columns.named:
         column = rows.column(name)
-        if _is_text(column.type):
-            why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
+        why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
     if columns.id is not None:
         for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
             why[number] = no_id(columns.id)
@@ -171,6 +215,11 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
     batch.kept = [rows.column(name) for name in columns.keep]
     return batch
+
+
+def _text_and_kept(rows: Any) -> tuple[pa.Array, list[pa.Array]]:
+    first, *kept = map(_plain, rows.columns)
+    return first, kept
 
 
 class _Abandonable(pq.ParquetWriter):
@@ -195,8 +244,7 @@ class ParquetWriter(Writer):
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         texts, *kept = (as_strings(column) if column.type == JSON else column for column in (texts, *kept))
-        for part in self._render.parts(texts, kept):
-            self._digest.update(part)
+        self._digest.update(self._render(texts, kept))
         self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
 
     def end_block(self) -> None:
@@ -237,6 +285,8 @@ class Parquet(Form):
     ) -> Iterator[Batch]:
         parquet = _open(file, name)
         _check(parquet.schema_arrow, columns, name)
+        with sound(_not_sound(name)):
+            _refuse_finer(file, parquet, columns, name)
         size = parquet.metadata.num_rows
         stop = size if stop is None else min(stop, size)
         runs = _runs(parquet, columns, start, stop)
@@ -266,8 +316,7 @@ class Parquet(Form):
         render = Renderer(columns)
         with sound(_not_sound(name)):
             for rows in parquet.iter_batches(_READ_ROWS, use_threads=False):
-                for part in render.parts(_plain(rows.column(0)), [_plain(column) for column in rows.columns[1:]]):
-                    digest.update(part)
+                digest.update(render(*_text_and_kept(rows)))
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         writer = None
@@ -279,7 +328,7 @@ class Parquet(Form):
                     writer = self.writer(sink, columns, digest, types)
                 for group in range(parquet.num_row_groups):
                     table = parquet.read_row_group(group, use_threads=False).combine_chunks()
-                    writer.write(_plain(table.column(0)), [_plain(column) for column in table.columns[1:]])
+                    writer.write(*_text_and_kept(table))
                     writer.end_block()
         if writer is not None:
             writer.close()

@@ -72,10 +72,11 @@ class Drops:
 
     def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
         """Return the rows that a task's shard leaves out, ascending."""
-        return np.frombuffer(files.read_bytes(self.records.address(_rows_name(task.shard))), dtype="<i8")
+        return np.frombuffer(files.read_bytes(self.records.address(rows_name(task.shard))), dtype="<i8")
 
 
-def _rows_name(shard: int) -> str:
+def rows_name(shard: int) -> str:
+    """Return the name of the file with the rows that a shard leaves out."""
     return f"{shard:05d}.rows"
 
 
@@ -96,7 +97,7 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
         for shard in {task.shard for task in tasks}:
             path = f"{folder}/{shard}"
             data = np.sort(np.fromfile(path, "<i8") if os.path.exists(path) else np.empty(0, "<i8")).tobytes()
-            files.write_bytes(job.records.address(_rows_name(shard)), data, private=True)
+            files.write_bytes(job.records.address(rows_name(shard)), data, private=True)
             digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
     for task in tasks:
         files.remove(job.note_of(task))

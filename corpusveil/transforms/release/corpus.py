@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.choices import OnBadRows
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
+    CapError,
     ConflictError,
     InUseError,
     UnsetError,
@@ -25,23 +27,27 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded, units_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import names_of, refuse, refuse_first, settled, skip
+from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
+from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
-from corpusveil.transforms.release.fit import unknown_words
+from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
+from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
-from corpusveil.transforms.release.release import Release, differences, named
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.transforms.release.released import refuse_denoised
 from corpusveil.waiting import waiting
 
@@ -49,7 +55,7 @@ if TYPE_CHECKING:
     from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -128,10 +134,10 @@ class Run:
     documents is written there before anything is drawn, and the run ends if a cap would be exceeded.
     ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is called after arguments,
     folders, caps and the first rows are checked, and before anything is drawn; then ``look`` has received the first
-    batch of rows.
+    batch of rows. ``tell`` receives a warning about all documents.
     """
 
-    release: Release
+    release: AnyRelease
     inputs: Sequence[str]
     output: str
     _: dataclasses.KW_ONLY
@@ -148,6 +154,7 @@ class Run:
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
+    tell: Callable[[str], Any] = warnings.warn
 
     def source(self) -> RunInput:
         """Find the shards. Raises UserError if the input or the columns are wrong."""
@@ -173,6 +180,7 @@ class Run:
     def job(self, source: RunInput, output: str, records: Records) -> ShardJob:
         """Return the work of each task."""
         release = self.release
+        is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
             source.columns,
@@ -184,6 +192,7 @@ class Run:
             self.on_bad_rows,
             self.debug,
             corpus=source.corpus,
+            kept_types=first_types(source.shards, source.columns) if is_table and source.columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -212,7 +221,9 @@ class Run:
         if self.look is not None and first:
             self.look(first[0])
         outcome = _Start(self, engine, self.job(source, output, records), tasks, began, first).outcome()
-        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names_of(shards[0], columns.separator))))
+        return dataclasses.replace(
+            outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
+        )
 
     def _check(self, source: RunInput, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
@@ -238,6 +249,8 @@ class Run:
         Only then is loaded what draws it.
         """
         release = self.release
+        if isinstance(release, PassageRelease):
+            return (lambda: None) if self.page else None
         parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
         return functools.partial(_illustrated, *parts, spans=release.spans) if self.page else None
 
@@ -249,7 +262,9 @@ def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
     return picture
 
 
-def privatize_corpus(release: Release, inputs: Sequence[str], output: str, engine: Engine, **settings: Any) -> Outcome:
+def privatize_corpus(
+    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
+) -> Outcome:
     """Privatize a corpus once (``Run``, whose fields ``settings`` are)."""
     return Run(release, inputs, output, **settings).privatize(engine)
 
@@ -287,6 +302,7 @@ class _Start:
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
             corpus=job.corpus,
             configuration=run.release.configuration(),
+            by=versions()["corpusveil"],
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
@@ -319,12 +335,16 @@ class _Start:
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            job.records.write(UNKNOWN, unknown_words(run.release, self.first[0].texts))
+            batch, known = self.first[0], known_in(self.first[0], job.columns.drawn)
+            names = missed_names(run.release, batch.texts, batch.rows, known)
+            unknown = unknown_words(run.release, batch.texts)
+            job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def _tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
-        files.remove_folder(self.job.records.address(DROPS))
+        for part in (DROPS, OVER):
+            files.remove_folder(self.job.records.address(part))
         write_pages(self.job.output, self.job.records, self.run.picture())
 
     def _prepare(self, held: Lease) -> None:
@@ -335,25 +355,36 @@ class _Start:
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
         skip_bad = job.on_bad_rows == "quarantine"
         try:
-            if run.release.duplicates == "drop":
+            if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
+                job = dataclasses.replace(job, drops=drops)
+            elif run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
                 secret = run.release.key.derive("copies")
                 finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
-            if spending is not None:
+            entries = None
+            while spending is not None and entries is None:
                 accounting = AccountPass(
                     spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
                     account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                tell = run.tell if job.by_place else None
+                try:
+                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
+                except CapError as error:
+                    told = refusal(error, accounting, tasks, job.records)
+                    if spending.over_cap == "refuse":
+                        raise told from None
+                    job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
+                    continue
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
                 job = dataclasses.replace(job, seen=agreed, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS):
+                for part in ("failed", DROPS, OVER):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise
@@ -414,27 +445,15 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
             f"{records.url}: these records were written by another version of corpusveil; finish the run with "
             "that version, or choose another output."
         )
-    for name, other in (
-        ("release", "another configuration (mechanism, budget, text policy, space or version)"),
-        ("key", "another key"),
-        ("columns", "other columns, or with CSV cells written in another way"),
-        ("input", "other input shards"),
-        ("output", "another output folder"),
-        ("format", "another output format"),
-        ("ledger", "another ledger, or none"),
-        ("corpus", "another name of the corpus (by default its folder)"),
-    ):
-        if getattr(theirs, name) != getattr(mine, name):
-            changed = []
-            if name == "release" and theirs.configuration is not None:
-                changed = differences(named(theirs.configuration), named(mine.configuration or {}))
-            words = f"another configuration ({'; '.join(changed)})" if changed else other
-            raise InUseError(
-                f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
-            )
-    if theirs.on_bad_rows != mine.on_bad_rows:
-        if mine.on_bad_rows == "fail":
-            raise InUseError(
-                f"{records.url}: these records are of a run with on_bad_rows quarantine; choose quarantine again."
-            )
-        records.write("run.json", mine)  # no bad row was met so far
+    goes_on = (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine")  # no bad row was met so far
+    if goes_on:
+        theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
+    if (found := theirs.other(mine)) is not None:
+        name, words = found
+        changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
+        words = f"another configuration ({'; '.join(changed)})" if changed else words
+        raise InUseError(
+            f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
+        )
+    if goes_on:
+        records.write("run.json", mine)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import corpusveil
@@ -31,7 +32,7 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
-from corpusveil.storage.rows import Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import CountingFile, ShardTask, largest_first, plain_digest, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
@@ -45,6 +46,8 @@ from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil.waiting import waiting
 
 WORK = ".work"
+AT_ONCE = 256
+"""The documents that are denoised between two heartbeats."""
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
 SPENDS = (
@@ -63,6 +66,19 @@ class DenoiseJob(ShardJob):
     def do(self, task: ShardTask) -> Shard:
         self.check(task)
         return super(DenoiseJob, self).do(task)
+
+    def made(
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,  # noqa: ARG002
+        beat: Callable[[float], None],
+    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+        """Denoise some documents at a time, as a batch takes minutes."""
+        parts, counts = [texts.slice(0, 0)], Counts()
+        for first in range(0, len(texts), AT_ONCE):
+            part, counted = self.kernel.privatize(texts.slice(first, AT_ONCE), ids[first : first + AT_ONCE], "", units)
+            parts.append(part)
+            counts += counted
+            beat(min(1.0, (first + AT_ONCE) / len(texts)))
+        return pa.concat_arrays([part.cast(pa.large_string()) for part in parts]), counts
 
     def check(self, task: ShardTask) -> None:
         """Raise UserError for a file that was changed. The first of its pieces checks it for all."""
@@ -89,11 +105,8 @@ class ListJob(DenoiseJob):
                     writer.write_table(table, row_group_size=max(1, len(table)))
                 self._beat(task, counts, source.share(task.size))
             input_digest = source.digest()
-        with files.open_read(self.target(task)) as file:
-            written: Any = file
-            content = hashlib.file_digest(written, "sha256").hexdigest()
-        seconds = time.monotonic() - began
-        return self._record(task, counts, content, plain_digest(self.target(task)), input_digest, seconds)
+        content = plain_digest(self.target(task))
+        return self._record(task, counts, content, content, input_digest, time.monotonic() - began)
 
 
 class DenoiseClaim(Record):
@@ -177,7 +190,11 @@ def _do(
 ) -> Denoised:  # fmt: skip
     names = [files.join(release, shard["name"]) for shard in source["shards"]]
     shards = find_shards(names, files.join(release, "data"))
-    tasks = plan(shards, ".parquet", None) if _is_listed(denoiser) else plan(shards, None, None, engine.slots)
+    tasks = (
+        plan(shards, ".parquet", None)
+        if _is_listed(denoiser)
+        else plan(shards, None, BLOCK_ROWS, separator=job.columns.separator)
+    )
     left = largest_first(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more

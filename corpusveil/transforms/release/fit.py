@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
 from corpusveil.errors import DataError, PackageError
 from corpusveil.kernel.prepared import prepare
@@ -17,7 +20,8 @@ from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import Texts, with_tags
 from corpusveil.text.tokens import Tokens, strings
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release
 
 MANY_UNKNOWN = 0.05
 """Above this share of words outside the vocabulary, a release says too little of its texts."""
@@ -27,6 +31,8 @@ MANY_TEXTS = 0.1
 """From this share of texts in other words on, they are no accident of a few texts."""
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
 """This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
+RUN, IN_MANY, MANY_SHARED = 6, 20, 0.05
+"""Runs of so many words in more than so many rows are shared text; from this share of them on, a plan warns."""
 _PERSONAL = (
     r"(?i)\S@\w+\.\w|\+\d[\d ()./-]{7,}\d|"
     r"\b(this is|my name is|I am|hi|hello|dear|regards|sincerely|thanks|cheers|best|from:)(?-i)[\s,:]+[A-Z][a-z]+"
@@ -43,6 +49,8 @@ class Unknown(Record):
 
     share: float
     words: dict[str, int]
+    names: dict[str, list[int]] = Field(default_factory=dict)
+    """Words that look like names and were not recognized, with their rows, counted from 1."""
 
     def lines(self) -> list[str]:
         """Say which words these are, and what to do about many; nothing without any."""
@@ -61,13 +69,53 @@ TO_KNOW_THEM = (
 )
 
 
-def unknown_words(release: Release, texts: pa.Array) -> Unknown:
-    """Return the unknown words of the first of these texts. Private."""
+def unknown_words(release: AnyRelease, texts: pa.Array) -> Unknown:
+    """Return the unknown words of the first of these texts; none for passages, which keep no word. Private."""
+    if isinstance(release, PassageRelease):
+        return Unknown(share=0.0, words={})
     tokens = _read(release, _first(texts))
     is_unknown = (tokens.classes == WORD) & (tokens.ids < 0)
     counts = Counter(tokens.text(at).lower() for at in np.flatnonzero(is_unknown).tolist())
     share = float(is_unknown.sum() / max(1, int((tokens.classes == WORD).sum())))
     return Unknown(share=share, words=dict(counts.most_common(LISTED)))
+
+
+def missed_names(
+    release: AnyRelease, texts: pa.Array, rows: Sequence[int], known: Sequence[Sequence[str]] | None = None
+) -> dict[str, list[int]]:
+    """Return words of D texts that look like names and are no spans, with the rows [D] of these texts. Private.
+
+    These are capitalized words behind another word, if the space lacks them or a word beside is capitalized, too.
+    Without spans, and of passages, none.
+    """
+    if isinstance(release, PassageRelease) or release.spans is None:
+        return {}
+    tokens, _ = release.kernel(whole_corpus=True).read(texts, known)
+    of_texts = np.repeat(np.arange(tokens.offsets.size - 1), np.diff(tokens.offsets))
+    is_word = tokens.classes == WORD
+    capital = np.array([word and tokens.text(at)[:1].isupper() for at, word in enumerate(is_word)], np.bool_)
+    behind = np.zeros(len(tokens), np.bool_)
+    behind[1:] = is_word[:-1] & (of_texts[1:] == of_texts[:-1])
+    beside = np.pad(capital, 1)
+    beside = beside[:-2] | beside[2:]
+    named: dict[str, list[int]] = {}
+    for at in np.flatnonzero(capital & behind & ((tokens.ids < 0) | beside)).tolist():
+        places = named.setdefault(tokens.text(at), [])
+        if len(places) < LISTED and rows[of_texts[at]] + 1 not in places:
+            places.append(rows[of_texts[at]] + 1)
+    return dict(sorted(named.items(), key=lambda item: -len(item[1]))[:LISTED])
+
+
+def shared_share(release: Release, texts: pa.Array) -> float:
+    """Return the share of the runs of ``RUN`` words in the first of these texts that stand in over ``IN_MANY`` of them.
+
+    Private.
+    """
+    tokens, rows = _read(release, _first(texts)), Counter[tuple[str, ...]]()
+    for first, last in itertools.pairwise(tokens.offsets.tolist()):
+        words = [tokens.text(at).lower() for at in range(first, last) if tokens.classes[at] == WORD]
+        rows.update({tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)})
+    return sum(count for count in rows.values() if count > IN_MANY) / max(1, rows.total())
 
 
 def _first(texts: pa.Array) -> pa.Array:
@@ -105,8 +153,10 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     return f"many words of the first texts are not in the space; {_WHAT_TO_DO}; 'preview' and 'plan' list the words."
 
 
-def doubts(release: Release, texts: pa.Array) -> list[str]:
+def doubts(release: AnyRelease, texts: pa.Array) -> list[str]:
     """Return warnings about the first of these texts; they contain no figure."""
+    if isinstance(release, PassageRelease):
+        return release.doubts(strings(texts.slice(0, TEXTS)))
     first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
     many = MANY_TEXTS * max(1, len(first))
     sentences = []
@@ -123,7 +173,7 @@ def doubts(release: Release, texts: pa.Array) -> list[str]:
     return [*sentences, *filter(None, [misfit(release, texts)])]
 
 
-def warn_of_misfit(release: Release, texts: pa.Array) -> None:
+def warn_of_misfit(release: AnyRelease, texts: pa.Array) -> None:
     """Warn a caller in Python, if there is reason to."""
     for sentence in doubts(release, texts):
         warnings.warn(sentence, stacklevel=5)

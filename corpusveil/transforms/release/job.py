@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from corpusveil.choices import OnBadRows
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, changed_during_run
-from corpusveil.kernel.kernel import Kernel
+from corpusveil.display import several
+from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
+from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import Unit, scopes_of
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.storage import files, formats
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.reading import reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
@@ -36,7 +41,7 @@ class ShardJob(Work[Shard]):
     kept: ClassVar[Measured | None] = {"shards_kept": 1}
     refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
-    kernel: Kernel
+    kernel: Transform
     columns: Columns
     output: str
     records: Records
@@ -54,8 +59,15 @@ class ShardJob(Work[Shard]):
     """The name of the corpus, which is part of the identity of documents without an id."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
+    kept_types: Sequence[str] = ()
+    """The types of columns that are written whole, which all shards of a table must have."""
     is_finished: bool = False
     """Whether nothing is left to do, so that each task is only compared with its record."""
+
+    @property
+    def by_place(self) -> bool:
+        """Whether noise depends on the places of documents."""
+        return self.columns.id is None and not self.kernel.same_noise
 
     def place(self) -> Records:
         return self.records
@@ -67,7 +79,7 @@ class ShardJob(Work[Shard]):
 
     def still_holds(self, record: Shard, task: ShardTask) -> bool:
         target = self.target(task)
-        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.blake2b:
+        if files.size(target) != record.output.bytes or plain_digest(target) != record.output.file_sha256:
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
 
@@ -99,9 +111,12 @@ class ShardJob(Work[Shard]):
 
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
+            record = self.records.read(f"shards/{task.record_name}", Shard)
+            documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
+            again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
             raise ChangedError(
                 f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                "input into another output, as a further release."
+                f"input into another output, as a further release.{again if self.by_place else ''}"
             )
         if task.pieces:
             return self._join(task)
@@ -109,6 +124,7 @@ class ShardJob(Work[Shard]):
         beat = began
         with files.open_read(task.url) as file:
             kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
+        self._refuse_types(task, kept_types)
         counts = Counts()
         content = hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
@@ -120,18 +136,25 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = formats.find(task.suffix).writer(counting, self.columns, content, kept_types, first=not task.start)
-            row = task.start
+            form = formats.find(task.suffix)
+            writer = form.writer(counting, self.columns, content, kept_types, first=not task.start)
+            row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     ids = batch.identities(self.corpus, task.relative)
-                    units = units_in(batch, self.columns, task)
-                    kept = batch.kept if units is None else batch.kept[: len(self.columns.keep)]
-                    batch.texts, counted = self.kernel.privatize(batch.texts, ids, self.columns.text, units)
-                    writer.write(batch.whole(batch.texts), kept)
+                    units, drawn = units_in(batch, self.columns, task), self.columns.drawn
+                    kept = batch.kept if drawn.keep == self.columns.keep else batch.kept[: len(self.columns.keep)]
+                    known = known_in(batch, drawn)
+                    before, here = share, _share(task, batch.stop, source)
+                    beat_within = functools.partial(self._beat_within, task, counts, before, here)
+                    batch.texts, counted = self.made(batch.texts, ids, units, known, beat_within)
+                    share = here
+                    texts = batch.whole(batch.texts)
+                    form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
+                    writer.write(texts, kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
@@ -155,6 +178,25 @@ class ShardJob(Work[Shard]):
         seconds = time.monotonic() - began
         return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
 
+    def _refuse_types(self, task: ShardTask, kept_types: Sequence[pa.DataType]) -> None:
+        """Raise UserError for types that are not those of the first shard: nothing would read the shards together."""
+        for name, kind, other in zip(self.columns.whole, type_names(kept_types), self.kept_types, strict=False):
+            if kind != other:
+                raise ColumnError(
+                    f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
+                    "read the release as one table; write all shards with one type."
+                )
+
+    def made(
+        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,
+        beat: Callable[[float], None],  # noqa: ARG002 - for what takes longer than drawing
+    ) -> tuple[pa.Array, Counts]:  # fmt: skip
+        """Return what the texts of a batch become; ``beat`` tells how much of it is done, 0 to 1."""
+        return self.kernel.privatize(texts, ids, self.columns.text, units, known)
+
+    def _beat_within(self, task: ShardTask, counts: Counts, before: float, here: float, part: float) -> None:
+        self._beat(task, counts, before + part * (here - before))
+
     def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
         if files.is_local(self.records.url):
             self.records.write(f"progress/{task.record_name}", Beat(**counts.measured(), share=round(share, 4)))
@@ -174,7 +216,7 @@ class ShardJob(Work[Shard]):
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
             input=Source(path=task.relative, bytes=task.size, digest=source),
-            output=Made(name=task.shard_name, sha256=content, blake2b=output, bytes=size),
+            output=Made(name=task.shard_name, sha256=content, file_sha256=output, bytes=size),
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,8 @@ from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import NOT_PRIVATE, statement
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 MANIFEST = "manifest.json"
 OF_FILES = "SHA-256 of each file"
@@ -40,6 +41,8 @@ class ShardOf(Record):
     documents: int
     tokens: int
     sha256: Line
+    """Of what ``checksums`` says."""
+    file_sha256: Line
 
 
 class MechanismOf(Record):
@@ -53,6 +56,7 @@ class BudgetOf(Record):
 
     epsilon: float
     per: Line
+    allocation: Line | None = None
 
 
 class ColumnsOf(Record):
@@ -70,12 +74,23 @@ class Configuration(Record):
     budget: BudgetOf
     columns: ColumnsOf
     text: dict[str, Any]
+    tokenizer: Line
+    collocations: Line | None = None
+    spans: dict[str, Any] | None = None
 
 
 class GuaranteeOf(Record):
     """The part of a release's guarantee that is read again."""
 
     disclosed: list[str]
+    epsilon: float | None
+    plain_ldp: float | None
+
+
+class DenoisedOf(Record):
+    """The release that a denoised release was made from."""
+
+    release: Line
 
 
 class SpendsField(Record):
@@ -109,12 +124,14 @@ class Manifest(AnyVersion):
     documents: int
     tokens: int
     content_sha256: Line
+    checksums: Line
     shards: list[ShardOf]
     configuration: Configuration
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
     spends: SpendsField
     risk: RiskField | None = None
+    denoised: DenoisedOf = DenoisedOf(release="")
     warning: Line | None = None
 
 
@@ -127,15 +144,16 @@ def read_manifest(output: str) -> dict[str, Any]:
             f"{address}: this manifest has version {header.version}, and this corpusveil reads version {VERSION}; "
             "install a later corpusveil."
         )
-    if Manifest.of(data) is None:
-        raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
-    manifest: dict[str, Any] = json.loads(data)
-    return manifest
+    if Manifest.of(data) is not None:
+        with contextlib.suppress(ValueError):  # of a number of thousands of digits
+            manifest: dict[str, Any] = json.loads(data)
+            return manifest
+    raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
 
 
-def draft(release: Release, columns: Columns) -> dict[str, Any]:
+def draft(release: AnyRelease, columns: Columns) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
-    stated, path = statement(release), columns.path
+    stated, path = release.statement(), columns.path
     but = "" if path is None else f" ({path.column} but for its texts)"
     if path is not None:
         stated["guarantee"]["disclosed"] = [*stated["guarantee"]["disclosed"], path.disclosed()]
@@ -184,7 +202,8 @@ def write_manifest(
         totals += counts
         seconds += record.seconds
         overall.update(record.output.sha256.encode() + b"\n")
-        shards.append({"name": f"data/{task.shard_name}", **counts.public(), "sha256": record.output.sha256})
+        digests = {"sha256": record.output.sha256, "file_sha256": record.output.file_sha256}
+        shards.append({"name": f"data/{task.shard_name}", **counts.public(), **digests})
     records.write("totals.json", Totals(**totals.private().as_dict(), seconds=round(seconds, 3)))
     content = overall.hexdigest()
     manifest = {

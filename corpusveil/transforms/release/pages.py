@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.budget.budget import written
 from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
+from corpusveil.passages.encoder import LENGTH
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
 from corpusveil.transforms.release.document_figures import counted
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 
@@ -94,16 +96,19 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     """Return the public page: a picture of the release's effect on a public sentence, and its manifest in words."""
     given = manifest["configuration"]["budget"]
     words = f"epsilon {written(given['epsilon'])} a {given['per']}"
-    if given["per"] == "document":
+    if "allocation" in given and given["per"] == "document":
         words += f", shared {given['allocation']}"
-    guarantee = manifest["guarantee"]
-    brief = "" if guarantee["epsilon"] is None else in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
+    guarantee, of_passages = manifest["guarantee"], "store" in manifest["configuration"]
+    brief = " ".join(manifest["guarantee_in_words"][:1]) if of_passages else ""
+    if guarantee["epsilon"] is not None and not of_passages:
+        brief = in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
     tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
-    which = counted(given, tokenizer, released="length" in manifest["configuration"])
+    which = "" if of_passages else counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
-        risk=risk_of(manifest), m=manifest, budget=words, brief=brief[:1].upper() + brief[1:], keep=keep,
+        of_passages=of_passages, no_author=NO_AUTHOR, risk=risk_of(manifest), m=manifest, budget=words,
+        brief=brief[:1].upper() + brief[1:], keep=keep,
         shown=SHOWN_FILES, figure=figure, picture=picture, counted=which[:1].upper() + which[1:],
     )  # fmt: skip
 
@@ -128,8 +133,9 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
     facts = [
         ("Known words, which the mechanism replaced", f"{privatized:,}"),
         ("Of these, unchanged in the output", f"{unchanged:,} ({_share(unchanged, max(privatized, 1))})"),
+        ("Documents most of whose words the space lacks, as in another language", f"{totals.foreign:,}"),
         ("Rows set aside", f"{totals.quarantined:,}"),
-        ("Copies that were left out", f"{totals.dropped:,}"),
+        ("Copies, and documents above a cap, left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
@@ -140,14 +146,37 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
         f"Release {manifest['spends']['name']}: {totals.documents:,} documents written, {totals.tokens_written:,} "
         "tokens."
     )
+    if "store" in manifest["configuration"]:
+        return render_blocks(
+            "What this run did to the corpus", intro.replace("tokens", "pieces"), [_of_pieces(totals)], warning=WARNING
+        )
     blocks = (
         Block("Tokens by class and policy", heads=("Class", "Policy", "Tokens", "Share of tokens", ""), rows=classes,
               numbers=(2, 3)),
         Block("What the mechanism did", rows=facts),
+        Block("Recognized spans", heads=("Kind", "Spans"), numbers=(1,),
+              rows=[(kind, f"{count:,}") for kind, count in totals.spans.items()]),
+        Block("Words of the first texts that look like missed names", heads=("Word", "Rows of the first shard"),
+              rows=[(name, ", ".join(map(str, rows))) for name, rows in (unknown.names if unknown else {}).items()]),
         Block("Unknown words of the first texts", heads=("Word", "Times"), numbers=(1,),
               rows=[] if unknown is None else [(word, f"{count:,}") for word, count in unknown.words.items()]),
     )  # fmt: skip
     return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
+
+
+def _of_pieces(totals: Totals) -> Block:
+    """Return what the store made of the pieces of the input."""
+    read = max(1, totals.tokens_written - totals.unread)
+    near = totals.similarity / read / LENGTH**2
+    return Block("What the store knew of these texts", rows=[
+        ("Pieces that were replaced", f"{totals.privatized:,}"),
+        ("Of these, without a word that the space knows", f"{totals.unread:,}"),
+        ("Mean similarity of a piece and what replaced it, 1 for equal topics", f"{near:.2f}"),
+        ("Rows set aside", f"{totals.quarantined:,}"),
+        ("Copies that were left out", f"{totals.dropped:,}"),
+        ("Input", f"{totals.input_bytes:,} bytes of text"),
+        ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
+    ])  # fmt: skip
 
 
 def _treatments(manifest: dict[str, Any]) -> str:

@@ -36,9 +36,9 @@ from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.fit import Unknown, unknown_words
+from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.release import AnyRelease, Release
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -74,6 +74,8 @@ class Forecast(Shown):
     """Words of the documents themselves, if a length policy releases another number of words."""
     unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
     """The words of the first texts that the space lacks."""
+    shared: float = 0.0
+    """The share of runs of six words in the first texts that stand in more than 20 of them."""
     by_unit: tuple[float, ...] = ()
     """The totals that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
     partial: bool = False
@@ -96,6 +98,13 @@ class Forecast(Shown):
             lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         for place, value in self.spent.items():
             lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
+        if self.shared >= MANY_SHARED:
+            lines.append(
+                f"{self.shared:.0%} of the runs of six words in the first texts stand in more than 20 of them, as in "
+                "forms, log lines and footers. What many rows share comes back, whatever the risk of a word: its "
+                "draws are averaged, and a reader without a language model recovers .58 to .82 of its content words "
+                "from 20 rows, .87 to .92 from 300. Leave such text out of the rows before"
+            )
         if self.by_unit:
             *shares, most = (figure(total) for total in self.by_unit)
             lines.append(
@@ -143,7 +152,7 @@ def forecast(run: Run) -> Forecast:
         )  # fmt: skip
         _warm(job)
         for number in chosen:
-            task, share = _part(tasks[number])
+            task, share = _part(tasks[number], job.columns)
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
@@ -164,28 +173,30 @@ def forecast(run: Run) -> Forecast:
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
-        own_words=None if release.length is None else round(_own_words(release, counts) * scale),
+        own_words=_own_words(release, counts, scale),
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
-        by_unit=by_unit, partial=scale > 1,
+        shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
     )  # fmt: skip
 
 
-def _own_words(release: Release, counts: Counts) -> int:
-    """Return the number of words before a length policy pads or cuts documents."""
-    return int(counts.roles[release.policy.actions() != DROP].sum())
+def _own_words(release: AnyRelease, counts: Counts, scale: float) -> int | None:
+    """Return the number of words before a length policy pads or cuts documents; None without one."""
+    if not isinstance(release, Release) or release.length is None:
+        return None
+    return round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
 
 
 def _warm(job: ShardJob) -> None:
     """Load the machine code and the tables before anything is timed."""
-    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""])
+    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""], [()])
 
 
-def _part(task: ShardTask) -> tuple[ShardTask, float]:
+def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
     """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
     with files.open_read(task.url) as file:
-        rows = formats.find(formats.form_of(task.url)).rows(file, task.url)
+        rows = formats.find(formats.form_of(task.url)).rows(file, task.url, columns.separator)
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
@@ -32,6 +32,7 @@ from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
+from corpusveil.recognizers.row_values import terms_of
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -39,8 +40,9 @@ from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
 
 NO_RELEASE = "00" * 32
 """In place of a digest: pseudonyms are those of their key, in every release."""
@@ -189,6 +191,9 @@ class Release(Shown):
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
+        if self.spans is not None and self.spans.spans_from:
+            terms_of(("a package that is missing is told here",))
+            known = None if known is None else {*known, "name"}
         if self.spans is not None and known is not None:
             for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
                 raise BadValueError(
@@ -247,6 +252,7 @@ class Release(Shown):
                 mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
                 for name, mark in zip(named, self.span_marks, strict=False)
             ],
+            **({} if not policy.spans_from else {"columns": list(policy.spans_from)}),
             "treat": {kind: policy.of(kind)[0] for kind, _ in policy.pairs},  # no address of a list: it may be private
             **({} if not policy.lists else {"lists": {
                 kind: digests[url] for kind, _ in policy.pairs if (url := policy.of(kind)[1]) is not None
@@ -263,6 +269,10 @@ class Release(Shown):
         state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
         """
         return guarantee_of(self)
+
+    def statement(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-able fields, and in words, for a manifest."""
+        return statement(self)
 
     def document_figure(self, words: int) -> DocumentFigure:
         """Return the guarantee of a document with this many ``words`` (see ``DocumentFigure``).
@@ -393,8 +403,12 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
 
 
-def require_release(value: Any) -> Release:
+AnyRelease: TypeAlias = Release | PassageRelease
+"""A release by words, or by passages."""
+
+
+def require_release(value: Any) -> AnyRelease:
     """Return a release. Raises UserError for anything else."""
-    if not isinstance(value, Release):
-        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key)")
+    if not isinstance(value, (Release, PassageRelease)):
+        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key), or cv.PassageRelease")
     return value

@@ -11,6 +11,7 @@ from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.choices import Duplicates
 from corpusveil.display import rounded_up
+from corpusveil.errors import listed
 from corpusveil.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
@@ -120,6 +121,10 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
             "The bounds compare documents in which the same spans are recognized: equally many, of the same kinds, in "
             "the same places between the same tokens. What a recognizer says may depend on the whole text."
         )
+    lines.append(
+        "What many documents share, such as forms, log lines and footers, is drawn anew in each: its bounds add up "
+        "over them, and a reader averages what was drawn."
+    )
     if release.duplicates == "same-noise":
         lines.append(
             "Equal texts get the same replacements, so a text and its copies count as one document: the bounds "
@@ -178,6 +183,11 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
     hidden = [words for how, words in written.items() if how in policy.treatments]
     shape = " and shape" if "surrogate" in policy.treatments else ""
     lines = []
+    if policy.spans_from:
+        lines.append(
+            f"Values of the row's own {listed(policy.spans_from)} are spans of its text: each whole, and its parts of "
+            "three letters or more, in any case; another spelling is not. Where they stand depends on these values."
+        )
     if hidden:
         lines.append(
             f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape}, with "

@@ -6,16 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import OF_DATA, BadValueError, ChangedError, NotMadeError, ReleaseDiffersError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import Address
+from corpusveil.storage.records import record_at
+from corpusveil.storage.tasks import plain_digest
+from corpusveil.transforms.release.index import INDEX, Index
 from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
 from corpusveil.waiting import reached, waiting
 
-_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.[a-z.]+")
+_SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
+_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.({_SIGNATURES})")
 """Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures of the manifest."""
 
 
@@ -34,6 +38,9 @@ class Verification(Shown):
     known: bool
     differences: tuple[str, ...]
     unchecked: tuple[str, ...]
+    list_name: str = MANIFEST
+    replaced: int = 0
+    """The files that later runs of a schedule replaced."""
 
     def require(self) -> None:
         """Raise WorkError if there is a difference."""
@@ -48,40 +55,83 @@ class Verification(Shown):
             f"Release {self.url}",
             [
                 ("listed", f"{several(self.files, 'file')}, {several(self.documents, 'document')}"),
+                ("compared", "names, and the bytes of each file by SHA-256"),
                 ("differences", self.differences or "none"),
-                ("manifest", [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])]),
+                *([("replaced", f"{several(self.replaced, 'file')}, by later runs")] if self.replaced else []),
+                (
+                    self.list_name.removesuffix(".json"),
+                    [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])],
+                ),
                 *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
             ],
         )
 
 
 def verify(release: Address, digest: str | None = None) -> Verification:
-    """Compare the files of a finished release with its manifest, and the manifest with a ``digest``.
+    """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
-    are read once. Raises UserError if there is no manifest, or if it is damaged.
+    are read once. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and the
+    digest is that of the index. Raises UserError if there is no manifest, or if it is damaged.
     """
     url = files.absolute(files.as_text(release))
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
+    if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
+        return _verify_runs(url, digest)
     manifest = manifest_of(url)
     actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
     differences = []
     if digest is not None and digest.lower() != actual:
         differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
-    beside = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
     with waiting("verifying"):
         differences += _differences(url, manifest)
-    differences += [f"the manifest does not list {name!r}" for name in beside if not _BESIDE.fullmatch(name)]
+    differences += [f"the manifest does not list {name!r}" for name in names if name not in beside]
     return Verification(
         url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
-        tuple(filter(_BESIDE.fullmatch, beside)),
+        tuple(beside),
     )  # fmt: skip
+
+
+def _verify_runs(url: str, digest: str | None) -> Verification:
+    """Compare the releases of a schedule with their index: no run or shard is missing, and none was added."""
+    address = files.join(url, INDEX)
+    index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
+    assert index is not None  # noqa: S101 - it exists
+    actual = hashlib.sha256(files.read_bytes(address)).hexdigest()
+    differences = [] if digest in (None, actual) else [f"{INDEX} has the SHA-256 {actual}, not that which you gave"]
+    beside = files.listing(url, folders=True)
+    pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
+    for run, manifest in index.runs.items():
+        if run not in beside or not files.exists(files.join(url, run, MANIFEST)):
+            differences.append(f"{run}, which {INDEX} lists, is missing")
+            continue
+        checked = verify(files.join(url, run), manifest)
+        differences += [f"{run}: {difference}" for difference in checked.differences]
+        documents += checked.documents
+        listed |= {f"{run}/{shard['name']}" for shard in read_manifest(files.join(url, run))["shards"]}
+    places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in beside}
+    if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
+        differences.append(f"{INDEX} does not list the shards of its runs")
+    others = [name for name in beside if name not in {INDEX, *index.runs, *pages}]
+    begun = [
+        name
+        for name in others
+        if re.fullmatch(r"run-\d{5,}", name) and not files.exists(files.join(url, name, MANIFEST))
+    ]
+    differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
+    unchecked = (*sorted(pages.intersection(beside)), *begun)
+    replaced = sum(1 for released in index.shards if released.replaced_by)
+    return Verification(
+        url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced
+    )
 
 
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
-    if not files.exists(files.join(release, MANIFEST)):
+    if not files.is_file(files.join(release, MANIFEST)):
         raise NotMadeError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
             f"otherwise ask the sender for {MANIFEST}."
@@ -93,7 +143,7 @@ def check_shard(release: str, manifest: Mapping[str, Any], number: int) -> None:
     """Raise UserError if a file of a release is not the one that the manifest describes."""
     shard = manifest["shards"][number]
     url = files.join(release, shard["name"])
-    if _digest(url, manifest) != shard["sha256"]:
+    if plain_digest(url) != shard["file_sha256"]:
         raise ChangedError(f"{url}: this file is not the one that {MANIFEST} describes; get the release again.")
 
 
@@ -109,23 +159,23 @@ def _differences(url: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"{MANIFEST} contradicts itself: its totals are not those of the files that it lists"
     for number, name in enumerate(listed):
         reached(name, number / len(listed))
-        if name not in there:
-            yield f"{name} is missing"
+        if name not in there or not files.is_file(files.join(url, name)):
+            yield f"{name} is {'no file' if name in there else 'missing'}"
             continue
         try:
             check_shard(url, manifest, number)
         except ChangedError:
-            yield f"{name} has other contents"
-        except OF_DATA:
-            yield f"{name} is damaged or cut short"
+            yield f"{name} {_change(files.join(url, name), manifest, number)}"
     yield from (f"the manifest does not list {name!r}" for name in sorted(there.difference(listed)))
 
 
-def _digest(url: str, manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of a file, computed as its manifest says."""
-    with files.open_read(url) as file:
-        if manifest["checksums"] == OF_FILES:
-            return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
-        digest = hashlib.sha256()
-        formats.find(formats.form_of(url)).feed(file, url, manifest["configuration"]["columns"]["text"], digest)
-    return digest.hexdigest()
+def _change(url: str, manifest: Mapping[str, Any], number: int) -> str:
+    """Say how a file differs: in its content, or only in how that is stored."""
+    digest = hashlib.sha256()
+    try:
+        with files.open_read(url) as file:
+            formats.find(formats.form_of(url)).feed(file, url, manifest["configuration"]["columns"]["text"], digest)
+    except OF_DATA:
+        return "has other contents" if manifest["checksums"] == OF_FILES else "is damaged or cut short"
+    same = digest.hexdigest() == manifest["shards"][number]["sha256"]
+    return f"has other bytes, though the same content by the {manifest['checksums']}" if same else "has other contents"

@@ -32,11 +32,13 @@ from corpusveil_evaluate.report.manifest_release import (
     mechanism_of,
     picture_of,
     release_of,
+    spanned_release_of,
     without_markup,
     word_epsilon,
 )
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import examples_of
+from corpusveil_evaluate.statistics.pairs import Pairs, pairs_of
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import Evidence, Figure, of_measures, of_texts
 from corpusveil_evaluate.terms import count_words
@@ -65,10 +67,16 @@ def evaluate_release(
     language, held_out = _language(matched, question)
     measures, notes, counted = list[Figure](), [*_how(question, tasks)], [*_left_out(matched, tasks)]
     reached("texts")
+    pairs = _pairs(matched, manifest, question)
+    if pairs is not None and pairs.left_out:
+        counted.append(
+            f"{pairs.left_out:,} of {pairs.texts:,} documents have other tokens than the release says, as where a "
+            "term, a function or a row's own values were masked; which of their words changed is not counted."
+        )
     evidence = Evidence(
         matched.originals, matched.privates, question.space, question.encoder_or_vectors(),
         lambda texts: language.perplexity(texts).value, held_out,
-        _promised(manifest, question),
+        _promised(manifest, question), pairs,
     )  # fmt: skip
     measures += of_texts(evidence)
     reader, unread = _reader(manifest, question, language)
@@ -161,6 +169,24 @@ def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Questio
     if release.digest != manifest.get("release"):
         return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
     return release, []
+
+
+def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> Pairs | None:
+    """Return words beside what they became; None without the manifest of a release of words and its space.
+
+    Raises MismatchError if these cannot be the originals of the release.
+    """
+    if manifest is None or question.space is None:
+        return None
+    if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
+        return None  # what a joined collocation became has no bounds in the text
+    kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
+    if kernel.length is not None:
+        return None
+    pairs = pairs_of(kernel, matched.originals, matched.privates)
+    if "denoised" not in manifest:
+        pairs.check(kernel)
+    return pairs
 
 
 def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float | None:

@@ -13,10 +13,12 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.recognizers.registry import BUILT_IN, kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import risk_of
@@ -48,6 +50,20 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     chosen = mechanism_of(manifest, question.space)
     key = Key.generate()  # its outputs are measured, never released
     return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
+
+
+def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:
+    """Return the release of a manifest with its spans, as far as everyone has what recognizes them."""
+    configured = manifest["configuration"].get("spans")
+    release = release_of(manifest, question)
+    find = [] if configured is None else [mark.partition("/")[0] for mark in configured["find"]]
+    if configured is None or not (known := [name for name in find if name in BUILT_IN]):
+        return release
+    kinds_found = {*(kinds(known) or ()), OTHERS}
+    treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
+    policy = SpanPolicy(find=known, treat=treat, pseudonyms="document")
+    key = Key.generate() if "pseudonym" in policy.treatments else None
+    return dataclasses.replace(release, spans=policy, pseudonyms=key)
 
 
 def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:

@@ -61,10 +61,17 @@ def _of(terms: Terms, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
     return terms.ids[np.repeat(kept, np.diff(terms.offsets))]
 
 
+def _among(evidence: Evidence, among: Container[str] | None = None) -> ChangedShare:
+    """Return which words changed, by the tokens of the release where they are known."""
+    if (pairs := evidence.pairs) is None:
+        return changed_share(evidence.originals, evidence.privates, among)
+    return ChangedShare(*pairs.share(among), pairs.texts, pairs.left_out)
+
+
 def _paired(evidence: Evidence) -> ChangedShare | None:
     """Return which words changed; None if words cannot be aligned."""
     try:
-        return changed_share(evidence.originals, evidence.privates)
+        return _among(evidence)
     except UserError:  # if a mechanism or policy adds or drops words, positions cannot be compared
         return None
 
@@ -77,7 +84,7 @@ def _all(evidence: Evidence) -> ChangedShare | None:
 def _known(evidence: Evidence) -> ChangedShare | None:
     if evidence.space is None or evidence.once(_all) is None:
         return None
-    return changed_share(evidence.originals, evidence.privates, evidence.space.vocabulary)
+    return _among(evidence, evidence.space.vocabulary)
 
 
 def _unchanged(evidence: Evidence) -> Iterator[Reading]:
@@ -106,7 +113,7 @@ class _ContentWords:
 def _content_unchanged(evidence: Evidence) -> Iterator[Reading]:
     if evidence.once(_all) is not None:
         stop_words = function_words(None if evidence.space is None else evidence.space.language)
-        content = changed_share(evidence.originals, evidence.privates, _ContentWords(stop_words))
+        content = _among(evidence, _ContentWords(stop_words))
         note = f"of {content.words:,} words that are not among the {len(stop_words)} stop words"
         yield from [Reading(1 - content.share, note=note)] if content.words else []
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import Encoder
@@ -78,12 +78,24 @@ CONTENT_WORDS = "of known content words"
 T = TypeVar("T")
 
 
+class Paired(Protocol):
+    """Words of originals beside what they became (``pairs.Pairs``)."""
+
+    @property
+    def texts(self) -> int: ...
+    @property
+    def left_out(self) -> int: ...
+    def share(self, among: Container[str] | None = None) -> tuple[float, int]:
+        """Return the share of words that are not the same, and how many words these are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Texts with their private versions, and further data to compare them; missing data are None.
 
     ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``promised`` is the
-    share of the space's words that should come back unchanged.
+    share of the space's words that should come back unchanged, and ``pairs`` the words beside what
+    they became, by the release's own tokens.
     """
 
     originals: Sequence[str]
@@ -93,6 +105,7 @@ class Evidence:
     perplexity: Callable[[Sequence[str]], float] | None = None
     held_out: slice = field(default_factory=lambda: slice(None))
     promised: float | None = None
+    pairs: Paired | None = None
     _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Evidence], T]) -> T:

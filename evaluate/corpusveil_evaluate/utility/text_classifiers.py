@@ -133,7 +133,7 @@ def sklearn(module: str = "linear_model") -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:
-        raise PackageError("Utility and attackers need scikit-learn: pip install 'corpusveil[evaluate]'.") from None
+        raise PackageError("Utility and attackers need scikit-learn: pip install scikit-learn.") from None
 
 
 @dataclass(frozen=True, slots=True)

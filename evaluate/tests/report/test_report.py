@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import re
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import corpusveil as cv
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -24,7 +26,7 @@ from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import examples_of, render
 from corpusveil_evaluate.statistics.encoders import made_of
 from evaluate.tests.releases import call, manifest_of, privatize
-from tests.calls import command, fails
+from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
@@ -155,3 +157,52 @@ def test_denoised_texts_stand_behind_the_release() -> None:
     plain = examples_of(texts, texts)
     pages = [render(Findings("", 3, 3, (), (), (), shown)) for shown in ((first,), plain)]
     assert [NO_FACTS in page for page in pages] == [True, False]
+
+
+@pytest.fixture(scope="module")
+def spanned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Texts in whose release masks, of which each has three tokens of a text, and dropped marks shift all words."""
+    folder, rng = tmp_path_factory.mktemp("spanned"), random.Random(5)
+    names = ["Sarah Lee", "Rajesh King", "Robert Downey"]
+    rows = [
+        {"text": f"Hi, this is {rng.choice(names)}. {' '.join(['good bread'] * rng.randint(1, 4))} 😀 and 'fine' wine."}
+        for _ in range(400)
+    ]
+    write_shard(folder / "in" / "x.jsonl", rows)
+    given = [folder / "in", "--space", "en", "--epsilon", "0.32", "--test-key", "--spans", "names"]
+    succeeds("privatize", *given, "--output", folder / "out")
+    return folder / "in", folder / "out"
+
+
+def test_words_are_paired_by_the_tokens_and_spans_of_the_release(spanned: tuple[Path, Path]) -> None:
+    """All of them: what is unchanged is what the law says, of the words beside masks, and none of those masked."""
+    source, made = spanned
+    space, manifest = cv.load_space("en"), manifest_of(made)
+    found = evaluate_release(match([str(source)], [str(made)]), manifest, Question.of(seeds=2, space=space))
+    expected = cv.RingGeometric(space).retention(0.32)
+    known, every = found.at("known words unchanged"), found.at("words unchanged")
+    assert not [note for note in found.counted if "other tokens" in note]
+    assert known.value < every.value + 0.01 < expected + 0.03
+    assert abs(every.value - expected * (1 - 2 / 10)) < 0.04
+
+
+def test_a_release_that_keeps_more_or_less_than_its_law_says_is_refused(spanned: tuple[Path, Path]) -> None:
+    """As private texts are that another release made, or that were not privatized at all."""
+    source, made = spanned
+    manifest, question = manifest_of(made), Question.of(seeds=2, space=cv.load_space("en"))
+    matched = match([str(source)], [str(made)])
+    budget = {**manifest["configuration"]["budget"], "epsilon": 0.2}
+    other = {**manifest, "configuration": {**manifest["configuration"], "budget": budget}}
+    masked = [re.sub("(Sarah Lee|Rajesh King|Robert Downey)", "[name]", text) for text in matched.originals]
+    plain = [text.replace("😀 ", "") for text in masked]
+    for texts, said in ((matched, other), (dataclasses.replace(matched, privates=plain), manifest)):
+        with refused("mismatch", "% of"):
+            evaluate_release(texts, said, question)
+
+
+def test_documents_that_cannot_be_paired_are_counted(spanned: tuple[Path, Path]) -> None:
+    source, made = spanned
+    matched = match([str(source)], [str(made)])
+    matched.privates[:7] = [f"{text} more" for text in matched.privates[:7]]
+    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=cv.load_space("en")))
+    assert any(note.startswith("7 of 400 documents have other tokens") for note in found.counted)

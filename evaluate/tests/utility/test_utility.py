@@ -252,7 +252,7 @@ def test_models_say_what_they_lack(space: Space, monkeypatch: pytest.MonkeyPatch
     assert math.isnan(utility(made(60), [made(60).texts], "private-private", Tfidf(), fewest=1).deviation)
     for name in [name for name in sys.modules if name.startswith("sklearn")]:
         monkeypatch.setitem(sys.modules, name, None)
-    with refused("missing-package", "pip install 'corpusveil[evaluate]'"):
+    with refused("missing-package", "pip install scikit-learn"):
         Tfidf().fit(task, 0)
 
 

@@ -1,0 +1,132 @@
+"""The kernel of passages: each piece of a document is replaced by one of a public store. The same on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.arrays import Int8, Int32, UInt64
+from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
+from corpusveil.errors import VersionError
+from corpusveil.kernel.prepared import chunks
+from corpusveil.kernel.transform import Known
+from corpusveil.passages import pieces
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.pieces import Per, Pieces, pieces_of
+from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.text.classes import TOKENIZER_VERSION
+from corpusveil.text.counts import Counts
+from corpusveil.text.tokens import string_buffers
+
+BETWEEN = {"document": "", "paragraph": "\n\n", "sentence": " "}
+"""What is written between two pieces of a document."""
+READER = f"{pieces.VERSION}/{TOKENIZER_VERSION}"
+"""What decides which pieces a document has."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageKernel:
+    """Replaces the pieces of documents. Pickles small: a saved store goes by address."""
+
+    mechanism: PassageExchange
+    epsilon: float
+    per: Per
+    draw_key: DrawKey
+    reader: str = READER
+    most_pieces: int | None = None
+    same_noise: bool = False
+    """Equal pieces get equal noise, whatever their documents."""
+
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need units; none do."""
+        return False
+
+    def privatize(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,  # noqa: ARG002
+        known: Known = None,  # noqa: ARG002 - no value of a row can stand in a public piece
+    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
+        """Replace the pieces of D documents: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
+
+        ``identities`` [D] and ``column`` go into the noise, as in ``Kernel.privatize``. A document becomes pieces of
+        the store with blanks or blank lines between them, and nothing else. Raises UserError when this process splits
+        documents otherwise than the release says.
+        """
+        self._check()
+        data, places = string_buffers(texts)
+        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
+        present = np.asarray(texts.is_valid())
+        parts: list[pa.Array] = []
+        for first, last in chunks(places):
+            bounds = places[first : last + 1]
+            found = pieces_of(self.mechanism.store.encoder.tokenizer, data, bounds, self.per, self.most_pieces)
+            points = self.mechanism.store.encoder.of_ids(found.tokens.ids, found.bounds)
+            draws = self._draws(found, column, identities[first:last], data, bounds)
+            out = self.mechanism.privatize(points, self.epsilon, draws)
+            self._count(points, out, present[first:last][found.documents], counts)
+            written = pa.ListArray.from_arrays(
+                found.offsets.astype(np.int32), self.mechanism.store.texts.take(pa.array(out))
+            )
+            parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
+        whole = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
+        return pc.if_else(texts.is_valid(), whole, pa.scalar(None, pa.large_string())), counts
+
+    def pieces(self, texts: pa.Array) -> list[str]:
+        """Return the pieces of texts, in order."""
+        tokenizer = self.mechanism.store.encoder.tokenizer
+        found = pieces_of(tokenizer, *string_buffers(texts), self.per, self.most_pieces)
+        return [found.text(piece) for piece in range(len(found))]
+
+    def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
+        """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
+        if self.same_noise:
+            identities = [b""] * (documents.size - 1)
+        return keyed_tags(key, column, identities, data, documents)
+
+    def account(
+        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Known = None  # noqa: ARG002
+    ) -> tuple[UInt64, Readings]:  # fmt: skip
+        """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
+        self._check()
+        data, places = string_buffers(texts)
+        bound = self.mechanism.exchange(self.epsilon).epsilon
+        each = np.array([fixed(self.epsilon), fixed(bound)], np.int64)
+        present, spent = np.asarray(texts.is_valid()), list[Readings]()
+        for first, last in chunks(places):
+            tokenizer = self.mechanism.store.encoder.tokenizer
+            found = pieces_of(tokenizer, data, places[first : last + 1], self.per, self.most_pieces)
+            size = np.where(present[first:last], np.diff(found.offsets), 0)
+            total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)
+            spent.append(Readings(size, total, np.where(size > 0, each[0], 0), ldp))
+        return self.noise_tags(key, column, identities, data, places), joined(spent)
+
+    def _draws(self, found: Pieces, column: str, identities: Sequence[Any], data: Any, documents: Any) -> Draws:
+        """Return what the pieces draw; with the same noise, each as if it were a document."""
+        if not self.same_noise:
+            tags = self.noise_tags(self.draw_key.tag, column, identities, data, documents)
+            return Draws(self.draw_key, tags, found.documents, found.positions)
+        alone = pa.array([found.text(piece) for piece in range(len(found))], pa.large_string())
+        tags = keyed_tags(self.draw_key.tag, column, [b""] * len(found), *string_buffers(alone))
+        return Draws(self.draw_key, tags, np.arange(len(found)), np.zeros(len(found), np.int64))
+
+    def _count(self, points: Int8, out: Int32, present: Any, counts: Counts) -> None:
+        """Count the pieces of documents that have a text, those without a known word, and how near the others came."""
+        points, out = points[present], out[present]
+        reads = points.any(axis=1)
+        counts.tokens_written += out.size
+        counts.privatized += out.size
+        counts.unread += int(out.size - np.count_nonzero(reads))
+        chosen = self.mechanism.store.vectors[out[reads]].astype(np.int64)
+        counts.similarity += int((points[reads].astype(np.int64) * chosen).sum())
+
+    def _check(self) -> None:
+        if self.reader != READER:
+            raise VersionError(
+                f"This worker splits text by version {READER}, the release by {self.reader}; use the same version of "
+                "corpusveil everywhere."
+            )

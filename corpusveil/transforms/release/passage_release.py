@@ -1,0 +1,253 @@
+"""A release by passages: everything that decides which public pieces stand in the place of a document."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.budget.budget import written
+from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a_choice, of_other_type
+from corpusveil.kernel.kernel import KERNEL_VERSION
+from corpusveil.kernel.passage_kernel import READER, PassageKernel
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
+from corpusveil.mechanisms.base import Guarantee
+from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.pieces import PERS, Per, normalized
+from corpusveil.sampling.draws import DrawKey
+from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import check_epsilon
+from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
+
+NO_AUTHOR = (
+    "No line of this was written by the author of its row: each is a public text of like topic and tone. It keeps "
+    "topic, not facts."
+)
+UNKNOWN_KIND = (
+    "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
+    "a store (docs/passages.md), or release words instead."
+)
+OVERLAP, FEW = 0.01, 3
+"""The share of different pieces of the input that may stand in the store, and the number: formulas stand everywhere."""
+FAR = 0.15
+"""By how much less similar the nearest pieces may be than those of the store's own left-out texts, until it warns."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PassageRelease(Shown):
+    """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
+
+    ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
+    whole text is one piece, with *paragraph* and *sentence* a text of n pieces costs n epsilon, and n is disclosed.
+    ``key`` is secret and required. ``most_pieces`` bounds n: what follows is part of the last piece. ``duplicates``
+    says whether equal texts have independent noise, the same noise (then equal pieces do), or only the first is kept.
+    """
+
+    mechanism: PassageExchange
+    epsilon: float
+    per: Per = "document"
+    key: Key = field(kw_only=True)
+    most_pieces: int | None = field(default=None, kw_only=True)
+    duplicates: Duplicates = field(default="independent", kw_only=True)
+    accept_overlap: bool = field(default=False, kw_only=True, compare=False)
+    """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
+
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need units; none do."""
+        return False
+
+    @property
+    def spans(self) -> None:
+        """None: nothing of a text is kept that a span could hide."""
+
+    @property
+    def risk(self) -> None:
+        """None: no risk of words chose epsilon."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, PassageExchange):
+            raise of_other_type("mechanism", self.mechanism, "cv.PassageExchange(cv.load_store(URL))")
+        if not isinstance(self.key, Key):
+            raise MismatchError(
+                "key: this is no key; give cv.Key.load(PATH), of a file that 'corpusveil key new' makes."
+            )
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        for name, value, choices in (("per", self.per, PERS), ("duplicates", self.duplicates, DUPLICATES)):
+            if value not in choices:
+                raise not_a_choice(name, value, choices)
+        if self.most_pieces is not None:
+            if isinstance(self.most_pieces, bool) or not isinstance(self.most_pieces, int) or self.most_pieces < 1:
+                raise BadValueError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
+            if self.per == "document":
+                raise ConflictError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
+        self.mechanism.exchange(self.epsilon)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return everything except the key that can change the output text; never engine, paths or workers."""
+        exchange, store = self.mechanism.exchange(self.epsilon), self.mechanism.store
+        return {
+            "kernel": KERNEL_VERSION,
+            "tokenizer": READER,
+            "mechanism": {
+                "name": self.mechanism.name, "neighbors": exchange.neighbors, "threshold": exchange.threshold,
+            },
+            "budget": {"epsilon": self.epsilon, "per": self.per},
+            "text": {},
+            "space": store.space.digest,
+            "store": store.digest,
+            "encoder": store.encoder.name,
+            **({} if self.most_pieces is None else {"most_pieces": self.most_pieces}),
+            **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
+        }  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the canonical JSON of the configuration."""
+        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The name of the release in a ledger: half of each digest, of configuration and key."""
+        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric within which readings of releases add up: that of any two pieces of text."""
+        return hashlib.sha256(self.mechanism.name.encode()).hexdigest()[:16]
+
+    def kernel(self, *, whole_corpus: bool = False) -> PassageKernel:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
+
+        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
+        """
+        if self.duplicates == "drop" and not whole_corpus:
+            raise BadValueError(
+                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
+                "remove copies beforehand."
+            )
+        return PassageKernel(
+            self.mechanism, self.epsilon, self.per, DrawKey.derive(self.key, self.digest),
+            most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
+        )  # fmt: skip
+
+    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
+        """Return what accounts in a ledger for documents of this release and text column."""
+        about = {
+            "version": LEDGER_VERSION, "column": column, "release": self.name, "metric": self.metric,
+            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest, "ranged": False,
+            "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
+        }  # fmt: skip
+        return Account(self.kernel(whole_corpus=whole_corpus), about, f"{self.digest} {self.key.fingerprint()}", column)
+
+    def guarantee(self) -> Guarantee:
+        """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
+        piece = self.mechanism.guarantee(self.epsilon)
+        lines = [_PER_TEXT if self.per == "document" else self._of_pieces(), *piece.notes, NO_AUTHOR, _NOTHING_PRIVATE]
+        if self.duplicates == "same-noise":
+            lines.append("Equal pieces get equal replacements, so all equal pieces count as one.")
+        key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
+        return dataclasses.replace(
+            piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()), notes=tuple(lines), per=self.per,
+            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
+        )  # fmt: skip
+
+    def _of_pieces(self) -> str:
+        most = "" if self.most_pieces is None else f", n at most {self.most_pieces:,}"
+        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
+        return (
+            f"A text of n {self.per}s costs n times epsilon{most}: the log-ratio of any output for two texts of "
+            f"equally many {self.per}s is at most n times {nats} nats."
+        )
+
+    def _disclosed(self) -> list[str]:
+        shown = ["which texts are missing (null)"]
+        if self.per != "document":
+            shown.append(f"how many {self.per}s a text has")
+        copies = {
+            "same-noise": "which pieces are equal",
+            "drop": "that no two texts are equal, and which rows are left out",
+        }
+        return [*shown, *([copies[self.duplicates]] if self.duplicates in copies else [])]
+
+    def statement(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are."""
+        guarantee, info = self.guarantee(), self.mechanism.store.info
+        named = {name: info[name] for name in ("licence", "attribution", "sources") if name in info}
+        return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), "store": named}
+
+    def in_brief(self) -> str:
+        """Return the guarantee in two sentences."""
+        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
+        if self.per == "document":
+            return f"without the key, a reader can distinguish any two texts by at most {nats} nats. {NO_AUTHOR}"
+        return (
+            f"without the key, a reader can distinguish any two {self.per}s by at most {nats} nats, and two texts by "
+            f"the sum over their {self.per}s. {NO_AUTHOR}"
+        )
+
+    def card(self) -> Card:
+        """Return what decides the text, and what is in the clear."""
+        exchange = self.mechanism.exchange(self.epsilon)
+        return Card(
+            f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
+            [
+                ("mechanism", f"{self.mechanism.name} ({exchange.neighbors:,} neighbors)"),
+                ("store", repr(self.mechanism.store)),
+                ("budget", f"epsilon {written(self.epsilon)} a {self.per}"),
+                ("equal texts", str(self.duplicates)),
+                ("in the clear", "; ".join(self._disclosed())),
+                ("promise", "release.guarantee() shows it"),
+                ("facts", NO_AUTHOR),
+            ],
+        )
+
+    def doubts(self, texts: pa.Array) -> list[str]:
+        """Return warnings about these first texts, Arrow strings [D]; they contain no figure.
+
+        Raises UserError if more than one in a hundred of their pieces stand in the store: then it was made of them.
+        """
+        store = self.mechanism.store
+        texts = texts.cast(pa.large_string()).drop_null()
+        if not self.accept_overlap and self._overlap(texts) > OVERLAP:
+            raise MismatchError(
+                f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first pieces of the input stand in it, so "
+                "it was made of private text, which it would publish word for word; make a store of other text, or "
+                "accept that with accept_overlap."
+            )
+        points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
+        points = points[points.any(axis=1)]
+        if not len(points):
+            return []
+        _, products = store.search.several(points, 1)
+        if store.info.get("figures") and products.mean() / LENGTH**2 < store.similarity[0] - FAR:
+            return [UNKNOWN_KIND]
+        return []
+
+    def _overlap(self, texts: pa.Array) -> float:
+        """Return the share of these texts' pieces that stand in the store, letters and blanks normalized."""
+        pieces = {normalized(piece) for piece in self.kernel(whole_corpus=True).pieces(texts)} - {""}
+        there = pieces & {normalized(text) for text in self.mechanism.store.texts.to_pylist()}
+        return len(there) / max(1, len(pieces)) if len(there) >= FEW else 0.0
+
+
+_PER_TEXT = "A whole text costs epsilon once, for any two texts of any length."
+_NOTHING_PRIVATE = (
+    "Every released piece was public before: no name, number or phrase of a private text stands in the release unless "
+    "the store has it."
+)
+_NEIGHBORS = {
+    "document": "any two texts, of any length",
+    "paragraph": "texts of equally many paragraphs; plain_ldp is for a paragraph",
+    "sentence": "texts of equally many sentences; plain_ldp is for a sentence",
+}

@@ -1,0 +1,255 @@
+"""Releases by passages: only public pieces are written, equal on every engine, and counted as they are promised."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.pieces import pieces_of
+from corpusveil.storage.rows import Columns
+from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import QUIET, fails, refused, succeeds
+from tests.engines.corpora import TEST_KEY, WORDS, data_files, write_shard
+from tests.passages.stores import PIECES, passage_release, small_store
+
+PER: tuple[Any, ...] = ("document", "paragraph", "sentence")
+MAIL = """Hi Tom,
+
+the router that you sent to me last week is broken again and I want
+my money back, please. Mr. Smith told me so!
+Thanks,
+Ann
+
+> on monday you wrote
+- milk
+1. eggs"""
+PLANTED = ("Zebulon", "555-0199", "hunter2", "ada@example.org")
+
+
+def texts(count: int) -> list[str | None]:
+    """Return texts of one to three sentences with planted secrets; some are empty or missing."""
+    made: list[str | None] = []
+    for number in range(count):
+        parts = [
+            f"{' '.join(WORDS[number + at : number + at + 5]).capitalize()} {PLANTED[at]}." for at in range(number % 4)
+        ]
+        made.append(None if number % 11 == 7 else " ".join(parts))
+    return made
+
+
+class TestPieces:
+    def split(self, text: str, per: Any, most: int | None = None) -> list[str]:
+        tokenizer = mean_vectors(small_store().space).tokenizer
+        found = pieces_of(tokenizer, *string_buffers(pa.array([text], pa.large_string())), per, most)
+        return [found.text(piece) for piece in range(len(found))]
+
+    def test_wrapped_lines_are_one_sentence_and_items_are_their_own(self) -> None:
+        assert self.split(MAIL, "sentence") == [
+            "Hi Tom,",
+            "the router that you sent to me last week is broken again and I want my money back, please.",
+            "Mr. Smith told me so!", "Thanks,", "Ann", "> on monday you wrote", "- milk", "1. eggs",
+        ]  # fmt: skip
+        assert len(self.split(MAIL, "paragraph")) == 3
+        assert self.split(MAIL, "document") == [MAIL]
+        dos = self.split(MAIL.replace("\n", "\r\n"), "sentence")
+        assert [" ".join(piece.split()) for piece in dos] == self.split(MAIL, "sentence")
+
+    def test_the_most_pieces_hold_all_that_follows(self) -> None:
+        assert self.split("One. Two. Three. Four.", "sentence", 2) == ["One.", "Two. Three. Four."]
+        assert self.split("One. Two.", "sentence", 5) == ["One.", "Two."]
+
+    def test_a_text_of_blanks_has_no_sentence_and_is_one_whole_text(self) -> None:
+        for text in ("", " \n\t"):
+            assert [len(self.split(text, per)) for per in PER] == [1, 0, 0]
+
+
+class TestVectors:
+    def test_are_of_their_words_alone_whatever_else_there_is(self) -> None:
+        encoder = mean_vectors(small_store().space)
+        given = [PIECES[3], f"  {PIECES[3].upper()} 17 zzyzx :)", "", "zzyzx 17", " ".join(WORDS) * 40]
+        vectors = encoder.encode(pa.array(given, pa.large_string()))
+        assert (vectors[0] == vectors[1]).all()
+        assert not vectors[2:4].any()
+        lengths = np.sqrt((vectors[[0, 4]].astype(int) ** 2).sum(axis=1))
+        assert (abs(lengths - 127) < 3).all()
+
+
+class TestTheKernel:
+    @pytest.mark.parametrize("per", PER)
+    def test_writes_pieces_of_the_store_and_nothing_else(self, per: Any) -> None:
+        """No planted name, number or password, and as many pieces as the text has; null stays null."""
+        given = texts(200)
+        made = cv.privatize(given, passage_release(per), cv.RowNumbers("all"))
+        tokenizer = mean_vectors(small_store().space).tokenizer
+        plain = pa.array([text or "" for text in given], pa.large_string())
+        sizes = np.diff(pieces_of(tokenizer, *string_buffers(plain), per).offsets)
+        between = {"document": None, "paragraph": "\n\n", "sentence": ". "}[per]
+        for text, size, out in zip(given, sizes, made, strict=True):
+            assert (out is None) == (text is None)
+            parts = [out] if between is None else [] if not out else str(out).replace(between, ".\0").split("\0")
+            assert out is None or (len(parts) == size and set(parts) <= set(PIECES)), (text, out)
+
+    def test_draws_the_same_in_any_batch_and_process_and_other_noise_for_an_edit(self) -> None:
+        given, release = texts(120), passage_release("sentence")
+        whole = cv.privatize(given, release, cv.RowNumbers("a"))
+        again = pickle.loads(pickle.dumps(release.kernel()))
+        for first in range(0, 120, 7):
+            ids = [("a", number) for number in range(first, min(first + 7, 120))]
+            made, _ = again.privatize(pa.array(given[first : first + 7], pa.large_string()), ids, "text")
+            assert made.to_pylist() == whole[first : first + 7]
+        edited = cv.privatize([f"{text} x" for text in given], release, cv.RowNumbers("a"))
+        assert sum(one != other for one, other in zip(whole, edited, strict=True)) > 40
+
+    def test_gives_equal_pieces_equal_noise_only_if_asked(self) -> None:
+        """A footer in many texts could be averaged; the same noise discloses which pieces are equal."""
+        given = [f"{' '.join(WORDS[number : number + 5])}. Sent from my phone." for number in range(60)]
+        for duplicates, few in (("same-noise", True), ("independent", False)):
+            made = cv.privatize(given, passage_release("sentence", duplicates=duplicates), cv.RowNumbers("f"))
+            assert (len({str(text).split(". ")[1] for text in made}) == 1) == few
+
+    def test_counts_what_was_found_in_private_alone(self) -> None:
+        given = pa.array([PIECES[0], "zzyzx", None], pa.large_string())
+        _, counts = passage_release(epsilon=30.0).kernel().privatize(given, [0, 1, 2], "text")
+        assert (counts.documents, counts.tokens_written, counts.unread) == (2, 2, 1)
+        assert counts.similarity > 0.9 * 127**2
+        assert set(counts.public()) == {"documents", "tokens"}
+
+
+class TestTheBooks:
+    @pytest.mark.parametrize(("per", "pieces"), [("document", 1), ("sentence", 3)])
+    def test_a_text_of_n_pieces_spends_n_epsilon(self, tmp_path: Path, per: Any, pieces: int) -> None:
+        """And again for other noise; a cap in nats refuses what would exceed it, of words too."""
+        given, ledger = (
+            ["One two. Three four. Five six."],
+            cv.Ledger(str(tmp_path / "ledger"), cap_ldp=6.0 * pieces + 1),
+        )
+        call = {"ledger": ledger, "unit": {"person": ["ann"]}, "ids": [1]}
+        cv.privatize(given, passage_release(per), **call)
+        cv.privatize(given, passage_release(per), **call)
+        with refused("cap-exceeded"):
+            cv.privatize(given, passage_release(per, 5.0), **call)
+
+
+class TestFiles:
+    @pytest.fixture
+    def corpus(self, tmp_path: Path) -> Path:
+        rows = [{"id": number, "text": text, "stars": number % 5} for number, text in enumerate(texts(300))]
+        for shard in range(3):
+            write_shard(tmp_path / "in" / f"{shard}.jsonl", rows[shard::3])
+        return tmp_path
+
+    @pytest.mark.spark
+    @pytest.mark.xdist_group("spark-rooms")
+    def test_every_engine_writes_the_same_bytes_and_nothing_private(self, corpus: Path) -> None:
+        found: list[list[bytes]] = []
+        columns = Columns("text", "id", ("stars",))
+        for name, engine in (
+            ("one", cv.Local()),
+            ("two", cv.Local(workers=2)),
+            ("beam", cv.Beam()),
+            ("spark", cv.Spark()),
+        ):
+            out = corpus / name
+            privatize_corpus(passage_release("sentence"), [str(corpus / "in")], str(out), engine, columns=columns)
+            found.append([path.read_bytes() for path in data_files(out)])
+            shown = (out / "manifest.json").read_text() + (corpus / f"{name}.report.html").read_text()
+            assert not any(word in shown or word.encode() in b"".join(found[-1]) for word in PLANTED)
+        assert all(some == found[0] for some in found)
+        frame = pd.DataFrame([json.loads(line) for line in (corpus / "in" / "0.jsonl").read_text().splitlines()])
+        made = cv.privatize(frame["text"].tolist(), passage_release("sentence"), frame["id"].tolist())
+        assert [json.loads(line)["text"] for line in found[0][0].splitlines()] == made
+        manifest = json.loads((corpus / "one" / "manifest.json").read_text())
+        assert manifest["store"] == {"licence": "CC0-1.0"}
+        assert manifest["configuration"]["store"] == small_store().digest
+        assert any("No line of this was written by the author" in line for line in manifest["guarantee_in_words"])
+
+    def test_the_command_is_the_call_and_resumes(self, corpus: Path) -> None:
+        cv.Key(TEST_KEY).save(str(corpus / "key"))
+        store = small_store().url
+        call = [
+            "privatize",
+            corpus / "in",
+            "--store",
+            store,
+            "--epsilon",
+            "6",
+            "--id",
+            "id",
+            "--key",
+            corpus / "key",
+            *QUIET,
+        ]
+        out = succeeds(*call, "--output", corpus / "out").out
+        assert "any two texts by at most 6" in out
+        named = cv.release(store=str(store), epsilon=6, key=cv.Key(TEST_KEY))
+        assert json.loads((corpus / "out" / "manifest.json").read_text())["release"] == named.digest
+        again = succeeds(*call, "--output", corpus / "out").out
+        assert "nothing was left to do" in again
+        assert "No line of this was written by the author" in succeeds("preview", corpus / "in", "--store", store).out
+        for options, code, name in (
+            (["--risk", "0.5"], "conflicting-settings", "--risk"),
+            (["--numbers", "mask"], "conflicting-settings", "--numbers"),
+            (["--spans", "rules"], "conflicting-settings", "--spans"),
+            (["--per", "token"], "conflicting-settings", "--per"),
+            (["--most-pieces", "3"], "conflicting-settings", "--most-pieces"),
+            (["--ledger", "l", "--unit", "id", "--cap", "9"], "conflicting-settings", "--cap"),
+        ):
+            fails([*call, *options, "--output", corpus / "no"], code, name)
+            assert not (corpus / "no").exists()
+
+    def test_a_store_that_was_made_of_the_input_is_refused(self, corpus: Path) -> None:
+        """Then it would publish private text word for word; whoever knows better says so."""
+        write_shard(corpus / "own" / "0.jsonl", [{"text": piece.upper()} for piece in PIECES[:20]])
+        with refused("mismatch", "accept_overlap"):
+            cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())
+        assert not (corpus / "no" / "data").exists()
+        with refused("mismatch", "accept_overlap"):
+            cv.privatize(PIECES[:20], passage_release(), cv.RowNumbers("own"))
+        assert cv.privatize(PIECES[:20], passage_release(accept_overlap=True), cv.RowNumbers("own"))
+
+
+def test_a_release_is_what_decides_its_text() -> None:
+    """Another store, K, epsilon, splitting or treatment of equal texts is another release; the key is in no digest."""
+    base = passage_release("sentence")
+    others = [passage_release(), passage_release("sentence", 7.0), passage_release("sentence", most_pieces=4),
+              passage_release("sentence", duplicates="same-noise")]  # fmt: skip
+    assert len({base.digest, *(release.digest for release in others)}) == 5
+    assert base.digest == passage_release("sentence", accept_overlap=True).digest
+    assert base.guarantee().plain_ldp == base.mechanism.exchange(6.0).epsilon
+    for given, code, name in (
+        ({"per": "word"}, "wrong-value", "per"), ({"most_pieces": 0, "per": "sentence"}, "wrong-value", "most_pieces"),
+        ({"most_pieces": 3}, "conflicting-settings", "most_pieces"),
+        ({"duplicates": "all"}, "wrong-value", "duplicates"),
+        ({"epsilon": -1.0}, "wrong-value", "epsilon"),
+    ):  # fmt: skip
+        with refused(code, name):
+            passage_release(**given)
+
+
+def test_a_store_is_opened_only_whole(tmp_path: Path) -> None:
+    store = small_store()
+    again = cv.load_store(str(store.url))
+    assert (again, len(again), again.texts.to_pylist()) == (store, len(store), PIECES)
+    assert len(pickle.dumps(again)) < 500
+    copy = cv.load_store(str(store.save(tmp_path / "copy").url))
+    assert copy == store
+    vectors = tmp_path / "copy" / "vectors.npy"
+    vectors.write_bytes(vectors.read_bytes()[:-1] + b"\1")
+    for harm in (lambda: None, vectors.unlink):
+        harm()
+        with refused("damaged-artefact", "copy"):
+            cv.load_store(str(tmp_path / "copy"))
+    with refused("missing-artefact", "corpusveil store"):
+        cv.load_store(str(tmp_path))
+    with refused("mismatch", "not a store"):
+        cv.load_store(str(store.space.url))
