@@ -19,7 +19,11 @@ WORK = "work"
 VERSION = 1
 Kind = Literal["counts", "collocations", "tokens", "vectors", "model", "store"]
 _MADE_BY = {
-    "counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train", "model": "model",
+    "counts": "count",
+    "collocations": "score",
+    "tokens": "tokenize",
+    "vectors": "train",
+    "model": "model",
     "store": "store",
 }
 
