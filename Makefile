@@ -103,7 +103,7 @@ distributions: setup ## build what the index gets into dist/, a folder for each 
 
 loops: setup ## build the wheel with compiled loops, for this Python and platform, into dist/corpusveil; a minute
 	@mkdir -p dist/corpusveil
-	$(BIN)/python -c 'import pathlib, corpusveil.deployment.wheel as w; print(w.build_wheel(pathlib.Path("dist/corpusveil"), machine_code=True))'
+	$(BIN)/python scripts/machine_code.py dist/corpusveil
 
 space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
 	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \
@@ -116,7 +116,7 @@ workflows: ## check .github/workflows with actionlint, which go installs into .t
 	.tools/actionlint
 
 compiled: setup ## compile the inner loops once, which each process of tests would do at the same time
-	@cd "$$(mktemp -d)" && $(CURDIR)/$(BIN)/python -c "from corpusveil.deployment import machine_code as m; m.do_a_little()"
+	@$(BIN)/python scripts/machine_code.py
 
 lint: setup ## style, types and the direction of imports; first write the stub of names, and the pages of errors and settings
 	$(BIN)/python scripts/public_names.py

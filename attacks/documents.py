@@ -22,6 +22,7 @@ from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO
+from corpusveil.storage.documents import Documents
 
 LEVEL = 1e-10
 UNKNOWN = -1
@@ -151,7 +152,7 @@ def _text(space: cv.Space, words: npt.NDArray[np.int64]) -> str:
 def _readings(release: cv.Release, documents: list[npt.NDArray[np.int64]]) -> Readings:
     space = release.mechanism.space
     texts = pa.array([_text(space, words) for words in documents], pa.large_string())
-    return release.kernel().account(texts, list(range(len(documents))), "text", bytes(32))[-1]
+    return release.kernel().account(Documents(texts, list(range(len(documents)))), bytes(32))[-1]
 
 
 def _joint(attempt: Attempt, mechanism: Mechanism, budget: cv.Budget, count: int) -> None:

@@ -17,6 +17,7 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
 from corpusveil.spaces import Space
 from corpusveil.storage import formats
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.text.tokens import string_buffers
 
@@ -51,11 +52,11 @@ class Drawn(NamedTuple):
 
 def draw(space: Space, epsilon: float) -> Drawn:
     policy = cv.TextPolicy(numbers="keep", unknown_words="mask", layout="keep")
-    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon), policy, cv.Key.for_tests())
+    release = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon), policy, key=cv.Key.for_tests())
     before, kernel = texts(), release.kernel()
 
     def again() -> Any:
-        return kernel.privatize(before, list(range(len(before))), "text")
+        return kernel.privatize(Documents(before, list(range(len(before)))))
 
     tokens = prepare(space, policy, None).tokenizer.tokens(*string_buffers(before))
     known = tokens.ids >= 0

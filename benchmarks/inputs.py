@@ -94,7 +94,7 @@ def key() -> str:
 def release(at: Path | str, epsilon: float = 1.0, mechanism: str = "ring-geometric") -> cv.Release:
     """Return the release that benchmarks run: epsilon a token, the default text policy."""
     chosen = cv.mechanism(mechanism, cv.load_space(str(at)))
-    return cv.Release(chosen, cv.Budget(epsilon), cv.TextPolicy(), cv.Key.load(key()))
+    return cv.Release(chosen, cv.Budget(epsilon), cv.TextPolicy(), key=cv.Key.load(key()))
 
 
 def shard_in(suffix: str) -> str:

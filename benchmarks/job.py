@@ -29,6 +29,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.recognizers.registry import make
 from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.storage.documents import Documents
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -193,7 +194,7 @@ def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any
             if recognize is not None:
                 recognize(tokens)
             else:
-                kernel.privatize(texts, range(len(texts)), "text")
+                kernel.privatize(Documents(texts, range(len(texts))))
         return {"items": 5 * words}
 
     return run

@@ -1,28 +1,38 @@
 """Names of persons in eight places of texts, from lists that no recognizer ships, and false alarms in texts without.
 
-``python -m benchmarks names [--rows N] [--alarms TEXTS.json]``. Names are Faker's: the commonest of the United States,
-rare ones of which no part is on a list that ships, and foreign ones. TEXTS.json has public texts by kind, each with the
-(start, end) of its persons as another recognizer sees them.
+``python -m benchmarks names [--rows N] [--alarms TEXTS.json] [--forms]``. Names are Faker's: the commonest of the
+United States, rare ones of which no part is on a list that ships, and foreign ones. TEXTS.json has public texts by
+kind, each with the (start, end) of its persons as another recognizer sees them. ``--forms`` measures the forms of
+forms.txt instead, which were written before the rules that find them.
 """
 
 import argparse
+import functools
 import itertools
 import json
 import random
 import re
 import time
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import phonenumbers
+import pyarrow as pa
 from faker import Faker
+from phonenumbers import PhoneNumberFormat
 
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.recognizers.names import Names, listed_bits
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.recognizers.registry import make
+from corpusveil.text import classes
+from corpusveil.text.spans import Spans, covered
+from corpusveil.text.tokens import Tokenizer, read
 from corpusveil.text.word_table import WordTable
 
 ROWS = 20 if inputs.SMALLEST else 4_000
@@ -136,13 +146,139 @@ def recall(find: Any, kind: str, template: Sequence[str], names: Sequence[tuple[
     return float(np.mean([any(a <= s and e <= b for a, b in own) for (s, e), own in zip(places, spans, strict=True)]))
 
 
+FIRMS = """
+Park House Bank Group Church Hill Street Hall West Temple College Rose Young Page Case Banks Field Brooks
+""".split()  # noqa: SIM905
+"""Family names that are words, most of firms and streets."""
+TERMS = ("Zoë D'Angelo-Groß", "Renée O'Brien-Núñez", "Jürgen d'Souza-Weiß", "Ána L'Évêque-Strauß", "Łucja O'Dowd-Preuß")
+
+
+def _with(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new)
+
+
+def _within(mark: str) -> Callable[[str], str]:
+    return lambda text: text[:3] + mark + text[3:]
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "lower": str.lower,
+    "iso": str,
+    "upper": str.upper,
+    "nfd": lambda text: unicodedata.normalize("NFD", text),
+    "at": lambda text: text.replace("@", "@\u200b"),
+    "compact": lambda text: text.replace("-", ""),
+    "german": lambda text: ".".join(reversed(text.split("-"))),
+    "dashes": lambda text: "-".join(reversed(text.split("-"))),
+    "short": lambda text: ".".join(reversed(text[2:].split("-"))),
+    "us": lambda text: f"{text[5:7]}/{text[8:]}/{text[:4]}",
+    "month": lambda text: f"{text[8:]} MAR {text[:4]}",
+    **{name: _with("'", mark)
+       for name, mark in zip(("curly", "backtick", "modifier", "prime"), "’`ʼ′", strict=True)},
+    **{name: _with("-", mark) for name, mark in (("u2010", "‐"), ("u2011", "‑"))},
+    **{name: _with(" ", mark)
+       for name, mark in (("crlf", "\r\n"), ("two", "  "), ("nbsp", "\xa0"), ("narrow", "\u202f"), ("tab", "\t"),
+                          ("break", "\n"), ("figure", "\u2007"), ("thin", "\u2009"), ("quoted", "\n> "),
+                          ("quoted2", "\n> > "), ("bar", "\n|"))},
+    **{name: _within(mark)
+       for name, mark in (("shy", "\xad"), ("zwsp", "\u200b"), ("zwj", "\u200d"), ("bom", "\ufeff"), ("lrm", "\u200e"),
+                          ("joiner", "\u2060"))},
+}  # fmt: skip
+"""How a value is written in another way."""
+
+
+def _values(rng: random.Random) -> dict[str, Callable[[], Any]]:
+    """Return what invents the value of a kind."""
+    fake = Faker(["en_US", "en_GB", "de_DE", "fr_FR", "it_IT", "es_ES"])
+    fake.seed_instance(2)
+    numbers = [number for region in ("DE", "FR", "GB", "ES", "PL", "IN", "CZ", "GR", "PT", "DK", "HU", "SG")
+               if (number := phonenumbers.example_number(region))]  # fmt: skip
+
+    def phone(plus: str) -> str:
+        number, form = rng.choice(numbers), rng.choice([PhoneNumberFormat.INTERNATIONAL, PhoneNumberFormat.E164])
+        return phonenumbers.format_number(number, form).replace("+", plus)
+
+    def iban() -> str:
+        made = fake[rng.choice(["de_DE", "fr_FR", "it_IT", "en_GB"])].iban()
+        return " ".join(re.findall(".{1,4}", made)) if rng.random() < 0.5 else made
+
+    rare = pool("rare", LOCALES["rare"], 200, rng)
+    return {
+        "r": lambda: " ".join(rng.choice(rare)), "q": lambda: rng.choice(rare)[0],
+        "f": lambda: fake.first_name().split(" ")[0], "l": lambda: fake.last_name().split(" ")[-1],
+        "w": lambda: rng.choice(FIRMS), "t": lambda: rng.choice(TERMS), "email": fake.ascii_email, "iban": iban,
+        "card": lambda: " ".join(re.findall("....", fake.credit_card_number("visa16")))
+        if rng.random() < 0.5 else fake.credit_card_number("mastercard"),
+        "ip": fake.ipv4_public, "ssn": fake["en_US"].ssn, "phone": lambda: phone("+"), "phone00": lambda: phone("00"),
+        "url": lambda: f"https://{fake.domain_name()}/a", "web": lambda: f"www.{fake.domain_name()}",
+        "domain": lambda: f"{fake.user_name()}.com", "d": lambda: str(fake.date_of_birth(minimum_age=20)),
+    }  # fmt: skip
+
+
+def forms(rows: int, space: cv.Space) -> None:
+    """Print, of each form, the share masked in full and in part, and what was masked of nothing, in 1,000 words."""
+    with TemporaryDirectory() as folder:
+        (listed := Path(folder) / "terms.txt").write_text("\n".join(TERMS))
+        built_in, terms = [make(name, space) for name in ("rules", "names")], [make(str(listed), space)]
+    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets)
+
+    def hidden(texts: Sequence[str], recognizers: Any) -> list[Any]:
+        """Return which bytes of each text, as it is read, are in spans or contacts."""
+        tokens = Tokenizer(table).tokenize(texts)
+        whole, _ = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
+        masked = np.zeros(tokens.data.size, np.bool_)
+        for t in np.flatnonzero(np.isin(whole.classes, (classes.SPAN, classes.CONTACT))):
+            masked[whole.starts[t] : whole.ends[t]] = True
+        return np.split(masked, tokens.documents[1:-1])
+
+    whole = Path(__file__).with_name("forms.txt").read_text()
+    for section in re.split(r"\n\[(?=\d+ |- )", whole)[1:]:
+        title, lines = section.split("]\n")
+        _form(title, lines, rows, functools.partial(hidden, recognizers=terms if "12 term" in title else built_in))
+
+
+def _form(title: str, lines: str, rows: int, hidden: Any) -> None:
+    rng, texts = random.Random(title), [text for line in lines.strip().split("\n") for text in line.split(" | ")]
+    make_value = _values(rng)
+    written: list[str] = []
+    places: list[tuple[int, str, str]] = []
+    for row in range(rows if "{" in lines else len(texts)):
+        text, same = "", dict[tuple[str, str], str]()
+        for part in re.split(r"(\{\w+ ?(?:@\d)?(?::[\w ]+)?\})", texts[row % len(texts)].replace("⏎", "\n")):
+            if not (match := re.fullmatch(r"\{(\w+) ?(@\d)?:?([\w ]*)\}", part)):
+                text += part
+                continue
+            kind, number, changes = match.groups()
+            parts = ["f", "l"] if kind == "n" else [kind]
+            values = [same.setdefault((name, number or str(len(same))), make_value[name]()) for name in parts]
+            value = " ".join(values)
+            for change in changes.split():
+                value = CHANGES[change](value)
+            places.append((row, text, text + value))
+            text += value
+        written.append(text)
+    masked, shares = hidden(written), []
+    for row, start, end in places:
+        a, b = np.diff(read(pa.array([start, end], pa.large_string()), None)[1])
+        shares.append(masked[row][a:b].mean())
+        masked[row][a:b] = False
+    extra = sum(int(np.count_nonzero(np.diff(np.r_[False, own].astype(np.int8)) == 1)) for own in masked)
+    alarms, whole = 1000 * extra / sum(len(text.split()) for text in written), np.array(shares or [0])
+    part = np.mean((whole > 0) & (whole < 1))
+    print(f"{title:48s} {np.mean(whole == 1):6.3f} {part:6.3f} {alarms:8.1f}", flush=True)
+
+
 def run(arguments: Sequence[str] = ()) -> list[Table]:
     """Print recall by place, kind of name and language, and false alarms by kind of text; no table is returned."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks names")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--alarms", type=Path)
     parser.add_argument("--space", default="en")
+    parser.add_argument("--forms", action="store_true")
     asked = parser.parse_args(list(arguments))
+    if asked.forms:
+        forms(asked.rows, cv.load_space(asked.space))
+        return []
     rng, find = random.Random(1), finder(cv.load_space(asked.space))
     size = max(10, asked.rows // 8)
     pools = {kind: pool(kind, locales, size, rng) for kind, locales in LOCALES.items()}

@@ -39,6 +39,7 @@ from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.similarity import cosine
@@ -208,7 +209,7 @@ def pilots(name: str, way: str, size: str) -> tuple[Path, list[Point]]:
 
 def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Point:
     law, texts, policy = mechanism(name, way, asked.size), pilot_texts(asked.size), policy_of(way)
-    release = cv.Release(law, cv.Budget(epsilon), policy, key_of("pilot"), accept_no_guarantee=True)
+    release = cv.Release(law, cv.Budget(epsilon), policy, key=key_of("pilot"), accept_no_guarantee=True)
     drawn = cv.privatize(texts, release, cv.RowNumbers("pilot"))
     read = {"drawn": drawn}
     for reader_of, margin in (("denoised", MARGIN), ("denoised without a margin", 0.0)):
@@ -223,7 +224,7 @@ def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Poi
 
 def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
     denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
-    return list(denoiser.privatize(pa.array(drawn), [], "text")[0].to_pylist())
+    return list(denoiser.privatize(Documents(pa.array(drawn), []))[0].to_pylist())
 
 
 def pilot(name: str, way: str, share: float, asked: argparse.Namespace) -> Point | None:
@@ -343,7 +344,7 @@ def values_of(
     both: tuple[Values, Values] = ({}, {})
     originals = {label: Remembered(Linear(), most=1) for label in sample.labels}
     for key in range(keys):
-        release = cv.Release(law, cv.Budget(epsilon), policy, key_of(str(key)), accept_no_guarantee=True)
+        release = cv.Release(law, cv.Budget(epsilon), policy, key=key_of(str(key)), accept_no_guarantee=True)
         texts = cv.privatize(sample.texts, release, cv.RowNumbers(task))
         for values, some in zip(both, (texts, readable(law, epsilon, policy, MARGIN, texts)), strict=True):
             for name, value in figures(sample, some, law.space, originals).items():

@@ -25,8 +25,6 @@ from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.spark import Spark as Spark
 from corpusveil.language.context_risk import ContextRisk as ContextRisk
 from corpusveil.language.context_risk import context_risk as context_risk
-from corpusveil.language.ladder import Ladder as Ladder
-from corpusveil.language.ladder import reader_ladder as reader_ladder
 from corpusveil.language.model import load_model as load_model
 from corpusveil.ledger.summary import Ledger as Ledger
 from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
@@ -47,7 +45,6 @@ from corpusveil.mechanisms.risk import word_risk as word_risk
 from corpusveil.mechanisms.santext import SanText as SanText
 from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
-from corpusveil.mechanisms.tight_exponential import TightExponential as TightExponential
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
 from corpusveil.passages.build import build_store as build_store
@@ -71,6 +68,7 @@ from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
+from corpusveil.transforms.release.denoise_corpus import candidates as candidates
 from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
@@ -83,6 +81,8 @@ from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
+from corpusveil_evaluate.readers.ladder import Ladder as Ladder
+from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
 from corpusveil_evaluate.report.findings import Findings as Findings
 from corpusveil_evaluate.report.release_page import write_report as write_report
@@ -132,7 +132,6 @@ __all__ = [
     "SynTf",
     "Tem",
     "TextPolicy",
-    "TightExponential",
     "Training",
     "UserError",
     "Vectors",
@@ -146,6 +145,7 @@ __all__ = [
     "audit_documents",
     "build_space",
     "build_store",
+    "candidates",
     "content_weights",
     "context_risk",
     "count_corpus",

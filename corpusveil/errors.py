@@ -7,9 +7,10 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterable
 
 
@@ -100,10 +101,8 @@ class SizeError(UserError, code="too-large"):
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
 
-    over: frozenset[Any] = frozenset()
+    over: frozenset[uuid.UUID] = frozenset()
     """The fingerprints of all such units in the ledger."""
-class ChooserError(UserError, code="chooser-failed"):
-    """The chooser of a denoised release cannot be imported, failed, or did not return an index for each place."""
 # Work that failed.
 class OtherRunError(WorkError, code="other-run"):
     """Another run is in progress in this folder; nothing was done."""

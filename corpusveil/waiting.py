@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from multiprocessing import parent_process
 from typing import Literal
 
 PATIENCE = 2.0
@@ -71,10 +70,13 @@ _process = _Process()
 def compiled(seconds: float) -> None:
     """Say once that loops compile, after ``PATIENCE`` of it, to who called from Python and sees nothing else."""
     _process.compiled += seconds
-    is_seen = _process.told or _process.shown or _manner.get() != "auto" or parent_process() is not None
+    is_seen = _process.told or _process.shown or _manner.get() != "auto"
     if _process.compiled >= PATIENCE and not is_seen:
+        from multiprocessing import parent_process  # who asks for help loads none
+
         _process.told = True
-        _write(f"corpusveil: {COMPILING}, about half a minute\n")
+        if parent_process() is None:
+            _write(f"corpusveil: {COMPILING}, about half a minute\n")
 
 
 def settled(manner: Manner) -> Manner:

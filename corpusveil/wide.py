@@ -105,6 +105,9 @@ blank_bits = _bits(_is_blank)
 plain_bits = _bits(_is_plain)
 """Say of 64 bytes which are ASCII letters or digits."""
 
+high_bits = _bits(lambda builder, vector: builder.icmp_signed("<", vector, _filled(0, _LONG)))
+"""Say of 64 bytes which are of characters beyond ASCII."""
+
 
 @intrinsic
 def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001

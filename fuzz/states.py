@@ -100,7 +100,7 @@ def check_key(data: bytes, folder: Path) -> None:
 @functools.cache
 def _release() -> Release:
     space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
-    return Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), Key(bytes(range(100, 132))))
+    return Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), key=Key(bytes(range(100, 132))))
 
 
 def _run(folder: Path) -> None:

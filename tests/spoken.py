@@ -12,6 +12,7 @@ import pyarrow as pa
 import corpusveil as cv
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokenizer
@@ -63,12 +64,12 @@ def space_of(language: str | None, texts: list[str]) -> cv.Space:
 def release_of(language: str | None, policy: cv.TextPolicy | None = None, epsilon: float = EPSILON) -> cv.Release:
     """Return a release over the space of a language."""
     space = space_of(language, public(language or "de"))
-    return cv.Release(cv.RingGeometric(space), cv.Budget(epsilon), policy or cv.TextPolicy(), KEY)
+    return cv.Release(cv.RingGeometric(space), cv.Budget(epsilon), policy or cv.TextPolicy(), key=KEY)
 
 
 def unknown_share(release: cv.Release, text: str) -> float:
     """Return the share of the words of a text that the release's space lacks."""
-    _, counts = release.kernel().privatize(pa.array([text]), ["row"], "text")
+    _, counts = release.kernel().privatize(Documents(pa.array([text]), ["row"]))
     return counts.unknown_share or 0.0
 
 
@@ -87,7 +88,7 @@ def figures(language: str) -> Figures:
     """Return the figures of a language."""
     release, text = release_of(language), private(language)
     unread = space_of(None, public(language))
-    plain = cv.Release(cv.RingGeometric(unread), cv.Budget(EPSILON), cv.TextPolicy(), KEY)
+    plain = cv.Release(cv.RingGeometric(unread), cv.Budget(EPSILON), cv.TextPolicy(), key=KEY)
     (after,) = cv.privatize([text], release, ["row"])
     shares = unknown_share(plain, text), unknown_share(release, text)
     return Figures(release.mechanism.retention(EPSILON), *shares, text, after)

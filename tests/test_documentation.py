@@ -137,7 +137,7 @@ def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
         assert done.returncode == 0, done.stdout
         said += done.stdout
     release = cv.Release(
-        cv.RingGeometric(cv.load_space("spaces/glove")), cv.Budget(1.0), cv.TextPolicy(), cv.Key.load("release.key")
+        cv.RingGeometric(cv.load_space("spaces/glove")), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.load("release.key")
     )
     expected = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="review_id")
     tables = {path.name: pa.dataset.dataset(list(map(str, path.glob("*.parquet")))).to_table()

@@ -30,6 +30,7 @@ from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import NoClosedForm, NoGuaranteeError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.keys import Key
+from corpusveil.storage.documents import Documents
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
 from corpusveil.transforms.release.release import Release
@@ -123,7 +124,7 @@ def audit_documents(
             f"{mechanism.name} has no guarantee, so there is nothing to check for a document; choose another mechanism."
         )
     policy = TextPolicy() if length is None else TextPolicy(punctuation="drop", contacts="drop")
-    release = Release(mechanism, budgets[0], policy, key or Key.generate(), length=length)
+    release = Release(mechanism, budgets[0], policy, key=key or Key.generate(), length=length)
     each = level / (len(budgets) * len(lengths))
     return DocumentAudit(
         mechanism.name,
@@ -202,9 +203,9 @@ def _shown(
         text = " ".join([space.word(word)] * words)
         texts = pa.array([text] * (2 * count), pa.large_string())
         ids = [f"{word} {number}" for number in range(2 * count)]
-        _, spent = kernel.account(texts[:1], ids[:1], "text", bytes(32))
+        _, spent = kernel.account(Documents(texts[:1], ids[:1]), bytes(32))
         epsilon = min(epsilon, _counted(release.mechanism, spent, delta, distance))
-        out, _ = kernel.privatize(texts, ids, "text")
+        out, _ = kernel.privatize(Documents(texts, ids))
         sums.append(np.array([sum(scores.get(token, 0.0) for token in written.split()) for written in out.to_pylist()]))
     choose, test = np.split(np.stack(sums), 2, axis=1)
     places = np.unique(choose[0])

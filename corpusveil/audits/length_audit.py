@@ -25,6 +25,7 @@ from corpusveil.kernel.kernel import words_of
 from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.release import Release
 
 WORDS = 1 << 16
@@ -84,7 +85,7 @@ def _sampled(release: Release, word: int, own: int) -> _Sample:
     text = " ".join([space.word(word)] * own)
     count = min(MOST, max(FEWEST, WORDS // max(own, 1)))
     ids = [f"length {word} {own} {number}" for number in range(2 * count)]
-    made, _ = kernel.privatize(pa.array([text] * len(ids), pa.large_string()), ids, "text")
+    made, _ = kernel.privatize(Documents(pa.array([text] * len(ids), pa.large_string()), ids))
     split = [made_words.split() for made_words in made.to_pylist()]
     fillers = [space.id(token) for some in split for token in some[own:]]
     return _Sample(own, np.array([len(made_words) for made_words in split]), np.array(fillers, dtype=np.int64))

@@ -77,7 +77,9 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
             explicit = {name: value for name, value in given.items() if is_explicit(name)}
-            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_names()
+            call = context.obj or {}
+            works = call.get("plan") is None
+            settings = settings_of(command, explicit, call.get("passed", []), works=works).with_names()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 
@@ -107,8 +109,8 @@ def of_flow(flow: Flow) -> Callable[..., None]:
     return derived(flow.name)(run)
 
 
-def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
-    """Return the settings of a call. Raises UserError in the words of its options."""
+def settings_of(command: str, given: Mapping[str, Any], passed: list[str], *, works: bool = True) -> Settings:
+    """Return the settings of a call that ``works`` or is only planned. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     of_passages = "store" in given and command in SHOWING
@@ -125,8 +127,8 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
         sections.setdefault("engine", {})["options"] = list(passed)
     if signals.is_own_process():
         engine = {"name": "local", "workers": 1, **sections.get("engine", {})}
-        is_local = engine["name"] == "local" and not given.get("plan")
-        importlib.import_module("corpusveil.jobs.startup").own_process(engine["workers"] if is_local else 1)
+        starts = works and engine["name"] == "local"
+        importlib.import_module("corpusveil.jobs.startup").own_process(engine["workers"] if starts else 1)
     return validated(sections, CommandCall(command))
 
 

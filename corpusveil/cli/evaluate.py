@@ -22,6 +22,10 @@ def _missing() -> None:
 
 
 # Without corpusveil-evaluate, whose commands replace these.
-for _name, _line in (("release", "Compare a release with its original."), ("study", "Run a published study.")):
+for _name, _line in (
+    ("release", "Compare a release with its original."),
+    ("readers", "Print what readers guess."),
+    ("study", "Run a published study."),
+):
     _any = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
     app.command(_name, context_settings=_any, help=f"{_line} Needs corpusveil-evaluate.")(_missing)

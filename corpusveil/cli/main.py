@@ -147,15 +147,26 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
+def split_plan(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """Split ``plan [--duplicates] privatize …`` into the call and the options of its plan; None: it is not planned."""
+    for options in ([], ["--duplicates"]):
+        before = ["plan", *options]
+        if arguments[: len(before) + 1] == [*before, "privatize"]:
+            return arguments[len(before) :], options
+    return arguments, None
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
     own, passed, debug = split_arguments(arguments)
+    own, planned = split_plan(own)
+    call = {"passed": passed, "debug": debug, "plan": planned}
 
     def perform() -> Any:
         root: Any = typer.main.get_command(app)
         for parameter in root.params:
             parameter.default = False if parameter.default is None else parameter.default  # as the option of help
-        return root.main(own, prog_name="corpusveil", standalone_mode=False, obj={"passed": passed, "debug": debug})
+        return root.main(own, prog_name="corpusveil", standalone_mode=False, obj=call)
 
     logging.getLogger("py4j").setLevel(logging.ERROR)
     return ended(perform, debug=debug, arguments=own)

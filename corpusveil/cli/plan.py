@@ -26,11 +26,12 @@ def plan(
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
-    Its space, and its collocation table, must exist. For the folder of a release, show what it spends.
-
-    Example: corpusveil plan release.toml
+    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan', or
+    'plan --duplicates', before a call of 'privatize' to forecast that call.
 
     Example: corpusveil plan release.toml --unit customer_id
+
+    Example: corpusveil plan privatize 'reviews/*.jsonl.gz' --risk 0.5 --output private
     """
     import dataclasses
 
@@ -63,4 +64,6 @@ def _read(file: str) -> Document:
     except BadFileError as error:
         if file.endswith(".toml"):
             raise
-        raise BadFileError(f"{error} For an input that is no configuration, use 'privatize … --plan'.") from None
+        raise BadFileError(
+            f"{error} For an input that is no configuration, put 'plan' before the call: 'corpusveil plan privatize …'."
+        ) from None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.derived import MOST_USED, derived
+from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
 from corpusveil.pipelines.settings import Settings
 
@@ -17,20 +17,6 @@ COMMAND = ("privatize", "Privatize a corpus.")
 def privatize(
     settings: Settings,
     context: typer.Context,
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan",
-            help="Estimate time, memory and spending from a sample, and do nothing else.",
-            rich_help_panel=MOST_USED,
-        ),
-    ] = False,
-    plan_duplicates: Annotated[
-        bool,
-        typer.Option(
-            "--plan-duplicates", help="Like --plan, and count equal documents, too.", rich_help_panel="Rarely used"
-        ),
-    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary.")
     ] = False,
@@ -43,7 +29,7 @@ def privatize(
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee, run
 
-    if plan or plan_duplicates:
-        foresee(settings, Terminal(progress), duplicates=plan_duplicates)
+    if (planned := context.obj["plan"]) is not None:
+        foresee(settings, Terminal(progress), duplicates=bool(planned))
     else:
         run(settings, Terminal(progress), debug=context.obj["debug"], explain=explain)

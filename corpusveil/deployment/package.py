@@ -6,7 +6,7 @@ so that the handshake of driver and workers (``transforms/handshake.py``) agrees
 
 It begins as a shell script that goes straight to a virtual environment, which its first start on a machine makes. A PEX
 of the usual kind takes another second for every start, of which each driver and each executor has one. The file holds
-the machine code of the inner loops (``machine_code.py``).
+the machine code of the inner loops if corpusveil was installed with it, as from the index on x86-64 and Linux.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpusveil.deployment.wheel import build_wheel, constraints, requirement
+from corpusveil.deployment.wheel import build_wheel, constraints, installed_loops, requirement
 from corpusveil.errors import InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.java import LOGGING, QUICK
 
@@ -34,7 +34,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     """Write the environment, the script to submit and the driver's logging into a folder; return all three.
 
     Raises UserError without pex, for an unknown extra, and when the folder has such files that are not files; WorkError
-    with pex's last line when it fails, as it does without the package index, and where the loops can't be compiled.
+    with pex's last line when it fails, as it does without the package index.
     """
     if importlib.util.find_spec("pex") is None:
         raise PackageError("package spark needs pex: pip install 'corpusveil[package]'.")
@@ -46,7 +46,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
         made, pinned = Path(work) / ENVIRONMENT, Path(work) / "constraints.txt"
         pinned.write_text(constraints(LEFT_OUT))
-        wanted = requirement(build_wheel(Path(work), machine_code=True), extras)
+        wanted = requirement(build_wheel(Path(work), machine_code=installed_loops), extras)
         command = [sys.executable, "-m", "pex", wanted, "--constraints", str(pinned), *FORM]
         command += ["--python", sys.executable, "--output-file", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -22,6 +22,8 @@ import corpusveil
 from corpusveil.errors import InstallationError
 
 PACKAGE = "corpusveil"
+ENDINGS = (".nbi", ".nbc")
+"""Of the files that numba writes: an index a function, and machine code."""
 _TIME = (2020, 2, 2, 0, 0, 0)
 """The time of every file in it, so that the same files give the same wheel."""
 _WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
@@ -39,18 +41,24 @@ def _tag() -> str:
     return f"{python}-{python}-{system}"
 
 
-def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
+def installed_loops(root: Path) -> None:
+    """Put the machine code that was installed with this corpusveil beside its copy in ``root``; there may be none."""
+    for file in metadata.files(PACKAGE) or ():
+        if file.suffix in ENDINGS:
+            (root / file).parent.mkdir(exist_ok=True)
+            shutil.copyfile(str(file.locate()), root / file)
+
+
+def build_wheel(folder: Path, *, machine_code: Callable[[Path], object] | None = None) -> Path:
     """Write the wheel of this corpusveil into a folder, and remove other wheels of its kind there; return it.
 
-    With ``machine_code`` it also contains the compiled inner loops for this Python and for all processors of this kind
-    (``corpusveil.compiled.PORTABLE``), made in a copy of the package, since those beside it may be outdated or
-    incomplete.
-    Raises WorkError if the installed distribution lacks its metadata, or if compiling fails.
+    ``machine_code`` puts compiled inner loops beside a copy of the package, in the folder that it is given; the wheel
+    is then for this Python and platform. Raises WorkError if the installed distribution lacks its metadata.
     """
-    tag = _tag() if machine_code else "py3-none-any"
+    tag = "py3-none-any" if machine_code is None else _tag()
     distribution = metadata.distribution(PACKAGE)
     name = f"{PACKAGE}-{distribution.version}"
-    pure = str(not machine_code).lower()
+    pure = str(machine_code is None).lower()
     information = {"WHEEL": _WHEEL.format(version=distribution.version, tag=tag, pure=pure)}
     for own in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
         if (text := distribution.read_text(own)) is None:
@@ -61,10 +69,8 @@ def build_wheel(folder: Path, *, machine_code: bool = False) -> Path:
         shutil.copytree(
             Path(corpusveil.__file__).parent, root / PACKAGE, ignore=shutil.ignore_patterns("__pycache__")
         )  # fmt: skip
-        if machine_code:
-            from corpusveil.deployment.machine_code import compile_beside
-
-            compile_beside(root)
+        if machine_code is not None:
+            machine_code(root)
         contents = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
     contents |= {f"{name}.dist-info/{own}": text.encode() for own, text in information.items()}
     contents = dict(sorted(contents.items()))

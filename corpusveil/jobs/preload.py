@@ -17,11 +17,10 @@ if __name__ != "__main__":  # Spark's workers may also run functions of the user
     gc.disable()  # nothing here becomes garbage, and workers share memory that no collector touches
     startup.end_quietly()
 
-from corpusveil.collocations import counting_stages
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import job
 
-JOBS = (counting_stages.CountWords, job.ShardJob)
+JOB = job.ShardJob
 """What workers are mostly asked for."""
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code

@@ -22,7 +22,6 @@ from corpusveil.kernel.lengths import at_released_length, fillers_of, length_eps
 from corpusveil.kernel.prepared import Prepared, chunks, parts_of, prepare, public_weights
 from corpusveil.kernel.span_texts import digest_of_list, public_list, span_texts
 from corpusveil.kernel.surrogates import surrogates
-from corpusveil.kernel.transform import Known
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.recognizers.registry import mark as mark_of
@@ -34,6 +33,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
+from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
 from corpusveil.text.classes import SPAN, TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
@@ -156,17 +156,13 @@ class Kernel:
     pseudonyms: DrawKey | None = None
     """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
 
-    def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,
-        known: Known = None,
-    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
-        """Privatize D documents: Arrow strings [D] -> large_string [D], nulls staying null, and what was counted.
+    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+        """Privatize D documents: their texts -> large_string [D], nulls staying null, and what was counted.
 
-        ``identities`` [D] names each document (str, bytes, int, or (corpus, path, row)); ``column`` is the text
-        column's name. Both go into the noise. ``units`` [D] are the documents' units, for pseudonyms that are equal
-        within one only, and ``known`` [D] the values of each document's row that are spans (``spans_from``). Raises
-        UserError when this process tokenizes otherwise than the release says.
+        Identities, the column's name and texts go into the noise. Raises UserError without ``scopes`` where pseudonyms
+        are equal within units only, and when this process tokenizes otherwise than the release says.
         """
+        texts, column, units, known = documents.texts, documents.column, documents.scopes, documents.known
         if units is None and self.scoped:
             raise UnsetError(
                 "pseudonyms = 'unit': documents have no unit here; name its column where a corpus or a frame is "
@@ -179,9 +175,9 @@ class Kernel:
             )
         space = self.mechanism.space
         prepared = prepare(space, self.policy, self.collocations)
-        identities = self._identified(identities, known)
+        identities = self._identified(documents)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
+        read = Texts.read(texts, self.policy)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         body = io.BytesIO()
         lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -215,8 +211,9 @@ class Kernel:
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
-    def _identified(self, identities: Sequence[Any], known: Known) -> Sequence[Any]:
+    def _identified(self, documents: Documents) -> Sequence[Any]:
         """Return what distinguishes documents: also the values that are masked, which decide where words stand."""
+        identities, known = documents.identities, documents.known
         if self.spans is None or not self.spans.spans_from:
             return identities
         if known is None:
@@ -245,17 +242,16 @@ class Kernel:
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
-    def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Known = None
-    ) -> tuple[npt.NDArray[np.uint64], Readings]:
+    def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:
         """Return what D documents would spend, without drawing: their readings.
 
         The tags, uint64 [D, 2], distinguish under ``key`` the noise of different documents of this release.
         """
+        texts, column, known = documents.texts, documents.column, documents.known
         prepared = prepare(self.mechanism.space, self.policy, self.collocations)
-        identities = self._identified(identities, known)
+        identities = self._identified(documents)
         given, places = string_buffers(texts)
-        read = Texts(given, places) if self.policy.reads_as_is() else Texts.read(texts, self.policy)
+        read = Texts.read(texts, self.policy)
         noise = self.noise_tags(key, column, identities, given, places)
         present = texts.is_valid().to_numpy(zero_copy_only=False)
         spent: list[Readings] = []
@@ -279,7 +275,9 @@ class Kernel:
         whole = with_length(joined(spent), length_epsilon(self.length))
         return noise, whole if self.mechanism.private else unbounded(whole)
 
-    def read(self, texts: pa.Array, known: Known = None) -> tuple[Tokens, npt.NDArray[np.uint8]]:
+    def read(
+        self, texts: pa.Array, known: Sequence[Sequence[str]] | None = None
+    ) -> tuple[Tokens, npt.NDArray[np.uint8]]:
         """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
 
         They hold until the next texts are read; ``known`` are those of ``privatize``.
@@ -289,7 +287,7 @@ class Kernel:
         return tokens, prepared.actions[roles]
 
     def _parsed(
-        self, prepared: Prepared, texts: Texts, known: Known = None
+        self, prepared: Prepared, texts: Texts, known: Sequence[Sequence[str]] | None = None
     ) -> tuple[Tokens, npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64] | None, Covered | None]:
         """Return tokens, or units, their roles, how many there are of each, words of each document, and spans.
 
@@ -321,7 +319,7 @@ class Kernel:
         counts: Counts,
         before: int = 0,
         units: Sequence[str] = (),
-        known: Known = None,
+        known: Sequence[Sequence[str]] | None = None,
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], int]:
         """Return what documents become, how many bytes each has, and how many tokens all had.
 

@@ -14,11 +14,11 @@ from corpusveil.arrays import Int8, Int32, UInt64
 from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import chunks
-from corpusveil.kernel.transform import Known
 from corpusveil.passages import pieces
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import Per, Pieces, pieces_of
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
+from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.counts import Counts
 from corpusveil.text.tokens import string_buffers
@@ -47,16 +47,14 @@ class PassageKernel:
         """Whether documents need units; none do."""
         return False
 
-    def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,  # noqa: ARG002
-        known: Known = None,  # noqa: ARG002 - no value of a row can stand in a public piece
-    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
-        """Replace the pieces of D documents: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
+    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+        """Replace the pieces of D documents: their texts -> large_string [D], nulls staying null, and counts.
 
-        ``identities`` [D] and ``column`` go into the noise, as in ``Kernel.privatize``. A document becomes pieces of
-        the store with blanks or blank lines between them, and nothing else. Raises UserError when this process splits
-        documents otherwise than the release says.
+        Identities, the column's name and texts go into the noise. A document becomes pieces of the store with blanks or
+        blank lines between them, and nothing else. Raises UserError when this process splits documents otherwise than
+        the release says.
         """
+        texts, column, identities = documents.texts, documents.column, documents.identities
         self._check()
         data, places = string_buffers(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
@@ -88,10 +86,9 @@ class PassageKernel:
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
-    def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Known = None  # noqa: ARG002
-    ) -> tuple[UInt64, Readings]:  # fmt: skip
+    def account(self, documents: Documents, key: bytes) -> tuple[UInt64, Readings]:
         """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
+        texts, column, identities = documents.texts, documents.column, documents.identities
         self._check()
         data, places = string_buffers(texts)
         bound = self.mechanism.exchange(self.epsilon).epsilon

@@ -21,6 +21,7 @@ from corpusveil.sampling.draws import RESAMPLE, SURROGATE, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.storage import files
 from corpusveil.text.characters import DIGIT, LETTER, PUNCTUATION, SPACE, character_table, lower_table
+from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
 from corpusveil.text.output_words import concatenate
 from corpusveil.text.spans import Covered, SpanPolicy
@@ -34,8 +35,8 @@ _PER_LANE = 2
 
 
 def normalized(text: str) -> str:
-    """Return what pseudonyms are a function of: small letters in normal form C, and one blank for all white space."""
-    lower, text = lower_table(), unicodedata.normalize("NFC", text)
+    """Return what pseudonyms are a function of: small letters in normal form C, simple quotes, hyphens and blanks."""
+    lower, text = lower_table(), plain(unicodedata.normalize("NFC", text))
     small = "".join(chr(lower[code]) if (code := ord(character)) < lower.size else character for character in text)
     return " ".join(small.split())
 

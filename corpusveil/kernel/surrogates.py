@@ -64,7 +64,7 @@ def _lanes(draws: Draws, sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.u
     Tokens are grouped by the power of two that their draws fit in, so that a long number does not slow down the others.
     """
     pairs = -(-np.maximum(sizes, 1) // (2 * CHARACTERS))
-    rounded = np.left_shift(1, np.ceil(np.log2(pairs)).astype(np.int64))
+    rounded = np.left_shift(1, np.frexp(pairs - 1)[1].astype(np.int64))  # exact, as a logarithm is not
     offsets = np.concatenate([[0], np.cumsum(2 * rounded)]).astype(np.int64)
     lanes = np.empty(int(offsets[-1]), np.uint64)
     for size in np.unique(rounded).tolist():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
 import pyarrow as pa
 
+from corpusveil.storage.documents import Documents
 from corpusveil.text.counts import Counts
-
-Known: TypeAlias = "Sequence[Sequence[str]] | None"
-"""For each document, values of its row that are spans where they stand in its text."""
 
 
 class Transform(Protocol):
@@ -22,14 +19,7 @@ class Transform(Protocol):
 
     @property
     def scoped(self) -> bool:
-        """Whether documents need units, within which pseudonyms are equal."""
+        """Whether documents need scopes, within which pseudonyms are equal."""
 
-    def privatize(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, units: Sequence[str] | None = None,
-        known: Known = None,
-    ) -> tuple[pa.LargeStringArray, Counts]:  # fmt: skip
-        """Return the texts that are written, Arrow strings [D] -> large_string [D], nulls staying null, and counts.
-
-        ``identities`` [D] name the documents, ``column`` is the name of their column, ``units`` [D] their units, and
-        ``known`` [D] values of their rows that are spans.
-        """
+    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+        """Return the texts that are written, large_string [D], nulls staying null, and what was counted."""

@@ -25,7 +25,6 @@ from corpusveil.language.channel import ALL, Candidates
 from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, places_of, reader_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.language.model_text import uniform_of
 from corpusveil.language.sample import EveryFigures, Figures, Sample, figures_of, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
@@ -277,3 +276,8 @@ def share_of(hits: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64], part:
     residues = np.bincount(part, (hits - share) * weight)
     error = math.sqrt(float((residues**2).sum())) / whole
     return ReadShare(share, error, int((weight > 0).sum()))
+
+
+def uniform_of(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
+    """Return a number from 0 to below 1 for each token, float64 [T]."""
+    return (draws.uint64(purpose) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -29,6 +29,7 @@ from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
+from corpusveil.storage.documents import Documents
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
@@ -201,29 +202,33 @@ class Denoiser:
                 "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
             )
 
+    @property
+    def same_noise(self) -> bool:
+        """Whether equal texts become equal: always, as nothing is drawn."""
+        return True
+
+    @property
+    def scoped(self) -> bool:
+        """Whether documents need scopes; none do."""
+        return False
+
     def reader(self) -> Channel:
         """Return what this process prepared."""
         return reader_of(self)
 
-    def privatize(
-        self,
-        texts: pa.Array,
-        identities: Sequence[Any],  # noqa: ARG002 - what a shard job hands to every kernel
-        column: str,  # noqa: ARG002
-        units: Sequence[str] | None = None,  # noqa: ARG002
-        known: Any = None,  # noqa: ARG002
-    ) -> tuple[pa.LargeStringArray, Counts]:
-        """Denoise D documents of a release: Arrow strings [D] -> large_string [D], nulls staying null, and counts.
+    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+        """Denoise D documents of a release: their texts -> large_string [D], nulls staying null, and counts.
 
-        Called as a shard job calls the kernel of a release (``job.py``); nothing is drawn, and nothing is spent.
+        A ``Transform`` like the kernel of a release; nothing is drawn, and nothing is spent.
         """
+        texts = documents.texts
         reader = self.reader()
-        data, documents = string_buffers(texts)
-        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(documents[-1] - documents[0]))
+        data, places = string_buffers(texts)
+        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         pieces, lengths = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
-        for first, last in chunks(documents):
+        for first, last in chunks(places):
             with reader.lock:
-                piece, sizes = self._chunk(reader, data, documents[first : last + 1], counts)
+                piece, sizes = self._chunk(reader, data, places[first : last + 1], counts)
             pieces.append(piece)
             lengths.append(sizes)
         valid = pa.py_buffer(np.packbits(texts.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
@@ -236,7 +241,7 @@ class Denoiser:
 
     def readable(self, texts: Sequence[str]) -> list[str]:
         """Denoise the texts of a release, as any reader of it can."""
-        made, _ = self.privatize(pa.array(texts, pa.string()), [], "text")
+        made, _ = self.privatize(Documents(pa.array(texts, pa.string()), []))
         return list(made.to_pylist())
 
     def _chunk(

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
-from corpusveil.ledger.units import CONTENT, Unit, Values, chosen, fingerprints, part, texts_of
-from corpusveil.recognizers.row_values import known_in
+from corpusveil.ledger.units import CONTENT, Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
@@ -30,9 +30,7 @@ TEXT = Unit(CONTENT, None)
 class Accounts(Protocol):
     """Accounts for documents without drawing: the kernel of a release."""
 
-    def account(
-        self, texts: pa.Array, identities: Sequence[Any], column: str, key: bytes, known: Any = None
-    ) -> tuple[npt.NDArray[np.uint64], Readings]:
+    def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:
         """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings."""
 
 
@@ -69,34 +67,21 @@ class Account:
     namespace: str = ""
     secret: bytes = field(default=b"", repr=False)
 
-    def rows(
-        self,
-        texts: pa.Array,
-        identities: Sequence[Any],
-        values: Mapping[str, Values],
-        rows: Sequence[int],
-        place: str,
-        known: Sequence[Sequence[str]] | None = None,
-    ) -> pa.Table:
+    def rows(self, documents: Documents) -> pa.Table:
         """Return what D documents spend: a row for each that has a text (``schema``).
 
-        ``values`` are the columns of units, [D] each, and ``rows`` [D] the documents' row numbers in their ``place``, a
-        file or frame; ``known`` [D] are those of ``Kernel.privatize``. Raises BadRowError for one without a unit.
+        Raises BadRowError for one without a unit.
         """
-        if texts.null_count:
-            there = texts.is_valid()
-            at = np.flatnonzero(np.asarray(there)).tolist()
-            values = {name: chosen(column, at) for name, column in values.items()}
-            texts, rows, identities = texts.filter(there), [rows[k] for k in at], [identities[k] for k in at]
-            known = None if known is None else [known[k] for k in at]
-        noise, readings = self.kernel.account(
-            texts, identities, self.column, part(self.secret, b"noise " + self.release.encode()), known
-        )
+        documents = documents.with_text()
+        texts, rows, place = documents.texts, documents.rows, documents.place
+        noise, readings = self.kernel.account(documents, part(self.secret, b"noise " + self.release.encode()))
         of_text = fingerprints(self.secret, TEXT, "", texts)
         tags = [
             of_text
             if unit.column is None
-            else fingerprints(self.secret, unit, self.namespace, texts_of(values[unit.column], unit, rows, place))
+            else fingerprints(
+                self.secret, unit, self.namespace, texts_of(documents.values[unit.column], unit, rows, place)
+            )
             for unit in self.units
         ]
         columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS), rows]
@@ -145,10 +130,8 @@ class AccountPass(Pass):
                 if left_out is not None:
                     batch.leave_out(left_out)
                 if batch.numbers:
-                    ids = batch.identities(self.corpus, task.relative)
-                    values = dict(zip(self.columns.keep, map(batch.of_texts, batch.kept), strict=True))
-                    known = known_in(batch, self.columns)
-                    writer.write_table(self.account.rows(batch.texts, ids, values, batch.rows, task.url, known))
+                    documents = documents_of(batch, self.columns, self.corpus, task)
+                    writer.write_table(self.account.rows(documents))
 
     def decides(self) -> Mapping[str, Any]:
         drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}

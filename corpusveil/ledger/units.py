@@ -20,8 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, UnsetError, of_other_type
+from corpusveil.recognizers.row_values import known_in
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage.rows import JSON, BadRow, Batch
+from corpusveil.storage.documents import Documents
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
+from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
 
 CONTENT = "content"
@@ -263,6 +266,22 @@ def scopes_of(values: Values, unit: Unit, texts: pa.Array, rows: Sequence[int], 
     for at, scope in zip(there, given.to_pylist(), strict=True):
         scopes[at] = scope
     return scopes
+
+
+def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -> Documents:
+    """Return the documents of a batch that was read with ``columns.drawn``.
+
+    Raises BadRowError for a text whose unit, within which pseudonyms are equal, is missing or has no text.
+    """
+    drawn = columns.drawn
+    values = dict(zip(drawn.keep, map(batch.of_texts, batch.kept), strict=True))
+    scopes = None
+    if columns.unit is not None:
+        unit = Unit(columns.unit, columns.unit)
+        scopes = scopes_of(values[columns.unit], unit, batch.texts, batch.rows, task.url)
+    identities = batch.identities(corpus, task.relative)
+    known = known_in(batch, drawn)
+    return Documents(batch.texts, identities, columns.text, values, scopes, known, batch.rows, task.url)
 
 
 def _parsed(text: str | None) -> Any:

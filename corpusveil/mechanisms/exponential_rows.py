@@ -54,7 +54,7 @@ def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, facto
 
 
 @njit(nogil=True, cache=True)
-def _point(vectors: Any, word: int, out: Any) -> None:
+def place_point(vectors: Any, word: int, out: Any) -> None:
     out[:] = 0.0
     for j in range(vectors.shape[1]):
         out[j] = vectors[word, j]
@@ -77,7 +77,7 @@ def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, hig
     for start in range(low, high, TOGETHER):
         group = min(TOGETHER, high - start)
         for r in range(group):
-            _point(vectors, ids[start + r], points[r])
+            place_point(vectors, ids[start + r], points[r])
         z[:] = 0.0
         for k in range(count):
             for r in range(group):
@@ -110,7 +110,7 @@ def _sums(law: Any, out: Any, low: int, high: int) -> None:
     for start in range(low, high, TOGETHER):
         group = min(TOGETHER, high - start)
         for r in range(group):
-            _point(vectors, start + r, points[r])
+            place_point(vectors, start + r, points[r])
             out[start + r] = 0.0
         for k in range(chunks.shape[0]):
             for r in range(group):
@@ -129,30 +129,6 @@ def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors
     out = np.empty(blocks.words)
     in_slices(out.size, _sums, law_of(blocks, s, gamma, False, _padded(blocks, factors)), out)
     return out
-
-
-@njit(nogil=True, cache=True)
-def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
-    n = vectors.shape[0]
-    squared = np.empty(LANES)
-    point = np.empty(chunks.shape[1])
-    for word in range(low, high):
-        _point(vectors, word, point)
-        worst = 0.0
-        for k in range(chunks.shape[0]):
-            squared_distances(chunks[k], point, squared)
-            for u in range(k * LANES, min((k + 1) * LANES, n)):
-                gap = abs(values[word] - values[u]) - slack
-                if gap > 0.0 and gap * gap > worst * worst * squared[u - k * LANES]:
-                    worst = gap / math.sqrt(squared[u - k * LANES]) if squared[u - k * LANES] > 0.0 else np.inf
-        out[word] = worst
-
-
-def steepest(blocks: VectorBlocks, values: Float64, slack: float) -> float:
-    """Return the largest ``(|values_w - values_u| - slack) / d(w, u)`` of all pairs, or 0; values float64 [V]."""
-    out = np.empty(blocks.words)
-    in_slices(out.size, _steepest, blocks.vectors, blocks.chunks, values, slack, out)
-    return float(out.max())
 
 
 def _padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
@@ -217,7 +193,7 @@ def _scan(order: Any, ids: Any, blocks: Any, rests: Any, law: Any, scales: Any, 
         t = order[i]
         word = ids[t]
         rest = rests[t]
-        _point(vectors, word, point)
+        place_point(vectors, word, point)
         for k in range(blocks[t] * per_block, min((blocks[t] + 1) * per_block, chunks.shape[0])):
             _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
@@ -239,7 +215,7 @@ def _rows(words: Any, law: Any, own: Any, scales: Any, out: Any, low: int, high:
     point = np.empty(chunks.shape[1])
     for at in range(low, high):
         word = words[at]
-        _point(vectors, word, point)
+        place_point(vectors, word, point)
         for k in range(chunks.shape[0]):
             _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):

@@ -23,8 +23,11 @@ from corpusveil.mechanisms.base import Mechanism
 from corpusveil.spaces import Space
 
 GROUP = "corpusveil.mechanisms"
-EVALUATE = ("custext-per-word", "truncated-gumbel", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding")
-"""The mechanisms of ``corpusveil-evaluate``, whose published theorems are false."""
+EVALUATE = (
+    "custext-per-word", "tight-exponential", "truncated-gumbel", "vickrey-cmp-excluding",
+    "vickrey-mahalanobis-excluding",
+)  # fmt: skip
+"""The mechanisms of ``corpusveil-evaluate``: those whose published theorems are false, and one for comparison."""
 OF_PASSAGES = "passage-exchange"
 """The mechanism on a store; it takes pieces of text, where all others take words of a space."""
 _BY_NAME: dict[str, type[Mechanism]] = {}
@@ -81,7 +84,7 @@ def find(name: str) -> type[Mechanism]:
         )
     elif name not in _BY_NAME and name in EVALUATE:
         raise PackageError(
-            f"{name}: its published theorem is false, so it is in a package of its own, for comparison; "
+            f"{name}: this mechanism is for comparison, in a package of its own; "
             "in a clone pip install . ./evaluate, and from an index pip install 'corpusveil[evaluate]'."
         )
     elif name not in _BY_NAME:

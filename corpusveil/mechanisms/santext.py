@@ -4,8 +4,8 @@
 
 over the whole vocabulary. ``epsilon |phi(w) - phi(w')|``-private: half of epsilon is in the exponent, half is for the
 normalizers of two words, which differ by at most ``exp((epsilon/2) d)``. Only extreme layouts need that half (random
-vectors in 50 dimensions realize 0.5 to 0.62 of epsilon), so ``tight-exponential`` is sharper at an equal guarantee.
-Plain LDP is at most epsilon times the diameter.
+vectors in 50 dimensions realize 0.5 to 0.62 of epsilon), so ``tight-exponential`` (of ``corpusveil-evaluate``) is
+sharper at an equal guarantee. Plain LDP is at most epsilon times the diameter.
 """
 
 from __future__ import annotations

@@ -65,12 +65,17 @@ MOST = 1 << 30
 SPARE = LEFT_OUT + LEFT_OUT // 2
 """Pieces beyond those of the store that a task keeps: some to measure with, and near duplicates of the store."""
 _FAULTS = ("", "number", "contact", "symbol", "excluded word", "end", "unknown words")
-_NUMBER, _EXCLUDED, _END, _UNKNOWN = map(_FAULTS.index, ("number", "excluded word", "end", "unknown words"))
-_OF_CLASS = np.array([0, _NUMBER, 0, 2, 3, 0], np.int8)
+_NUMBER, _CONTACT, _SYMBOL, _EXCLUDED, _END, _UNKNOWN = range(1, len(_FAULTS))
+_OF_CLASS = np.array([0, _NUMBER, 0, _CONTACT, _SYMBOL, 0], np.int8)
 _ENDS = (
     r"[.!?\x{2026}\x{203c}\x{2047}-\x{2049}\x{61f}\x{6d4}\x{964}\x{965}\x{3002}\x{ff01}\x{ff0e}\x{ff1f}\x{ff61}]"
     r"[\p{Pf}\p{Pe}\p{Pi}\"']*\s*$"
 )
+_HIDDEN = (
+    r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
+    r"\x{e0000}-\x{e007f}\p{Co}]"
+)
+"""Characters that nobody sees, but for the joiners that some scripts need; and those of private use."""
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 
@@ -92,6 +97,7 @@ class Pieces:
         known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
         few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
         for fault, fits in (
+            (_SYMBOL, ~pc.match_substring_regex(texts, _HIDDEN).to_numpy(zero_copy_only=False)),
             (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
             (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
             (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -10,8 +9,6 @@ from corpusveil.audits.document_audit import DocumentAudit, audit_documents
 from corpusveil.audits.guarantee_audit import Audit, audit
 from corpusveil.budget import Budget
 from corpusveil.errors import ConflictError, RefutedError, UnsetError
-from corpusveil.language.ladder import reader_ladder
-from corpusveil.language.model import load_model
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.fields import pairs
@@ -33,7 +30,6 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
     if not epsilons or (len(epsilons) > 1 and not asked.documents):
         raise ConflictError("An audit of words checks a mechanism at one epsilon; give one.")
     audited: Audit | DocumentAudit
-    readers: dict[str, Any] = {}
     if asked.documents:
         audited = audit_documents(
             mechanism, [Budget(value, asked.per) for value in epsilons], asked.documents, asked.delta,
@@ -44,15 +40,8 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         audited = audit(mechanism, epsilons[0], claim=asked.claim, level=asked.level)
         for line in audited.lines():
             watch.say(line)
-        model = asked.model or (None if settings.model is None else settings.model.path)
-        ladder = reader_ladder(
-            mechanism, epsilons[0], None if model is None else load_model(model),
-            policy=settings.text.policy(),
-        )  # fmt: skip
-        watch.say(str(ladder))
-        readers = {"readers": dataclasses.asdict(ladder)}
     if asked.path is not None:
-        files.write_bytes(asked.path, (json.dumps(audited.as_dict() | readers, indent=1) + "\n").encode())
+        files.write_bytes(asked.path, (json.dumps(audited.as_dict(), indent=1) + "\n").encode())
     if audited.refuted:
         raise RefutedError("The audit refuted this; choose another mechanism, or report a fault of ours.")
     return audited

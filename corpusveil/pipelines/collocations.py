@@ -1,4 +1,4 @@
-"""The public flow: count n-grams, score them, tokenize with the collocations, train word vectors."""
+"""The public flow: count n-grams, score them, tokenize with the collocations, make models, train word vectors."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
+from corpusveil.language import modelling
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
@@ -93,6 +94,22 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
         f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}; "
         f"{time.monotonic() - began:.1f} s"
     )
+    return made
+
+
+def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
+    """Make the language model of the counts; return its description."""
+    chosen, counted, began = needed(settings.model, "model"), settings.collocations, time.monotonic()
+    counts, output = chosen.counts or (None if counted is None else counted.counts), chosen.path
+    if counts is None:
+        raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
+    pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
+    with said_when_made(output, watch):
+        made = modelling.build_model(
+            counts, output, settings.engine.make(), pruning, sample=chosen.sample, watch=watch.stage
+        )
+    sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
+    watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
     return made
 
 

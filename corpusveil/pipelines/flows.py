@@ -77,7 +77,7 @@ FLOWS = (
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "pipelines.language:build_model", wanted=("model.path",), artifact="model.path"),
+        "pipelines.collocations:build_model", wanted=("model.path",), artifact="model.path"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.

@@ -16,22 +16,22 @@ from corpusveil.errors import DataError, UserError
 from corpusveil.language.context_risk import context_risk
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
+from corpusveil.ledger.units import documents_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, beside, mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings, StoreSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
-from corpusveil.recognizers.row_values import known_in
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
-from corpusveil.transforms.release.job import units_in
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
@@ -118,7 +118,9 @@ def drawn(
     for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:
         release = dataclasses.replace(cast("Release", first), budget=Budget(epsilon))
         with waiting(f"drawing at epsilon {epsilon:.4g}"):
-            made, _ = release.kernel().privatize(pa.array(before, pa.large_string()), ids, column, units, known)
+            made, _ = release.kernel().privatize(
+                Documents(pa.array(before, pa.large_string()), ids, column, scopes=units, known=known)
+            )
             texts = made.to_pylist()
             said = f"epsilon {epsilon:.4g}: {mechanism.retention(epsilon):.1%} of known words are unchanged"
             read = _read(release, model) if risk is None or epsilon != risk.epsilon else risk.sentence()
@@ -142,7 +144,7 @@ def _exchanged(
         if watch is not None and not number:
             tell_doubts(release, sample.slice(0, TEXTS), watch)
         with waiting(f"looking for passages at epsilon {epsilon:.4g}"):
-            made, _ = release.kernel(whole_corpus=True).privatize(texts, ids, column)
+            made, _ = release.kernel(whole_corpus=True).privatize(Documents(texts, ids, column))
         promise = f"epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
         drawn.append(Drawn(epsilon, made.to_pylist(), None, promise))
     made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {key_in_words} {NO_AUTHOR}"
@@ -169,8 +171,9 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     first: list[Row] = []
     with reading(task, columns.drawn, aside=refuse) as (batches, _):
         for batch in batches:
-            texts, units = batch.texts.to_pylist(), units_in(batch, columns, task)
-            known = known_in(batch, columns.drawn) or [()] * len(texts)
+            documents = documents_of(batch, columns, name, task)
+            texts, units = batch.texts.to_pylist(), documents.scopes
+            known = documents.known or [()] * len(texts)
             ids = batch.identities(name, task.relative)
             rows = zip(texts, ids, units or [""] * len(texts), known, strict=True)
             first += [row for row in rows if row[0] and row[0].strip()]

@@ -23,7 +23,7 @@ from corpusveil.transforms.release.pages import UNKNOWN
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release
-from corpusveil.transforms.release.statement import NOT_PRIVATE, documents_in_words, in_brief
+from corpusveil.transforms.release.statement import NOT_PRIVATE, in_brief
 
 NEARLY_ALL = 0.9
 EXAMPLE_LENGTHS = (10, 100, 1000)
@@ -162,8 +162,6 @@ def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, exp
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
-        for line in () if explain else documents_in_words(release):
-            watch.say(line)
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
     if path is not None:

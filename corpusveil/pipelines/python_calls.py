@@ -13,7 +13,6 @@ from corpusveil.choices import OnBadRows, Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import BadTypeError, BadValueError, DataError, UnknownError, UserError, nearest, of_other_type
 from corpusveil.jobs.local import Local
-from corpusveil.language.choosing import Choose
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -48,8 +47,6 @@ T = TypeVar("T")
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
 _ALSO = ("duplicates", "accept_no_guarantee")
-_OF_STATEMENTS = ("delta", "distance")
-"""What a command also prints of a release, and no release has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ def _arguments() -> dict[str, Setting]:
     options = options_of(Settings, "privatize").items()
     return {
         name: setting for name, setting in options
-        if name in _ALSO or (setting.name in _RELEASES and name not in _OF_STATEMENTS)
+        if name in _ALSO or setting.name in _RELEASES
     }  # fmt: skip
 
 
@@ -252,9 +249,8 @@ def _engine(engine: Engine | None) -> Engine:
 
 @overload
 def denoise(
-    release: str, output: str, *, space: Space, model: LanguageModel | None = ...,
-    collocations: Collocations | None = ..., search: Search | None = ..., candidates: int | None = ...,
-    chooser: str | Choose | None = ..., engine: Engine | None = ...,
+    release: str, output: str, *, space: Space, model: LanguageModel, collocations: Collocations | None = ...,
+    search: Search | None = ..., engine: Engine | None = ...,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = ...,
 ) -> denoise_corpus.Denoised: ...  # fmt: skip
 
@@ -274,10 +270,9 @@ def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> A
     reads mechanism, space, budget and policy of the release, and never its key: any reader can do the same.
 
     Of a folder, pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text.
-    Without a ``search``, words are the likeliest, and rare ones stay within a margin. A ``chooser``, a function or
-    MODULE:FUNCTION, may choose among the ``candidates`` likeliest originals of each word instead; with ``candidates``
-    alone, a table of these is written. A repeated call resumes. Raises UserError if the release is incomplete, was made
-    with another space or collocations, or has no law that a reader knows, or if the output has something else.
+    Without a ``search``, words are the likeliest, and rare ones stay within a margin. A repeated call resumes. Raises
+    UserError if the release is incomplete, was made with another space or collocations, or has no law that a reader
+    knows, or if the output has something else.
     """
     if isinstance(output, Release):
         return denoise_frame(release, output, text, **given)

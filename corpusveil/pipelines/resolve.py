@@ -23,7 +23,7 @@ from corpusveil.pipelines.settings.sections import (
     OutputSettings,
     StoreSettings,
 )
-from corpusveil.recognizers.registry import is_terms
+from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files, home
@@ -147,9 +147,8 @@ def _by_words(settings: Settings, output: OutputSettings, key: Key, choose: Choo
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
-        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key, table,
-        output.duplicates,
-        accept_no_guarantee=output.accept_no_guarantee, delta=budget.delta, distance=budget.distance,
+        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key=key,
+        collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
         length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
     )  # fmt: skip
 
@@ -231,7 +230,7 @@ def refuse_published(settings: Settings) -> None:
         "the file of schedule.metrics": [settings.schedule.metrics],
         "the key": [settings.key.path or str(own_key(settings))],
         "the key of pseudonyms": [settings.spans.key],
-        "the file of terms": [path for path in settings.spans.find if is_terms(path)],
+        "the file of terms": map(terms_path, settings.spans.find),
         "the ledger": [] if ledger is None else [ledger.path],
     }
     for public in (output.path, *([] if denoise is None else [denoise.path])):

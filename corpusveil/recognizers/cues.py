@@ -7,9 +7,10 @@ name; capitalized in public text."""
 # By the space:
 KNOWN, RARELY = 64, 128
 # By the tables below:
-GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM, AND = (
-    256 << bit for bit in range(14)
-)
+(
+    GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM, AND, ADDRESS,
+    SUFFIX, DATE, WHEN,
+) = (256 << bit for bit in range(18))  # fmt: skip
 LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
 """What a name in small letters can follow."""
 CUES = {
@@ -38,16 +39,21 @@ CUES = {
         folks friends friend world people anyone someone sent please ladies gentlemen member members
         colleagues reader help desk office manager admin administrator staff department damen herren
         zusammen kunde kundenservice kollegen leute tous toutes équipe clients todos equipo amigos tutti
-        squadra allemaal iedereen great ok okay yes re fw fwd subject date""",
+        squadra allemaal iedereen great ok okay yes re fw fwd subject date iban bic cvv cvc ssn dob""",
     BEFORE: """call ask asked asking tell told telling meet met meeting thank thanked contact contacted named speak
         spoke spoken speaking talk talked talking colleague friend neighbour neighbor brother sister wife
         husband boss mother father mum mom dad son daughter uncle aunt cousin doctor nurse teacher patient
-        partner roommate landlord agent technician engineer driver assistant emailed rang phoned escalated""",
+        partner roommate landlord agent technician engineer driver assistant pt emailed rang phoned escalated""",
     AFTER: """here speaking said says told tells asked asks called calls wrote writes replied explained added
         thinks thought wants wanted knows knew who whose promised answered admitted""",
     AND: "and und et y e en",
     AT: "the in at near into outside around across throughout a an",
-    FIRM: """jr corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
+    ADDRESS: "mr mrs ms mx dr prof mme mlle herr frau sig dott dhr mevr",
+    SUFFIX: "jr jnr sr snr ii iii iv esq",
+    DATE: """jan feb mar apr april may jun june jul july aug august sep sept oct nov dec mon tue tues wed thu thur thurs
+        fri sat sun januar jänner februar märz mai juni juli dez janvier mars avril juin juillet août mei juno""",
+    WHEN: "last next since until till by early late mid every this from to",
+    FIRM: """corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
         ave park hotel church hospital airport river county city island islands lake plaza building center
         centre club league cup award awards festival museum institute foundation association company
         industries systems films pictures records motors airlines oil energy technologies software

@@ -1,4 +1,4 @@
-"""The loops of the recognizer of names: what each word can be, where a name begins and ends, and parts of it again."""
+"""The loops of the recognizer of names: where a name begins and ends, and parts of it again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 
 from corpusveil.compiled import called, compiled
 from corpusveil.recognizers.cues import (
+    ADDRESS,
     AFTER,
     AND,
     AT,
     BEFORE,
     CLOSING,
     COMMON,
+    DATE,
     FAMILY,
     FIRM,
     GIVEN,
@@ -22,7 +24,6 @@ from corpusveil.recognizers.cues import (
     IS,
     KNOWN,
     LABEL,
-    LEADS,
     NEVER,
     OTHER,
     PARTICLE,
@@ -30,14 +31,14 @@ from corpusveil.recognizers.cues import (
     RARELY,
     SEEN,
     SUBJECT,
+    SUFFIX,
     TITLE,
+    WHEN,
 )
+from corpusveil.recognizers.name_bits import stem
 from corpusveil.text import classes
-from corpusveil.text.characters import LETTER, UPPER
-from corpusveil.text.utf8 import decode, kind_of, lower_into
-from corpusveil.text.word_table import find
 
-_WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
+_WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 
 # What was seen before a run:
 _NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED, _ALONE, _LAST = range(8)
@@ -45,40 +46,6 @@ _SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING | AND
 """Of the words right before a run, without a mark between."""
 _MOST = 6
 """Parts of a name."""
-
-
-@called
-def _case(data: Any, start: int, end: int, kinds: Any) -> Any:
-    """Return 0 for a word that is not capitalized, 1 for an initial or a word in capitals, 2 for another.
-
-    A word with a capital after four and more characters (*YouTube*, not *McCoy*) is no such word.
-    """
-    code, size = decode(data, start, end)
-    if kind_of(code, kinds) != LETTER or kinds[code] & UPPER == 0:
-        return 0
-    at: Any = start + size
-    case, letters = 1, 1
-    while at < end:
-        code, size = decode(data, at, end)
-        is_upper = kind_of(code, kinds) == LETTER and kinds[code] & UPPER != 0
-        if kind_of(code, kinds) == LETTER and not is_upper:
-            case = 2
-        elif is_upper and case == 2 and letters >= 4 and data[at - 1] != 0x27 and data[at - 1] != 0x99:
-            return 0
-        at += size
-        letters += 1
-    return case
-
-
-@called
-def _stem(data: Any, start: int, end: int) -> Any:
-    """Return where the word ends before an apostrophe with one or two letters after it (*She'll*)."""
-    for at in range(end - 1, max(start, end - 4), -1):
-        if data[at] == 0x27:
-            return np.int64(at)
-        if data[at] == 0x99 and at - 2 > start and data[at - 1] == 0x80 and data[at - 2] == 0xE2:
-            return np.int64(at - 2)
-    return end
 
 
 @called
@@ -103,84 +70,13 @@ def _ends_run(data: Any, start: int, end: int) -> Any:
 
 
 @called
-def _unknown_bits(
-    data: Any, start: int, end: int, case: int, kinds: Any, lower: Any, known: Any, words: Any, listed: Any, lists: Any,
-    scratch: Any,
-) -> Any:  # fmt: skip
-    """Return the bits of a word that is not in the vocabulary, or of the one before its apostrophe."""
-    text: Any = data
-    first: Any = start
-    last: Any = end
-    if case == 1 or data[start] >= 0x80:
-        text, first, last = scratch, np.int64(0), lower_into(data, start, end, scratch, np.int64(0), lower, kinds)
-    place = find(text, first, last, *lists)
-    stem = _stem(text, first, last)
-    if place < 0 and stem < last:
-        word = find(text, first, stem, *words)
-        if word >= 0:
-            return known[word]
-        place = find(text, first, stem, *lists)
-    return listed[place] if place >= 0 else np.uint32(0)
-
-
-@compiled
-def look_up(
-    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, kinds: Any, lower: Any,
-    known: Any, words: Any, listed: Any, lists: Any, cue_bits: Any, cues: Any, scratch: Any, bits: Any, cases: Any,
-    picked: Any,
-) -> Any:  # fmt: skip
-    """Write the bits and the case of each word, 0 for other tokens, and where a name can begin; return how many.
-
-    A word in small letters that is not in the vocabulary has its bits only if it is a cue, or right after one.
-    """
-    n, stop, document = np.int64(0), np.int64(0), np.int64(0)
-    before = np.uint32(0)  # the bits of the last word of this document
-    for t in range(starts.size):
-        bit, case = np.uint32(0), 0
-        while t >= stop:
-            document += 1
-            stop, before = token_offsets[document], np.uint32(0)
-        if token_classes[t] == _WORD:
-            start, word = np.int64(starts[t]), np.int64(ids[t])
-            byte = data[start]
-            if 0x41 <= byte <= 0x5A and word >= 0 and start + 1 < ends[t] and 0x61 <= data[start + 1] <= 0x7A:
-                case = 2  # as nearly every capitalized word
-            elif byte < 0x61 or byte > 0x7A:
-                case = _case(data, start, np.int64(ends[t]), kinds)
-            if word >= 0:
-                bit = known[word]
-            elif case or before & LEADS:
-                bit = _unknown_bits(
-                    data, start, np.int64(ends[t]), case, kinds, lower, known, words, listed, lists, scratch
-                )
-            else:
-                place = find(data, start, np.int64(ends[t]), *cues)
-                bit = cue_bits[place] if place >= 0 else bit
-            if (
-                before & (CLOSING | LABEL)
-                and case == 1
-                and t + 1 < stop
-                and ends[t] - start == 1
-                and data[ends[t]] == 0x2E
-            ):
-                bit = np.uint32(0)  # the initial of a signature, such as A. or I.
-            picked[n] = t
-            named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)
-            listed_small = usual == 0 and (bit & GIVEN != 0 or (named != 0 and before & LEADS != 0))
-            n += (case > 0 or listed_small) and bit & NEVER == 0
-            before = bit
-        bits[t], cases[t] = bit, case
-    return n
-
-
-@called
 def _is_part(bit: int, case: int, size: int, cue: int, inside: Any) -> Any:
     """Say whether a word can be a part of a name: the first of a run, or one ``inside`` it."""
     is_listed, is_usual = bit & (GIVEN | FAMILY) != 0, bit & PLAIN != 0 or bit & (KNOWN | RARELY) == KNOWN
     if bit & NEVER or (bit & OTHER and not is_listed and cue == _NOTHING):
         return False
     if case == 0:
-        return cue != _NOTHING and is_listed and bit & PLAIN == 0
+        return (cue == _TITLED and not inside) or (cue != _NOTHING and is_listed and bit & PLAIN == 0)
     if case == 2:
         return is_listed or not is_usual or cue != _NOTHING
     if size == 1 or (size == 2 and bit & (KNOWN | GIVEN | FAMILY) == 0 and inside):
@@ -280,7 +176,15 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
             return _HEADER
     if marked and byte == 0x2D and (at == t - 1 or _breaks(data, ends[at], starts[t - 1])):
         return _CLOSED  # a dash begins the line
-    is_title = cases[at] or (at - 2 >= begin and bits[at - 2] & TITLE)  # Sig.ra
+    listed, usual = bits[t] & (GIVEN | FAMILY) != 0, bits[t] & (PLAIN | OTHER) != 0
+    is_title: Any = at - 2 >= begin and bits[at - 2] & TITLE != 0  # Sig.ra
+    usual |= cases[t] == 0 and bits[t] & AFTER != 0
+    if bit & ADDRESS and not (usual and bits[t] & AFTER):  # dr smith, not dr visit
+        is_title |= (
+            cases[t] > 0 or listed or (bits[t] & (KNOWN | RARELY) != KNOWN and cases[at] != 1)
+        )  # not MS sufferers
+    else:  # the judge jackson, not the doctor will
+        is_title |= (cases[at] > 0 and cases[t] > 0) or (listed and not usual)
     if bit & TITLE and is_title and (not marked or byte == 0x2E):
         return _TITLED
     tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
@@ -311,6 +215,48 @@ def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases
 
 
 @called
+def _is_date(token_classes: Any, bits: Any, t: int, begin: int, stop: int) -> Any:
+    """Say whether a number, another day or month, or a word such as *since* stands beside a day or month."""
+    for at in range(max(begin, t - 2), min(stop, t + 3)):
+        if at != t and (token_classes[at] == _NUMBER or bits[at] & DATE):
+            return True
+    return t > begin and bits[t - 1] & WHEN != 0
+
+
+@called
+def _speaks(data: Any, starts: Any, ends: Any, token_classes: Any, t: int, last: int, begin: int, stop: int) -> Any:
+    """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
+
+    *Ann: hi*, *[10:12] Ann: hi*, *10:12 - Ann Lee: hi*, *<Ann> hi*, and *Ann 10:12* or *Ann [10:12]* of a line.
+    """
+    before = data[starts[t - 1]] if t > begin and token_classes[t - 1] == _PUNCTUATION else 0
+    is_line: Any = t == begin or _breaks(data, ends[t - 1], starts[t])
+    at = t - 2 if (before == 0x2D and starts[t] > ends[t - 1]) or before == 0x3C else t - 1
+    is_time = at - 1 > begin and token_classes[at] == _NUMBER and data[ends[at - 1] - 1] == 0x3A
+    timed = before == 0x5D or (is_time and starts[at] == ends[at - 1])
+    timed |= (
+        before != 0x3C and at > begin and ends[at] - starts[at] == 2 and data[ends[at] - 1] | 0x20 == 0x6D
+    )  # am, PM
+    if last + 1 >= stop or _breaks(data, ends[last], starts[last + 1]):
+        return 0
+    mark = data[starts[last + 1]]
+    if mark == 0x3E:
+        at = t - 2 - (before != 0x3C)  # <v Ann>
+        if (
+            at + 1 < begin
+            or data[starts[at + 1]] != 0x3C
+            or (before == 0x3C and (last + 2 >= stop or starts[last + 2] == ends[last + 1]))
+        ):
+            return 0
+        return 2 * (at < begin or _breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
+    if mark == 0x3A and starts[last + 1] == ends[last] and (last + 2 == stop or starts[last + 2] > ends[last + 1]):
+        return 2 if timed else 1 if is_line else 0
+    time = last + 1 + (mark == 0x5B)
+    is_time = time + 2 < stop and token_classes[time] == _NUMBER and token_classes[time + 2] == _NUMBER
+    return 2 * (is_line and is_time and data[starts[time + 1]] == 0x3A and starts[time + 2] == ends[time + 1])
+
+
+@called
 def _name_at(
     data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, stop: int
 ) -> Any:
@@ -322,7 +268,10 @@ def _name_at(
         if pair and not _breaks(data, ends[t], starts[t + 1]):
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
-        return np.int64(t if said & BEFORE and bit & (GIVEN | PLAIN | OTHER) == GIVEN else -1)
+        is_given, is_nick = bit & (GIVEN | PLAIN | OTHER) == GIVEN, bit & (KNOWN | PLAIN | OTHER) == 0
+        speaks = _speaks(data, starts, ends, token_classes, t, t, begin, stop)
+        is_said = (said & BEFORE and is_given) or (speaks == 1 and is_given) or (speaks > 1 and is_nick)
+        return np.int64(t if is_said else -1)
     if case == 1 and ends[t] - starts[t] == 1:  # P.S.
         first = t if data[starts[t]] == 0x50 else t - 2
         if first >= begin and first + 2 < stop and data[starts[first]] == 0x50 and data[starts[first + 2]] == 0x53:
@@ -361,28 +310,38 @@ def _name_at(
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
         parts += 1
         at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
+    before = bits[t - 1] if not begins else np.uint32(0)
+    ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
+    behind = last + 1 + (last + 1 < stop and data[starts[last + 1]] == 0x2C and starts[last + 1] == ends[last])
+    suffixed = behind < stop and bits[behind] & SUFFIX != 0 and (cases[behind] > 0 or bits[behind] & TITLE == 0)
+    if suffixed and not _ends_run(data, ends[behind - 1], starts[behind]):  # Ann Lee, Jr.
+        last = np.int64(behind)
+        is_name |= listed or strange > 0
     if cue == _TITLED:
         return last
     follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
+    after = bits[last + 1] if follows else np.uint32(0)
+    told = (before | ago) & BEFORE != 0 or after & AFTER != 0
+    if parts == 1 and bit & DATE and cue < _ALONE and _is_date(token_classes, bits, t, begin, stop):
+        return np.int64(-1)
+    speaks = _speaks(data, starts, ends, token_classes, t, last, begin, stop)
+    if speaks and (strange > 0 or (listed and speaks > 1)) and words == 0 and others < parts:
+        return last
     if cue >= _ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
         is_name |= (listed and (cue == _LAST or not alone)) or strange > 0
         is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
+        is_name &= parts > 1 or bit & DATE == 0
     elif cue:
         is_name |= listed or strange > 0 or not follows or cue == _TOLD
         is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
     else:
-        after = bits[last + 1] if follows else np.uint32(0)
-        if begins and t > begin and strange:  # the last word, or who speaks: "[10:12] Ann: hi"
-            marks = last + 1 < stop and data[starts[last + 1]] == 0x3A and ends[last] == starts[last + 1]
-            is_name |= (last + 1 == stop and parts <= 2) or (
-                marks and last + 2 < stop and starts[last + 2] > ends[last + 1]
-            )
-        before = bits[t - 1] if not begins else np.uint32(0)
+        if begins and t > begin and strange:  # the last word
+            is_name |= last + 1 == stop and parts <= 2
         if (strange or (listed and others == 0)) and not is_name:
-            ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
-            is_name = strange > 1 or (before | ago) & BEFORE != 0 or after & AFTER != 0
-        is_name &= before & AT == 0 and bit & FIRM == 0
+            is_name = strange > 1 or told
+        is_park = parts == 2 and bit & COMMON and bits[t] & (GIVEN | PLAIN | OTHER) == GIVEN
+        is_name &= before & AT == 0 and (bit & FIRM == 0 or (before | ago) & BEFORE != 0 or is_park)
         is_firm = follows and cases[last + 1] == 2 and (after & FIRM or (parts == 1 and bit & GIVEN == 0))
         is_name &= not is_firm and (t == begin or data[starts[t - 1]] != 0x2D or ends[t - 1] < starts[t])
     return last if is_name and (parts > 1 or ends[t] - starts[t] > 1) else np.int64(-1)
@@ -408,6 +367,19 @@ def runs(
     return n
 
 
+@called
+def _is_told(data: Any, starts: Any, bits: Any, t: int, begin: int) -> Any:
+    """Say whether a cue stands right before a name, which is one whatever its words mean otherwise."""
+    before = bits[t - 1] if t > begin else np.uint32(0)
+    ago = bits[t - 2] if t - 1 > begin else np.uint32(0)
+    is_label = t > begin and data[starts[t - 1]] == 0x3A and ago & LABEL != 0
+    said = before | (
+        ago if t > begin and data[starts[t - 1]] in (0x2C, 0x2E) else np.uint32(0)
+    )  # Dr. House; a nurse, Ann
+    is_said = said & (CLOSING | TITLE | INTRODUCTION | GREETING | BEFORE) != 0
+    return is_label or is_said or (before & IS != 0 and ago & SUBJECT != 0)
+
+
 @compiled
 def again(
     data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
@@ -415,18 +387,29 @@ def again(
 ) -> Any:  # fmt: skip
     """Write the words, int64 [T], that are a part of another name of their document; return how many there are.
 
-    *Sharma*, where *Brijesh Sharma* was found. A word that means something else has to be within a sentence.
+    *Sharma*, where *Brijesh Sharma* was found. A word that means something else (*Park*) has to be the last of a name
+    that a cue or a given name told.
     """
     n, run, at = np.int64(0), np.int64(0), np.int64(0)
     for document in range(token_offsets.size - 1):
         begin, stop = token_offsets[document], token_offsets[document + 1]
         first, count = run, np.int64(0)
         while run < firsts.size and firsts[run] < stop:
-            for named in range(firsts[run], lasts[run] + 1):
+            head, last = firsts[run], lasts[run]
+            is_given = bits[head] & (GIVEN | PLAIN | OTHER) == GIVEN and head < last
+            is_told = _is_told(data, starts, bits, head, begin)
+            is_whole = is_told and head < last and bits[last] & (GIVEN | FAMILY) != 0  # Rajesh King
+            for named in range(head, last + 1):
                 bit, size = bits[named], ends[named] - starts[named]
-                is_listed, is_known = bit & (GIVEN | FAMILY) != 0, bit & (KNOWN | RARELY) == KNOWN
-                if cases[named] == 2 and (is_listed or not is_known) and bit & NEVER == 0 and size > 2:
-                    parts[count % parts.size] = named
+                is_part = bit & (GIVEN | FAMILY) != 0 or bit & (KNOWN | RARELY) != KNOWN
+                is_part |= is_whole and named == head
+                is_cased = cases[named] == 2 or (cases[named] == 0 and bit & (PLAIN | OTHER) == 0)
+                if is_cased and is_part and bit & (NEVER | DATE) == 0 and size > 2:
+                    is_sure = (
+                        named == last and bit & (GIVEN | FAMILY) != 0 and (is_told or (is_given and bit & FIRM == 0))
+                    )
+                    is_sure |= is_whole and named == head and bit & (GIVEN | PLAIN) != GIVEN | PLAIN  # not Will
+                    parts[count % parts.size] = named if is_sure else -1 - named
                     count += 1
             run += 1
         free = first
@@ -437,12 +420,26 @@ def again(
             at += 1
             while free < run and lasts[free] < t:
                 free += 1
-            if cases[t] != 2 or bits[t] & OTHER or (free < run and firsts[free] <= t):
+            if free < run and firsts[free] <= t:
                 continue
-            if bits[t] & PLAIN and _begins(data, starts, ends, token_classes, bits, t, begin):
+            bit = bits[t]
+            if cases[t] != 2 and (bit & (PLAIN | OTHER) or bit & (GIVEN | FAMILY) == 0):
+                continue
+            before = bits[t - 1] if t > begin else np.uint32(0)
+            follows = t + 1 < stop and token_classes[t + 1] == _WORD and starts[t + 1] - ends[t] == 1
+            is_other = before & AT != 0 or (follows and (cases[t + 1] > 0 or bits[t + 1] & FIRM != 0))  # House Bill
+            is_other |= t > begin and data[starts[t - 1]] == 0x2D and ends[t - 1] == starts[t]
+            unsure: Any = bit & (OTHER | FIRM) != 0 or cases[t] != 2
+            unsure |= bit & PLAIN != 0 and _begins(data, starts, ends, token_classes, bits, t, begin)
+            if unsure and is_other:
                 continue
             for part in parts[: min(count, parts.size)]:
-                if _is_same(data, starts[part], ends[part], starts[t], ends[t]):
+                named = part if part >= 0 else -1 - part
+                if cases[t] == 0 and cases[named] and bit & (KNOWN | RARELY) == KNOWN:
+                    continue  # wolf, where Virginia Wolf was found
+                if (part >= 0 or not unsure or cases[t] == cases[named] == 0) and _is_same(
+                    data, starts[named], ends[named], starts[t], ends[t]
+                ):
                     more[n] = t
                     n += 1
                     break
@@ -452,21 +449,10 @@ def again(
 @called
 def _is_same(data: Any, first: Any, first_end: Any, second: Any, second_end: Any) -> Any:
     """Say whether two words are equal but for a possessive ending."""
-    size = _stem(data, np.int64(first), np.int64(first_end)) - first
-    if data[first] != data[second] or _stem(data, np.int64(second), np.int64(second_end)) - second != size:
+    size = stem(data, np.int64(first), np.int64(first_end)) - first
+    if (data[first] ^ data[second]) & 0xDF or stem(data, np.int64(second), np.int64(second_end)) - second != size:
         return False
     for at in range(1, size):
-        if data[first + at] != data[second + at]:
+        if data[first + at] != data[second + at] and (data[first + at] ^ data[second + at]) != 0x20:
             return False
     return True
-
-
-@compiled
-def add_bits(words: Any, offsets: Any, listed: Any, lists: Any, bits: Any) -> None:
-    """Add those of the lists to the bits of a vocabulary; *Michael's* has those of *Michael*."""
-    for word in range(offsets.size - 1):
-        place = find(words, offsets[word], offsets[word + 1], *lists)
-        if place < 0:
-            place = find(words, offsets[word], _stem(words, offsets[word], offsets[word + 1]), *lists)
-        if place >= 0:
-            bits[word] |= listed[place]

@@ -35,17 +35,16 @@ from corpusveil.recognizers.cues import (
     NEVER,
     RARELY,
 )
-from corpusveil.recognizers.name_loops import add_bits, again, look_up, runs
+from corpusveil.recognizers.name_bits import add_bits, look_up
+from corpusveil.recognizers.name_loops import again, runs
 from corpusveil.spaces import Space
 from corpusveil.text.output_words import concatenate
-from corpusveil.text.spans import Spans
+from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
 
-VERSION = 4
-"""Goes up whenever other spans would be found in the same text by the same space."""
 RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""
 _REMEMBERED = 32
@@ -115,3 +114,6 @@ class Names:
 
 def _arrays(table: WordTable) -> tuple[Any, ...]:
     return table.slots, table.heads, table.keys, table.offsets
+
+
+RECOGNIZER = Declared(Names, 1, ("name",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from corpusveil.errors import PackageError
-from corpusveil.text.spans import Function
+from corpusveil.text.spans import Declared, Function, OfFunction
 
 _KINDS = {
     "person": "name", "email_address": "contact", "url": "contact", "phone_number": "phone", "credit_card": "card",
@@ -34,3 +34,8 @@ def presidio() -> Function:
         return [[(start, end, _KINDS.get(entity, entity)) for start, end, entity in answer] for answer in answers]
 
     return analyze
+
+
+RECOGNIZER = Declared(
+    lambda _: OfFunction("presidio", presidio()), 1, None, ("presidio-analyzer", "spacy"), "presidio-analyzer"
+)

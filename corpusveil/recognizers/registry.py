@@ -1,9 +1,17 @@
-"""Recognizers by name: ``rules``, ``names``, ``presidio``, MODULE:FUNCTION, or a file of terms."""
+"""Recognizers by name: the entry points of ``corpusveil.recognizers``, MODULE:FUNCTION, or a file of terms.
+
+A recognizer is a ``Declared`` or a user's function. This package and others add one by that and a line of metadata::
+
+    [project.entry-points."corpusveil.recognizers"]
+    wallets = "my_package.wallets:RECOGNIZER"
+
+A file of terms is named ``terms:PATH``, or by a path with a slash or a dot.
+"""
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import importlib
 import os
 import pkgutil
 import re
@@ -12,14 +20,35 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError
+from corpusveil.errors import BadValueError, PackageError, UnknownError, nearest
 from corpusveil.spaces import Space
 from corpusveil.storage import files
-from corpusveil.text.spans import Function, OfFunction, Recognizer
+from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer
 
-BUILT_IN = frozenset({"rules", "names"})
-"""Recognizers that are the same for everyone."""
+GROUP = "corpusveil.recognizers"
+_TERMS = "terms:"
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+
+
+@functools.cache
+def _points() -> dict[str, set[str]]:
+    """Return the entry points, their targets by name; nothing is imported."""
+    points: dict[str, set[str]] = {}
+    for point in metadata.entry_points(group=GROUP):
+        points.setdefault(point.name, set()).add(point.value)
+    return points
+
+
+@functools.cache
+def _loaded(name: str) -> Declared | Function:
+    """Return what an entry point or MODULE:FUNCTION names. Raises UserError for a name that says nothing."""
+    if not _FUNCTION.fullmatch(name) and name not in _points():
+        hint = nearest(name, _points()) or f"; there are: {', '.join(sorted(_points()))}"
+        raise UnknownError(f"{name}: there is no recognizer of this name{hint}. A file of terms is {_TERMS}PATH.")
+    place, *others = sorted(_points().get(name, {name}))
+    if others:
+        raise PackageError(f"Two packages provide a recognizer {name} ({place}, {others[0]}); uninstall either.")
+    return _imported(name, place)
 
 
 def make(name: str | Function, space: Space) -> Recognizer:
@@ -27,35 +56,23 @@ def make(name: str | Function, space: Space) -> Recognizer:
 
     Raises UserError where a package is missing, a function cannot be imported, or a file of terms cannot be read.
     """
-    match name:
-        case "rules":
-            rules: Recognizer = _module(name).rules
-            return rules
-        case "names":
-            names: Recognizer = _module(name).Names(space)
-            return names
-        case "presidio":
-            return OfFunction(name, _module(name).presidio())
-        case str() if not _FUNCTION.fullmatch(name):
-            return OfFunction(name, _module("terms").ListedTerms.of_bytes(files.read_bytes(name), name))
-    return OfFunction(name_of(name), _imported(name) if isinstance(name, str) else name)
+    if (path := terms_path(name)) is not None:
+        from corpusveil.recognizers.terms import ListedTerms
+
+        return OfFunction(path, ListedTerms.of_bytes(files.read_bytes(path), path))
+    found = _loaded(name) if isinstance(name, str) else name
+    return found.make(space) if isinstance(found, Declared) else OfFunction(name_of(name), found)
 
 
 def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
-    match name:
-        case "rules":
-            packages = ("phonenumbers", "python-stdnum")
-            return _with_versions(f"rules/{_module(name).VERSION}", "'corpusveil[spans]'", *packages)
-        case "names":
-            return f"names/{_module(name).VERSION}"
-        case "presidio":
-            return _with_versions(name, "presidio-analyzer", "presidio-analyzer", "spacy")
-        case str() if not _FUNCTION.fullmatch(name):
-            return "terms/1"
-    function = _imported(name) if isinstance(name, str) else name
-    version = getattr(function, "version", None)
-    if version is None and "<" in getattr(function, "__qualname__", "<"):  # two of one name would be one release
+    if terms_path(name) is not None:
+        return "terms/1"
+    found = _loaded(name) if isinstance(name, str) else name
+    if isinstance(found, Declared):
+        return _with_versions(f"{name}/{found.version}", found)
+    version = getattr(found, "version", None)
+    if version is None and "<" in getattr(found, "__qualname__", "<"):  # two of one name would be one release
         raise BadValueError(
             f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
             "with what it finds."
@@ -64,20 +81,27 @@ def identity(name: str | Function) -> str:
 
 
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
-    """Return the kinds that built-in recognizers find; None if others, which may find any, are among them."""
-    if not BUILT_IN.issuperset(find):
+    """Return the kinds that recognizers find; None if one that may find any is among them."""
+    found: set[str] = set()
+    for name in find:
+        declared = _loaded(name) if isinstance(name, str) and terms_path(name) is None else None
+        if not isinstance(declared, Declared) or declared.kinds is None:
+            return None
+        found |= {*declared.kinds}
+    return found
+
+
+def terms_path(name: str | Function) -> str | None:
+    """Return the path of a file of terms, which is private; None for any other recognizer."""
+    if not isinstance(name, str) or name in _points():
         return None
-    return {*(_module("rules").NAMES if "rules" in find else ()), *(["name"] if "names" in find else [])}
-
-
-def is_terms(name: str | Function) -> bool:
-    """Say whether a name is that of a file of terms, which is private."""
-    return isinstance(name, str) and name not in ("rules", "names", "presidio") and not _FUNCTION.fullmatch(name)
+    is_path = any(mark in name for mark in "/.\\") and not _FUNCTION.fullmatch(name)
+    return name.removeprefix(_TERMS) if name.startswith(_TERMS) or is_path else None
 
 
 def content(name: str | Function) -> bytes | None:
     """Return the bytes of a file of terms; None for any other recognizer."""
-    return files.read_bytes(str(name)) if is_terms(name) else None
+    return None if (path := terms_path(name)) is None else files.read_bytes(path)
 
 
 def mark(name: str | Function) -> str:
@@ -93,16 +117,13 @@ def name_of(recognizer: str | Function) -> str:
     return recognizer if isinstance(recognizer, str) else f"{named.__module__}:{named.__qualname__}"
 
 
-def _module(name: str) -> Any:
-    """Return the module of a recognizer here: who asks for none loads none."""
-    return importlib.import_module(f"{__package__}.{name}")
-
-
-def _with_versions(name: str, install: str, *packages: str) -> str:
+def _with_versions(name: str, declared: Declared) -> str:
     try:
-        return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in packages)])
+        return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in declared.packages)])
     except metadata.PackageNotFoundError:
-        raise PackageError(f"The recognizer {name.partition('/')[0]} needs a package: pip install {install}.") from None
+        raise PackageError(
+            f"The recognizer {name.partition('/')[0]} needs a package: pip install {declared.install}."
+        ) from None
 
 
 def imported(name: str) -> Any:
@@ -112,15 +133,18 @@ def imported(name: str) -> Any:
     return pkgutil.resolve_name(name)
 
 
-def _imported(name: str) -> Any:
-    """Return the function of MODULE:FUNCTION."""
+def _imported(name: str, place: str) -> Declared | Function:
+    """Return the recognizer at MODULE:OBJECT."""
     try:
-        function = imported(name)
+        found = imported(place)
+    except PackageError:
+        raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything
         raise UnknownError(
             f"{name}: this recognizer cannot be imported here ({type(error).__name__}); install its module, or put it "
             "into the working folder."
         ) from None
-    if not callable(function):
+    if not callable(found) and not isinstance(found, Declared):
         raise UnknownError(f"{name}: this is no function; name one that takes a list of texts.")
-    return function
+    recognizer: Declared | Function = found
+    return recognizer

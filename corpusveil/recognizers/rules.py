@@ -7,6 +7,7 @@ is the word of python-stdnum and phonenumbers. A part of a longer chain (*12-555
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import ipaddress
@@ -18,14 +19,23 @@ import numpy as np
 
 from corpusveil.compiled import called, compiled, u
 from corpusveil.errors import PackageError
+from corpusveil.recognizers.rule_words import (
+    BIRTH_WORDS,
+    ENDINGS,
+    IDS,
+    LABELS,
+    MONTHS,
+    PHONE_WORDS,
+    REGIONS,
+    WORDLIKE,
+)
 from corpusveil.text import classes
+from corpusveil.text.folding import plain
 from corpusveil.text.output_words import concatenate
-from corpusveil.text.spans import Spans
+from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.word_table import WordTable, find
 
-VERSION = 2
-"""Goes up whenever the same packages would find other spans in the same text."""
 NAMES = ("iban", "card", "national_id", "ip", "phone", "date_of_birth", "contact")
 _KINDS: Any = np.arange(7)  # of one type for the loops, not of seven literals
 _IBAN, _CARD, _ID, _IP, _PHONE, _BIRTH, _CONTACT = _KINDS
@@ -40,50 +50,9 @@ _AMERICAN = r"(?:1[-. ])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])\d{3}[-.]\d{4}"
 _NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
 """Likelier columns of a table, a number and a count, a decimal, or a phone number: ids have other marks there."""
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}")
+_REST = re.compile(rb"(?:[-. /()]|\xc2\xa0){1,3}(\d+)")
+"""More digits behind a number."""
 _AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
-
-_IDS = """
-us.ssn 3-2-4; us.itin 3-2-4; ca.sin 3-3-3; gb.nhs 3-3-4; de.idnr 11 2-3-3-3; fr.nif 13 2-2-3-3-3; dk.cpr 6-4; cz.rc 6-4
-6-3; fr.nir 15 13-2 1-2-2-2-3-3-2; be.nn 11 2-2-2-3-2 6-3-2; nl.bsn 4-2-3 3-3-3; ch.ssn 13 3-4-4-2; at.vnr 4-6; pl.pesel
-11; se.personnummer 10 12 6-4 8-4; no.fodselsnummer 11 6-5; fi.hetu +6-4 +11; is_.kennitala 10 6-4; ro.cnp 13; bg.egn
-10; ee.ik 11; lt.asmens 11; lv.pvn 6-5; gr.amka 11; si.emso 13; es.dni +9 +8-1 +2-3-3-1; es.nie +9 +8-1; pt.cc +12
-+8-1-3; it.codicefiscale +16; ie.pps +8 +9 +7-1 +7-2; br.cpf 11 3-3-3-2 9-2; cl.rut 1-3-3-1 2-3-3-1 7-1 8-1 +1-3-3-1
-+2-3-3-1 +7-1 +8-1; ar.cuit 2-8-1; mx.curp +18; cn.ric 18 +18; kr.rrn 13 6-7; in_.aadhaar 4-4-4; my.nric 6-2-4; th.pin
-1-4-5-2-1; tr.tckimlik 11; za.idnr 13 6-4-3; pk.cnic 5-7-1
-"""
-"""Modules of python-stdnum, and how many characters stand between the marks of their numbers, ``+`` if also letters.
-
-A form without marks is listed where at most one in fifty numbers of that many digits is valid.
-"""
-_REGIONS = "US GB DE FR NL BE CH AT SE FI IT AU IN JP BR ZA CN RU KR TR IE NZ IL"
-"""Where phone numbers without a country's code are looked for; most of them begin with 0 or a bracket."""
-_PHONE_WORDS = """
-call cell cellphone celular fax fon handy mobil mobile móvil phone portable tel telefax telefon telefono telefoon
-telephone teléfono téléphone telefone whatsapp
-"""
-_BIRTH_WORDS = """
-birth birthdate birthday born dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag nacida
-nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
-"""
-_LABELS = """
-auftrag auftragsnummer bestellnummer bestellung commande confirmation factura facture fattura id invoice item ordine
-order passport pedido rechnung rechnungsnummer ref reference serial sku ssn ticket tracking
-"""
-"""Words for other numbers: after one of these, an earlier word for phones says nothing of a number."""
-_MONTHS = """
-jan feb mar apr may jun jul aug sep oct nov dec mär mai okt dez jän fév fev avr jui aoû déc ene abr ago dic gen mag giu
-lug set ott out mrt mei maj sty lut kwi cze lip sie wrz paź lis gru
-"""
-"""How months begin, in some languages."""
-_ENDINGS = """
-com net org edu gov mil int info biz mobi coop aero io ai app dev xyz ae ar au be bg br ca ch ci cl cn cr cu cz de dk ec
-ee eg eu fi fr ge gr hk hr hu ie ir jp ke kr kz lk lt lu lv mt mx ng nl nz ph pt ro ru sg sk tr tw ua uk uy vn za
-"""
-_WORDLIKE = """
-ac as at blog cat cc cloud club co id il in is it la law life live ma md me my news no online page pe pl pro py rs sa se
-sh shop si site so store tech th to top tv us ve web wiki work world ws zone
-"""
-"""Endings of domains, of the IANA's list; those that are also words only before a path or after two dots."""
 
 
 @called
@@ -104,8 +73,10 @@ def _join(data: Any, at: int, end: int) -> Any:
         byte, size = data[i], 1
         if byte == 0xC2 and i + 1 < end and data[i + 1] == 0xA0:
             byte, size = 0x20, 2
-        elif byte == 0xE2 and i + 2 < end and data[i + 1] == 0x80 and data[i + 2] in (0x90, 0x91, 0x92, 0x93, 0xAF):
-            byte, size = 0x20 if data[i + 2] == 0xAF else 0x2D, 3
+        elif byte == 0xE2 and i + 2 < end and data[i + 1] == 0x80:  # U+2000 to 200A and 202F; U+2010 to 2013
+            third = data[i + 2]
+            byte = 0x20 if 0x80 <= third <= 0x8A or third == 0xAF else 0x2D if 0x90 <= third <= 0x93 else byte
+            size = 3
         if byte not in (0x20, 0x28, 0x29, 0x2D, 0x2E, 0x2F) or (byte >= 0x2D and mark > 0):
             break
         blanks += byte == 0x20
@@ -208,6 +179,83 @@ def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
     return n + 1
 
 
+@called
+def _numbers(
+    data: Any, tokens: Any, where: Any, t: int, start: int, iban: Any, born: int, phones: int, words: Any, forms: Any,
+    out: Any, n: Any,
+) -> Any:  # fmt: skip
+    """Write the candidates that begin with the group of characters at ``start``, in token t; return how many there are.
+
+    A number may follow another and a mark (``led``), or be followed by both (``trail``), if a checksum or ``+`` says
+    where it begins and ends, or the mark is a comma, or a slash that it does not have itself.
+    """
+    first, behind, begin = where
+    led: Any = 0
+    if start > first and data[start - 1] == 0x5F:
+        return n  # within an identifier
+    if start - 2 >= first and _is_digit(data[start - 2]) and 0x2C <= data[start - 1] <= 0x2F:
+        led = data[start - 1]
+    asked: Any = np.int64(-2)  # the word for a phone before it, when not looked for yet
+    plus = start > first and data[start - 1] == 0x2B
+    begins = start - plus
+    opened = begins > first and data[begins - 1] == 0x28
+    at: Any = start
+    total, digits, groups, dots, brackets, slashes = 0, 0, 0, 0, 0, 0
+    code: Any = np.int64(0)
+    shortest: Any = np.int64(99)
+    early: Any = False  # a bracket stands around the first or second group
+    while total <= 34 and groups < 9:
+        stop = at
+        while stop < behind and _is_plain(data[stop]):
+            digits += _is_digit(data[stop])
+            stop += 1
+        total += stop - at
+        groups += 1
+        shortest = min(shortest, stop - at)
+        code = code * 20 + min(stop - at, 19)
+        after, mark, blank = _join(data, stop, behind)
+        tail = data[stop] if stop < behind else 0x20
+        trail: Any = 0
+        if tail == 0x2C and stop + 1 < behind and _is_digit(data[stop + 1]):
+            trail = tail
+        elif after > stop and not blank and mark != 0x28 and _is_digit(data[after]):
+            trail = mark
+        if tail != 0x40 and tail != 0x5F:
+            letters, bare = total > digits, not plus and brackets == 0
+            form: Any = np.int64(-code if letters else code)
+            ends_itself = led != 0x2E and led != 0x2D and trail != 0x2E and trail != 0x2D
+            ends_itself &= slashes == 0 or (led != 0x2F and trail != 0x2F)
+            if iban and 15 <= total <= 34 and _remainder(data, start, stop) == 1:
+                n = _put(out, n, start, stop, _IBAN, form)
+            for k in range(forms.size if ends_itself and bare and digits >= 5 and 8 <= total <= 18 else 0):
+                if forms[k] == form:
+                    n = _put(out, n, start, stop, _ID, form)
+            if groups == 4 and dots == 3 and digits == total <= 12 and led != 0x2E and trail != 0x2E:
+                n = _put(out, n, start, stop, _IP, np.int64(0))
+            if bare and not letters and 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36:
+                usual = groups == 1 or code // 20 in (1684, 33684) or code in (1725, 1724, 168, 133)  # from 4-4-4-1 on
+                n = _put(out, n, start, stop, _CARD, form) if usual and _luhn(data, start, stop) else n
+            if not letters and 6 <= digits <= 15 and (ends_itself or plus):
+                date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
+                usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
+                usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
+                usual |= data[start] == 0x30 and data[start + 1] == 0x30 and digits >= 9
+                if asked == -2:
+                    asked = _word_before(data, tokens, begin, t, np.int64(3), born, phones, words)
+                    if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), phones, _ALL, words) >= 0:
+                        asked = np.int64(-1)
+                if usual or asked >= 0:
+                    n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))
+        if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
+            break
+        dots += mark == 0x2E
+        slashes += mark == 0x2F
+        brackets += mark == 0x28
+        early |= mark == 0x28 and groups == 1 and (opened or stop - at <= 2)
+        at = after
+    return n
+
+
 @compiled
 def _scan(
     data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, born: Any, phones: Any,
@@ -249,61 +297,12 @@ def _scan(
                     high += 1
                 n = _put(out, n, low, high, of, np.int64(start - low + 1))
             continue
-        if start > first and (
-            data[start - 1] == 0x5F
-            or (start - 2 >= first and _is_digit(data[start - 2]) and 0x2C <= data[start - 1] <= 0x2F)
-        ):  # within an identifier, or behind another number and a mark
-            continue
-        asked: Any = np.int64(-2)  # the word for a phone before it, when not looked for yet
-        plus = start > first and data[start - 1] == 0x2B
-        begins = start - plus
-        opened = begins > first and data[begins - 1] == 0x28
-        at: Any = start
-        total, digits, groups, dots, brackets = 0, 0, 0, 0, 0
-        code: Any = np.int64(0)
-        shortest: Any = np.int64(99)
-        early: Any = False  # a bracket stands around the first or second group
-        while total <= 34 and groups < 9:
-            stop = at
-            while stop < behind and _is_plain(data[stop]):
-                digits += _is_digit(data[stop])
-                stop += 1
-            total += stop - at
-            groups += 1
-            shortest = min(shortest, stop - at)
-            code = code * 20 + min(stop - at, 19)
-            after, mark, blank = _join(data, stop, behind)
-            tail = data[stop] if stop < behind else 0x20
-            goes_on = after > stop and not blank and mark != 0x28 and _is_digit(data[after])
-            goes_on |= tail == 0x2C and stop + 1 < behind and _is_digit(data[stop + 1])
-            if not goes_on and tail != 0x40 and tail != 0x5F:
-                letters, bare = total > digits, not plus and brackets == 0
-                form: Any = np.int64(-code if letters else code)
-                if iban and 15 <= total <= 34 and _remainder(data, start, stop) == 1:
-                    n = _put(out, n, start, stop, _IBAN, form)
-                for k in range(forms.size if bare and digits >= 5 and 8 <= total <= 18 else 0):
-                    if forms[k] == form:
-                        n = _put(out, n, start, stop, _ID, form)
-                if groups == 4 and dots == 3 and digits == total <= 12:
-                    n = _put(out, n, start, stop, _IP, np.int64(0))
-                if bare and not letters and 13 <= digits <= 19 and shortest >= 3 and 0x32 <= data[start] <= 0x36:
-                    n = _put(out, n, start, stop, _CARD, form) if _luhn(data, start, stop) else n
-                if not letters and 6 <= digits <= 15:
-                    date = code in (842, 844, 1642, 824, 444, 424, 1622, 1641)
-                    usual = data[start] == 0x30 and digits >= 9 and (groups == 1 or shortest > 1) and not date
-                    usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
-                    if asked == -2:
-                        asked = _word_before(data, tokens, begin, t, np.int64(3), born, phones, words)
-                        if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), phones, _ALL, words) >= 0:
-                            asked = np.int64(-1)
-                    if usual or asked >= 0:
-                        n = _put(out, n, begins - (opened and brackets > 0), stop, _PHONE, np.int64(asked >= 0))
-            if after == stop or (not iban and not _is_digit(data[after]) and (blank or mark == 0x28)):
-                break
-            dots += mark == 0x2E
-            brackets += mark == 0x28
-            early |= mark == 0x28 and groups == 1 and (opened or stop - at <= 2)
-            at = after
+        where, stop = (first, behind, begin), np.int64(ends[t])
+        while start < stop:
+            n = _numbers(data, tokens, where, t, start, iban, born, phones, words, forms, out, n)
+            while start < stop and data[start] != 0x2C and data[start] != 0x2E:
+                start += 1
+            start += 1
     return n
 
 
@@ -311,7 +310,7 @@ def _scan(
 def _forms() -> dict[int, list[Any]]:
     """Return the modules of python-stdnum by forms: 3-2-4 is a number of base 20, below zero with letters."""
     modules: dict[int, list[Any]] = {}
-    for entry in _IDS.split(";"):
+    for entry in IDS.split(";"):
         name, *forms = entry.split()
         for form in forms:
             code = functools.reduce(lambda code, size: code * 20 + int(size), form.lstrip("+").split("-"), 0)
@@ -330,7 +329,7 @@ def _package(name: str) -> Any:
 @functools.cache
 def _tables() -> tuple[Any, ...]:
     """Return the arguments of the loop that are the same at each call."""
-    texts = (_BIRTH_WORDS, _PHONE_WORDS, _LABELS, _ENDINGS + _WORDLIKE)
+    texts = (BIRTH_WORDS, PHONE_WORDS, LABELS, ENDINGS + WORDLIKE)
     born, phone, labels, endings = (text.encode().split() for text in texts)
     tables = (WordTable.build(*concatenate(words)) for words in (born + phone + labels, endings))
     before, after = ((table.slots, table.heads, table.keys, table.offsets) for table in tables)
@@ -348,14 +347,14 @@ def _iban_lengths() -> dict[str, int]:
 @functools.cache
 def _national() -> re.Pattern[str]:
     """Return what the digits of a valid phone number of a region are, with its prefix for calls within the country."""
-    phones, metadata = _package("phonenumbers"), _package("phonenumbers.phonemetadata").PhoneMetadata
+    metadata = _package("phonenumbers.phonemetadata").PhoneMetadata
     patterns = []
-    for region in _REGIONS.split():
+    for region in REGIONS.split():
         about = metadata.metadata_for_region(region)
         kinds = (about.fixed_line, about.mobile, about.toll_free, about.shared_cost, about.voip, about.personal_number)
         numbers = "|".join(kind.national_number_pattern for kind in kinds if kind and kind.national_number_pattern)
         prefix = {"1": "1?", None: "(?=0)"}.get(about.national_prefix, about.national_prefix)
-        patterns.append(f"(?:{prefix}|00{phones.country_code_for_region(region)})(?:{numbers})")
+        patterns.append(f"{prefix}(?:{numbers})")
     return re.compile("|".join(patterns))
 
 
@@ -363,13 +362,15 @@ def _national() -> re.Pattern[str]:
 def _patterns() -> dict[int, re.Pattern[bytes]]:
     """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
     letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
-    month, blank, of = rf"(?:{'|'.join(_MONTHS.split())}){letter}{{0,8}}\.?", r"[\s,]{1,3}", r"(?:\s(?:of|de|del|di))?"
+    month, blank, of = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?", r"[\s,]{1,3}", r"(?:\s(?:of|de|del|di))?"
     dates = (
         rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
-        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|{year}(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d"
+        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
+        rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
     )
-    birth = rf"(?i)\A\.?(?:[\s,:;()*-]{{1,3}}{letter}{{1,15}}){{0,5}}?[\s,:;()*-]{{1,4}}({dates})(?!\d)"
-    plain, every = ("|".join((text + text.upper()).split()) for text in (_ENDINGS, _ENDINGS + _WORDLIKE))
+    mark = r"""[\s,:;()*"'=_|>\[\]-]"""
+    birth = rf"(?i)\A\.?(?:{mark}{{1,3}}{letter}{{1,15}}){{0,5}}?{mark}{{1,6}}({dates})(?!\d)"
+    plain, every = ("|".join((text + text.upper()).split()) for text in (ENDINGS, ENDINGS + WORDLIKE))
     label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
     domain = (
         rf"(?<![\w@/:.\\-])((?:(?:{label})+(?={label}(?:{every})(?!\w))[^.]{{2,}}\.(?:{every})|{label}(?:{plain}|(?:{every})(?=/)))"
@@ -401,7 +402,7 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
             return False
     if kind == _CARD:  # whose checksum the loop has computed, as that of an IBAN
         return True
-    digits = _MARKS.sub("", text)
+    digits = _MARKS.sub("", text := plain(text))
     if kind == _PHONE:
         return _is_phone(text, digits, form)
     if kind == _IBAN:
@@ -419,16 +420,42 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
 
 def _is_phone(text: str, digits: str, form: int) -> bool:
     """Say whether a phone number is valid; with ``+`` or in the form of North America it only has to be possible."""
-    if "+" in text:
-        phones = _package("phonenumbers")
-        try:
-            return bool(phones.is_possible_number(phones.parse(text)))
-        except phones.NumberParseException:
+    phones = _package("phonenumbers")
+    if "+" in text or digits[:2] == "00":
+        says = phones.is_possible_number if "+" in text else phones.is_valid_number
+        with contextlib.suppress(phones.NumberParseException):
+            if says(phones.parse(text if "+" in text else f"+{text[text.index('00') + 2 :]}")):
+                return True
+        if "+" in text:
             return False
     if form == _CALLED or _AMERICAN_PHONE.fullmatch(text):
         return True
     valid = _national().fullmatch
     return bool(valid(digits) or ("(" in text and valid(f"0{digits}")))
+
+
+def _phones(data: Any, documents: Any, rows: list[list[int]]) -> dict[int, tuple[int, int]]:
+    """Return the end of the phone number at each start, and of what is masked: no half of the digits in a row.
+
+    Of several ends the longest is right behind which no digits are left, or another phone number begins.
+    """
+    ends: dict[int, list[int]] = {}
+    for start, end, _, form in rows:
+        if _is_phone(text := plain(data[start:end].tobytes().decode()), _MARKS.sub("", text), form):
+            ends.setdefault(start, []).append(end)
+    phones: dict[int, tuple[int, int]] = {}
+    for start, several in ends.items():
+        behind = documents[np.searchsorted(documents, start, side="right")]
+        rests = [_REST.match(data[end : min(end + 24, behind)].tobytes()) for end in several]
+        clean = [
+            end
+            for end, rest in zip(several, rests, strict=True)
+            if not rest or not ends.keys().isdisjoint(range(end + 1, end + rest.start(1) + 1))
+        ]
+        end, rest = (clean[0], None) if clean else (several[0], rests[0])
+        last = len(_MARKS.split(plain(data[start:end].tobytes().decode()))[-1])
+        phones[start] = end, end + rest.end() if rest and (len(rest[1]) > 4 or len(rest[1]) == last) else end
+    return phones
 
 
 def rules(tokens: Tokens) -> Spans:
@@ -445,14 +472,21 @@ def rules(tokens: Tokens) -> Spans:
     ranks[(out[:, 2] == _PHONE) & (out[:, 3] == _CALLED)] = 3
     spans: set[tuple[int, int, int]] = set()
     behind = 0
-    for start, end, kind, form in out[np.lexsort((ranks, -out[:, 1], out[:, 0]))].tolist():
+    rows = out[np.lexsort((ranks, -out[:, 1], out[:, 0]))].tolist()
+    phones = _phones(data, tokens.documents, [row for row in rows if row[2] == _PHONE])
+    for start, end, kind, form in rows:
         raw = data[start:end].tobytes()
         if kind in {_BIRTH, _CONTACT} or (kind == _IP and form):
             span = _around(raw, kind, form)
             if span and (kind != _IP or _is_valid(_IP, raw[slice(*span)].decode(), 0)):
                 spans.add((start + span[0], start + span[1], kind))
-        elif start >= behind and _is_valid(kind, raw.decode(), form):
-            spans.add((start, end, kind))
-            behind = end
+        elif start >= behind and (
+            phones.get(start, (0, 0))[0] == end if kind == _PHONE else _is_valid(kind, raw.decode(), form)
+        ):
+            behind = phones[start][1] if kind == _PHONE else end
+            spans.add((start, behind, kind))
     table = np.array(sorted(spans), np.int64).reshape(-1, 3)
     return Spans(table[:, 0], table[:, 1], table[:, 2], NAMES)
+
+
+RECOGNIZER = Declared(lambda _: rules, 1, NAMES, ("phonenumbers", "python-stdnum"), "'corpusveil[spans]'")

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from corpusveil.errors import BadRowError, DataError, PackageError
+from corpusveil.text.folding import composed_text, folded
 from corpusveil.text.languages import UNSPACED
 from corpusveil.text.spans import KIND
-
-
-def _folded(text: str) -> str:
-    """Return a text in lower case, character by character, with a blank for any white space."""
-    small = text.lower()
-    if len(small) != len(text):
-        small = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
-    return re.sub(r"\s", " ", small).replace("ς", "σ")
 
 
 def _is_word(letter: str) -> bool:
@@ -41,7 +33,8 @@ class ListedTerms:
             from ahocorasick_rs import AhoCorasick
         except ImportError:
             raise PackageError("A file of terms needs a package: pip install 'corpusveil[spans]'.") from None
-        object.__setattr__(self, "_automaton", AhoCorasick([_folded(term) for _, term in self.terms]))
+        same = [folded(composed_text(term).strip())[0] for _, term in self.terms]
+        object.__setattr__(self, "_automaton", AhoCorasick(same))
 
     def __reduce__(self) -> tuple[type[ListedTerms], tuple[tuple[tuple[str, str], ...]]]:
         return ListedTerms, (self.terms,)
@@ -65,11 +58,12 @@ class ListedTerms:
         return cls(tuple(terms))
 
     def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:
+        return [self._found(text) for text in texts]
+
+    def _found(self, text: str) -> list[tuple[int, int, str]]:
+        same, places = folded(text)
         return [
-            [
-                (start, end, self.terms[term][0])
-                for term, start, end in self._automaton.find_matches_as_indexes(_folded(text), overlapping=True)
-                if not _inside_a_word(text, start) and not _inside_a_word(text, end)
-            ]
-            for text in texts
+            (places[start], places[end - 1] + 1, self.terms[term][0])
+            for term, start, end in self._automaton.find_matches_as_indexes(same, overlapping=True)
+            if not _inside_a_word(same, start) and not _inside_a_word(same, end)
         ]

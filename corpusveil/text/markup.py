@@ -25,9 +25,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.text import languages
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.tokens import string_buffers, strings
+from corpusveil.text.tokens import read, strings
 
 _JOINING = """
 a abbr acronym b bdi bdo big cite code data dfn del em font i ins kbd mark nobr q ruby s samp small span strike strong
@@ -115,7 +114,7 @@ class Texts:
     def read(cls, texts: pa.Array, policy: TextPolicy) -> Texts:
         """Read strings [D] by the markup and the language of a policy; a null is an empty text."""
         texts = plain_texts(texts) if policy.markup == "strip" else strings(texts)
-        return cls(*string_buffers(languages.read(texts, policy.language)))
+        return cls(*read(texts, policy.language))
 
     def part(self, first: int, last: int) -> Texts:
         """Return some documents."""

@@ -112,10 +112,6 @@ class TextPolicy:
         """Say whether stop words are treated differently from other words."""
         return self.stop_words != "privatize"
 
-    def reads_as_is(self) -> bool:
-        """Say whether the tokenizer gets texts as they are given."""
-        return self.markup == "words" and self.language is None
-
     def reading_version(self) -> str:
         """Return the versions of packages that decide how texts are read under this policy; mostly empty."""
         return languages.version_of(self.language, stop_words=self.parts_stop_words())

@@ -17,6 +17,7 @@ from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadRowError, BadValueError, not_a_choice
 from corpusveil.text import classes
+from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
 from corpusveil.text.tokens import Tokens
 
@@ -26,6 +27,8 @@ _SPAN = classes.SPAN
 _CONTACT = classes.CONTACT
 CONTACT_KIND = "contact"
 """The kind of spans that are contacts, which a text policy has a treatment for."""
+CHECKED = ("iban", "card", "national_id", "ip")
+"""Kinds that are no guesses: they give a span its kind, however long another is."""
 OTHERS = "other"
 """Stands for every kind that has no treatment of its own."""
 
@@ -71,6 +74,22 @@ Function = Callable[[list[str]], Sequence[Sequence[tuple[int, int, str]]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """What a recognizer with a name says of itself; ``version`` changes whenever it would find other spans.
+
+    ``kinds`` are all that it finds, None if it may find any. The versions of ``packages`` decide what it finds, too,
+    and ``install`` is what pip needs for these.
+    """
+
+    make: Callable[[Any], Recognizer]
+    """From a space to what finds spans."""
+    version: int
+    kinds: tuple[str, ...] | None = None
+    packages: tuple[str, ...] = ()
+    install: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OfFunction:
     """A user's function as a recognizer. Raises UserError, which quotes no text, for wrong spans."""
 
@@ -84,7 +103,7 @@ class OfFunction:
         except UnicodeDecodeError:
             raise BadRowError("A text is not valid UTF-8, so recognizers cannot read it; convert the texts.") from None
         separator = SEPARATOR if rule(tokens.language, "unspaced") else ""  # which a user's text does not have
-        texts = [text.replace(separator, "") for text in read] if separator else read
+        texts = [plain(text.replace(separator, "") if separator else text) for text in read]
         try:
             answers = [list(answer) for answer in self.function(texts)]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote a text
@@ -130,8 +149,8 @@ def _places(text: str, left_out: str) -> list[int]:
 
 @compiled
 def _cover(
-    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, order: Any,
-    tokens: Any, first: Any, last: Any, longest: Any,
+    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, weights: Any,
+    order: Any, tokens: Any, first: Any, last: Any, longest: Any,
 ) -> Any:  # fmt: skip
     """Make one token of all that a span touches, in place; return how many tokens and how many spans there are.
 
@@ -162,7 +181,7 @@ def _cover(
                 if span < order.size and own_starts[order[span]] < end:
                     other = order[span]
                     last[kept] = max(last[kept], own_ends[other])
-                    if own_ends[other] - own_starts[other] > own_ends[longest[kept]] - own_starts[longest[kept]]:
+                    if weights[other] > weights[longest[kept]]:
                         longest[kept] = other
                     span += 1
                 elif t + 1 < behind and starts[t + 1] < last[kept]:
@@ -197,14 +216,18 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     """Return the tokens with one token for each span, of class ``SPAN``; changes the arrays of ``tokens``.
 
     A span takes every token that it touches as a whole, and spans that touch one token become one, of the kind of the
-    longest. A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
+    longest, or of one that a checksum decided.
+
+    A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
     """
     order = np.lexsort((-spans.ends, spans.starts))
     order = order[spans.ends[order] > spans.starts[order]]
+    checked = np.array([name in CHECKED for name in spans.names], np.bool_)[spans.kinds]
+    weights = spans.ends - spans.starts + (checked.astype(np.int64) << 32)
     at, first, last, longest = (np.empty(order.size, np.int64) for _ in range(4))
     size, kept = _cover(
-        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends, order,
-        at, first, last, longest,
+        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends,
+        weights, order, at, first, last, longest,
     )  # fmt: skip
     whole = Tokens(
         tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
@@ -221,8 +244,8 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
 class SpanPolicy:
     """What finds spans, and the treatment of each kind: one token of the output for each span.
 
-    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, the file of terms,
-    or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
+    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, ``terms:path`` for a file of
+    terms, or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
 
     ``treat`` says by kind, and for all other kinds by ``other``, what is written:
 

@@ -211,9 +211,10 @@ def _address(data: Any, start: int, stop: int, end: int, kinds: Any) -> int:
     if stop + 3 < end and data[stop] == 0x3A and data[stop + 1] == 0x2F and data[stop + 2] == 0x2F:
         body = _address_end(data, stop + 3, end, kinds)
         return body if body > stop + 3 else stop
-    if stop - start != 3 or data[stop] != 0x2E:
+    starts = stop - start == 3 or (stop - start > 4 and data[stop - 4] in (0x27, 0x99))  # l'www.example.org
+    if not starts or data[stop] != 0x2E:
         return stop
-    for k in range(start, stop):
+    for k in range(stop - 3, stop):
         if data[k] | 0x20 != 0x77:
             return stop
     body = _address_end(data, stop + 1, end, kinds)
@@ -308,7 +309,7 @@ def scan(
                 if byte == _BLANK:
                     continue
                 i = stop
-                if (byte == 0x3A) | ((byte == 0x2E) & (stop - starts[u(n - 1)] == 3)):
+                if (byte == 0x3A) | ((byte == 0x2E) & (data[u(stop - 1)] | 0x20 == 0x77)):
                     address = _address(data, np.int64(starts[u(n - 1)]), stop, end, kinds)
                     if address > stop:
                         asked = _without(pending, asked, n - 1)

@@ -14,6 +14,7 @@ from corpusveil.compiled import for_loops
 from corpusveil.errors import ColumnError, SizeError
 from corpusveil.scratch import Scratch
 from corpusveil.text import languages
+from corpusveil.text.folding import composed
 from corpusveil.text.tokenizer_loop import scan
 from corpusveil.text.utf8 import BYTE_KINDS, KINDS, LOWER
 from corpusveil.text.word_table import WordTable
@@ -89,6 +90,11 @@ def string_buffers(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     return for_loops(np.frombuffer(data, dtype=np.uint8)) if data is not None else np.empty(0, dtype=np.uint8), spans
 
 
+def read(texts: pa.Array, language: str | None) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return the buffers of strings [D] as every text is read: composed, and by the rules of its language."""
+    return string_buffers(languages.read(composed(texts, *string_buffers(texts)), language))
+
+
 class Tokenizer:
     """Splits text into tokens and looks words up in one vocabulary; see ``scan`` for the rules."""
 
@@ -137,4 +143,4 @@ class Tokenizer:
     def tokenize(self, texts: Sequence[str] | pa.Array) -> Tokens:
         """Tokenize strings or an Arrow string array, a document each, as the language is read."""
         column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), type=pa.large_string())
-        return self.tokens(*string_buffers(languages.read(column, self.language)))
+        return self.tokens(*read(column, self.language))

@@ -28,6 +28,7 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.draws import encode_id
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, collected, large_strings, not_copied, refilled
@@ -183,20 +184,24 @@ class _Batch:
     def is_full(self) -> bool:
         return len(self.documents) >= MOST_ROWS or self.characters > MOST_CHARACTERS
 
-    def texts(self) -> tuple[Sequence[str | None], list[Any], list[int]]:
-        """Return the texts of the documents, with their ids and the numbers of their documents."""
+    def read(self, units: Sequence[str], scope: Unit | None, known: Sequence[str]) -> Documents:
+        """Return the documents' texts; ``units`` and ``known`` are fields, whose values account for and mask them."""
         identities, path = checked_identities(self.identities, self.id), path_of(self.text)
-        if path is None:
-            return self.values, identities, list(range(len(self.values)))
-        texts, places = collected(self.values, path, **_OBJECTS)
-        return texts, places.identities(identities), places.rows.tolist()
-
-    def known(self, columns: Sequence[str], rows: Sequence[int]) -> list[tuple[str, ...]] | None:
-        """Return the values of documents that are spans of their texts; None if no columns are named."""
-        if not columns:
-            return None
-        values = values_of_rows([[_field(document, name) for document in self.documents] for name in columns])
-        return [values[row] for row in rows]
+        flat, rows = self.values, list(range(len(self.values)))
+        if path is not None:
+            flat, places = collected(self.values, path, **_OBJECTS)
+            identities, rows = places.identities(identities), places.rows.tolist()
+        texts, scopes, place = large_strings(flat, self.text), None, "a bundle"
+        values = {name: [_field(self.documents[row], name) for row in rows] for name in units}
+        if scope is not None:
+            own = [_field(self.documents[row], str(scope.column)) for row in rows]
+            scopes = scopes_of(own, scope, texts, rows, place)
+        of_rows = None
+        if known:
+            columns = [[_field(document, name) for document in self.documents] for name in known]
+            masked = values_of_rows(columns)
+            of_rows = [masked[row] for row in rows]
+        return Documents(texts, identities, self.text, values, scopes, of_rows, rows, place)
 
     def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
         """Return the documents with other texts, and of other fields those that are kept."""
@@ -205,18 +210,6 @@ class _Batch:
         column = column_of(self.text)
         made = [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
         return made if kept.others == "keep" else [_only(document, kept.named) for document in made]
-
-    def units(self, rows: Sequence[int], unit: Unit) -> list[Any]:
-        """Return the values of a unit, for the numbers of documents."""
-        return [_field(self.documents[row], str(unit.column)) for row in rows]
-
-    def account(self, account: Account, known: Sequence[str]) -> pa.Table:
-        """Return what the documents spend (``Account.rows``)."""
-        flat, identities, rows = self.texts()
-        texts = large_strings(flat, self.text)
-        units = [unit for unit in account.units if unit.column is not None]
-        values = {str(unit.column): self.units(rows, unit) for unit in units}
-        return account.rows(texts, identities, values, rows, "a bundle", self.known(known, rows))
 
 
 class _InBatches(beam.DoFn):
@@ -251,18 +244,15 @@ def _drawn(
     kernel: Any, scope: Unit | None, known: Sequence[str], kept: Columns, batch: _Batch
 ) -> Iterator[WindowedValue]:
     """Privatize documents."""
-    (flat, identities, rows), text, units = batch.texts(), batch.text, None
-    texts = large_strings(flat, text)
-    if scope is not None:
-        units = scopes_of(batch.units(rows, scope), scope, texts, rows, "a bundle")
-    private, _ = kernel.privatize(texts, identities, text, units, batch.known(known, rows))
+    private, _ = kernel.privatize(batch.read((), scope, known))
     for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 
 
 def _accounted(account: Account, known: Sequence[str], batch: _Batch) -> Iterator[WindowedValue]:
     """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
-    yield WindowedValue((b"", packed([batch.account(account, known)])), MIN_TIMESTAMP, (GlobalWindow(),))
+    units = [str(unit.column) for unit in account.units if unit.column is not None]
+    yield WindowedValue((b"", packed([account.rows(batch.read(units, None, known))])), MIN_TIMESTAMP, (GlobalWindow(),))
 
 
 def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:

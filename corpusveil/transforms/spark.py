@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,13 +23,14 @@ from corpusveil.errors import (
     no_column,
     sentences_in,
 )
-from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of, scopes_of
 from corpusveil.recognizers.row_values import values_of_rows
-from corpusveil.storage.nested import Path, column_of, path_of
+from corpusveil.storage.documents import Documents
+from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
@@ -128,7 +130,8 @@ def privatize_frame(
         account = spending.accounting(release.account(text))
         names = list(dict.fromkeys((column, id, *columns, *known)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        chunks = needed.mapInArrow(_accounts(account, names, id, known), "chunk binary").toLocalIterator()
+        reader = _Reader(text, id, [str(unit.column) for unit in account.units if unit.column is not None], known=known)
+        chunks = needed.mapInArrow(_accounts(account, names, reader), "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
         except UserError:
@@ -139,28 +142,39 @@ def privatize_frame(
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
-    run = _batches(
-        release.kernel(), schema.names, text, schema.names.index(column), schema.names.index(id), scope, known, stays
-    )
+    run = _batches(release.kernel(), schema.names, _Reader(text, id, (), scope, known), stays)
     return numbered.mapInArrow(run, type(schema)([schema.fields[place] for place in stays]))
 
 
-def _known(batch: pa.RecordBatch, columns: Sequence[str], rows: Sequence[int]) -> list[tuple[str, ...]] | None:
-    """Return the values that are spans of the texts in some rows; None if no columns are named."""
-    if not columns:
-        return None
-    values = values_of_rows([batch.column(name) for name in columns])
-    return [values[row] for row in rows]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Which columns of a batch of a frame are read, by name: those of units, and those whose values are spans."""
 
+    text: str
+    id: str
+    units: Sequence[str] = ()
+    scope: Unit | None = None
+    known: Sequence[str] = ()
 
-def _within(
-    column: pa.Array, path: Path | None, identities: Sequence[Any]
-) -> tuple[pa.Array, Sequence[Any], Sequence[int]]:
-    """Return the texts of a column, or within it, with their identities and the numbers of their rows."""
-    if path is None:
-        return column, identities, range(len(column))
-    texts, places = flat(column, path)
-    return texts, places.identities(identities), places.rows.tolist()
+    def documents(self, batch: pa.RecordBatch) -> Documents:
+        """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
+        column, path = batch.column(column_of(self.text)), path_of(self.text)
+        identities, rows = identities_of(batch.column(self.id), self.id), range(len(column))
+        texts, at = column, rows
+        if path is not None:
+            texts, places = flat(column, path)
+            identities, at = places.identities(identities), places.rows.tolist()
+        texts, taken = plain_texts(texts, self.text), pa.array(at, pa.int64())
+        names = dict.fromkeys((*self.units, *([] if self.scope is None else [str(self.scope.column)])))
+        values = {name: batch.column(name).take(taken) for name in names}
+        scopes, place = None, "a batch of the frame"
+        if self.scope is not None:
+            scopes = scopes_of(values[str(self.scope.column)], self.scope, texts, at, place)
+        known = None
+        if self.known:
+            of_rows = values_of_rows([batch.column(name) for name in self.known])
+            known = [of_rows[row] for row in at]
+        return Documents(texts, identities, self.text, values, scopes, known, at, place)
 
 
 def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
@@ -215,7 +229,8 @@ def _function(spark: Any, release: Release, name: str) -> Any:
             return texts
         if len(names) > 1 or not names[0]:
             raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
-        return pa.concat_arrays(privatized_parts(kernel, texts, identities_of(ids, "id"), names[0]))
+        documents = Documents(plain_texts(texts, names[0]), identities_of(ids, "id"), names[0])
+        return pa.concat_arrays(privatized_parts(kernel, documents, texts.type))
 
     return pyspark.sql.functions.arrow_udf(run, StringType())  # a type by its name is asked of a Connect server
 
@@ -234,28 +249,17 @@ def _check_workers(spark: Any, release: AnyRelease) -> None:
 
 
 def _accounts(
-    account: Account, names: list[str], identity: str, known: Sequence[str]
+    account: Account, names: list[str], reader: _Reader
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that accounts on workers; the rows of an account travel as streams of Arrow's format.
 
     All of them go to the driver, which writes them to the ledger; so there is nothing that Spark should group before.
     """
-    path, column = path_of(account.column), column_of(account.column)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.Table] = []
         for batch in batches:
-            named = batch.rename_columns(names)
-            of_rows = identities_of(named.column(identity), identity)
-            texts, identities, rows = _within(named.column(column), path, of_rows)
-            values = {
-                unit.column: named.column(unit.column).take(pa.array(rows, pa.int64()))
-                for unit in account.units
-                if unit.column is not None
-            }
-            texts = plain_texts(texts, account.column)
-            own = _known(named, known, rows)
-            waiting.append(account.rows(texts, identities, values, rows, "a batch of the frame", own))
+            waiting.append(account.rows(reader.documents(batch.rename_columns(names))))
             if sum(table.num_rows for table in waiting) >= ACCOUNT_ROWS:
                 yield pa.record_batch({"chunk": [packed(waiting)]})
                 waiting = []
@@ -266,26 +270,22 @@ def _accounts(
 
 
 def _batches(
-    kernel: Kernel, names: list[str], text: str, place: int, identity: int, scope: Unit | None, known: Sequence[str],
-    stays: Sequence[int],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:  # fmt: skip
-    """Return the function that runs on workers; ``place``, ``identity`` and ``stays`` are column numbers."""
-    path = path_of(text)
+    kernel: Transform, names: list[str], reader: _Reader, stays: Sequence[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that runs on workers; ``stays`` are the numbers of the columns that are kept."""
+    column, path = column_of(reader.text), path_of(reader.text)
+    place = names.index(column)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             named = batch.rename_columns(names)
-            column = batch.column(place)
-            texts, identities, rows = _within(column, path, identities_of(batch.column(identity), names[identity]))
-            units = None
-            if scope is not None:
-                given = batch.column(names.index(str(scope.column))).take(pa.array(rows, pa.int64()))
-                units = scopes_of(given, scope, texts, rows, "a batch of the frame")
-            parts = privatized_parts(kernel, texts, identities, text, units, _known(named, known, rows))
+            given = named.column(place)
+            kind = given.type if path is None else leaf_type(given.type, path)
+            parts = privatized_parts(kernel, reader.documents(named), kind)
             if path is not None:
                 if len(parts) > 1:
-                    raise cannot_hold(text, texts.type)
-                parts = [filled(column, parts[0], path.steps)]
+                    raise cannot_hold(reader.text, kind)
+                parts = [filled(given, parts[0], path.steps)]
             first = 0
             for part in parts:
                 private = named.slice(first, len(part)).set_column(place, named.schema.field(place), part)

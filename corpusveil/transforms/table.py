@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -19,15 +19,15 @@ from corpusveil.errors import (
     listed,
     of_other_type,
 )
-from corpusveil.kernel.kernel import Kernel
+from corpusveil.kernel.transform import Transform
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.spaces.installed import shipped_beside
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
     Frame,
     Kept,
@@ -151,7 +151,7 @@ def masker(release: Release, text: str = "text") -> Callable[[str], str]:
     def mask(value: str) -> str:
         if not isinstance(value, str):
             raise of_other_type("the text", value, "a string")
-        private, _ = kernel.privatize(large_strings([value], None), [""], text)
+        private, _ = kernel.privatize(Documents(large_strings([value], None), [""], text))
         return str(private[0])
 
     mask("a")  # what a process prepares once, before the first text waits for it
@@ -172,66 +172,52 @@ def _privatized(
     if chunks := chunks_of(frame.texts):
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
-    known = known_of(frame, () if release.spans is None else release.spans.spans_from)
-
-    def reserve(chunks: Sequence[pa.Array], identities: Sequence[Any], rows: Sequence[int]) -> None:
-        warn_of_repeated(identities)
-        if spending is None:
-            return
+    units = () if spending is None else spending.units
+    known = () if release.spans is None else release.spans.spans_from
+    documents = documents_in(frame, ids, text, scope, values, units, known)
+    warn_of_repeated([identity for part in documents for identity in part.identities])
+    if spending is not None:
         account = spending.accounting(release.account(text))
-        columns = {
-            unit.column: _texts_of(unit, frame, values).take(pa.array(rows, pa.int64()))
-            for unit in spending.units
-            if unit.column is not None
-        }
-        reserve_table(spending, account, _accounted(account, chunks, identities, columns, text, rows, known))
-
+        reserve_table(spending, account, map(account.rows, documents))
     warn_of_dropped(frame)
-    return drawn(kernel, frame, ids, text, reserve, scope, values, known)
+    return drawn(kernel, frame, documents)
 
 
-def drawn(
-    kernel: Kernel, frame: Frame, ids: Ids | None, text: str, reserve: Callable[..., None] = lambda *_: None,
-    scope: Unit | None = None, values: Mapping[str, Any] = MappingProxyType({}),
-    known: Sequence[Sequence[str]] | None = None,
-) -> Any:  # fmt: skip
-    """Return the frame with private texts; ``reserve`` gets chunks of texts, identities and rows before.
+def documents_in(
+    frame: Frame, ids: Ids | None, text: str, scope: Unit | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}), units: Sequence[Unit] = (), known: Sequence[str] = (),
+) -> list[Documents]:  # fmt: skip
+    """Return the documents of a frame, as many parts as its texts have chunks.
 
-    ``scope`` is the unit within which pseudonyms are equal; its column is in ``values``, or in the frame;
-    ``known`` are the values of each text's row that are spans of it.
+    ``scope`` is the unit within which pseudonyms are equal, and ``units`` those of a ledger; their columns are in
+    ``values``, or in the frame. ``known`` are the columns whose values are spans of the texts of their row.
     """
     identities = identities_of_documents(ids, len(frame), frame.column)
     rows: Sequence[int] = range(len(frame))
     if frame.places is not None:
         identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
-    chunks = chunks_of(frame.texts)
-    reserve(chunks, identities, rows)
-    given = None if scope is None else _texts_of(scope, frame, values).take(pa.array(rows, pa.int64()))
+    needed = {unit.column: unit for unit in (*units, *([] if scope is None else [scope])) if unit.column is not None}
+    given = {
+        name: _texts_of(unit, frame, values).take(pa.array(rows, pa.int64())) for name, unit in needed.items()
+    }  # fmt: skip
+    of_rows, made, first = known_of(frame, known), list[Documents](), 0
+    for chunk in chunks_of(frame.texts):
+        last, texts = first + len(chunk), plain_texts(chunk, text)
+        here, at = {name: column.slice(first, len(chunk)) for name, column in given.items()}, rows[first:last]
+        scopes = None if scope is None else scopes_of(here[str(scope.column)], scope, texts, at, "the texts")
+        own = None if of_rows is None else of_rows[first:last]
+        made.append(Documents(texts, identities[first:last], text, here, scopes, own, at))
+        first = last
+    return made
+
+
+def drawn(kernel: Transform, frame: Frame, documents: Sequence[Documents]) -> Any:
+    """Return the frame with the private texts of its documents."""
     parts: list[pa.Array] = []
-    first = 0
-    for chunk in chunks:
-        last, units = first + len(chunk), None
-        if scope is not None and given is not None:
-            units = scopes_of(given.slice(first, len(chunk)), scope, chunk, rows[first:last], "the texts")
-        own = None if known is None else known[first:last]
-        parts += privatized_parts(kernel, chunk, identities[first:last], text, units, own)
-        first = last
-        reached("", first / max(1, len(frame.texts)))
+    for number, some in enumerate(documents, 1):
+        parts += privatized_parts(kernel, some, frame.texts.type)
+        reached("", number / len(documents))
     return frame.back(parts)
-
-
-def _accounted(
-    account: Account, chunks: Sequence[pa.Array], identities: Sequence[Any], values: Mapping[str, pa.Array], text: str,
-    rows: Sequence[int], known: Sequence[Sequence[str]] | None,
-) -> Iterator[pa.Table]:  # fmt: skip
-    """Yield the rows of an account for texts in chunks, with the values of units [D] and the texts' rows [D]."""
-    first = 0
-    for chunk in chunks:
-        last = first + len(chunk)
-        here = {name: column.slice(first, len(chunk)) for name, column in values.items()}
-        own, at = None if known is None else known[first:last], rows[first:last]
-        yield account.rows(plain_texts(chunk, text), identities[first:last], here, at, "the texts", own)
-        first = last
 
 
 @waiting("denoising")
@@ -252,7 +238,7 @@ def denoise_frame(
     for chunk in chunks_of(given.texts):
         for first in range(0, len(chunk), DENOISED_ROWS):
             some = chunk.slice(first, DENOISED_ROWS)
-            parts += privatized_parts(denoiser, some, [], text)
+            parts += privatized_parts(denoiser, Documents(plain_texts(some, text), [], text), chunk.type)
             done += len(some)
             reached("", done / len(given.texts))
     return given.back(parts or [given.texts])
@@ -300,30 +286,20 @@ def _texts_of(unit: Unit, frame: Frame, values: Mapping[str, Any]) -> pa.Array:
     return texts_of(chosen(given, rows.tolist()), unit, rows.tolist(), "the texts").take(pa.array(at, mask=at < 0))
 
 
-def privatized_parts(
-    kernel: Kernel | Denoiser, column: pa.Array, identities: Sequence[Any], name: str,
-    units: Sequence[str] | None = None, known: Sequence[Sequence[str]] | None = None,
-) -> list[pa.Array]:  # fmt: skip
-    """Return the private texts of a string column in its own type: one array, several where one can't hold them.
+def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType) -> list[pa.Array]:
+    """Return the private texts of documents in a type: one array, several where one can't hold them.
 
-    ``units`` and ``known`` are those of ``Kernel.privatize``. Raises UserError for
-    invalid UTF-8, and if the type cannot hold them.
+    Raises UserError if the type cannot hold them.
     """
-    out, _ = kernel.privatize(plain_texts(column, name), identities, name, units, known)
+    out, _ = kernel.privatize(documents)
     try:
-        return [_cast(out, column.type)]
+        return [_cast(out, kind)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column
-        if not (pa.types.is_string(column.type) and len(column) > 1):  # a string array holds 2 GiB
-            raise cannot_hold(name, column.type) from None
-    half = len(column) // 2
-    return [
-        part
-        for some in (slice(0, half), slice(half, len(column)))
-        for part in privatized_parts(
-            kernel, column.slice(some.start, some.stop - some.start), identities[some], name,
-            None if units is None else units[some], None if known is None else known[some],
-        )
-    ]  # fmt: skip
+        if not (pa.types.is_string(kind) and len(documents) > 1):  # a string array holds 2 GiB
+            raise cannot_hold(documents.column, kind) from None
+    half = len(documents) // 2
+    halves = documents.part(0, half), documents.part(half, len(documents))
+    return [part for some in halves for part in privatized_parts(kernel, some, kind)]
 
 
 def plain_texts(column: pa.Array, name: str) -> pa.Array:
@@ -357,5 +333,5 @@ def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     if column.num_chunks == 1 or column.nbytes >= COMBINED_BYTES:
         chunks: list[pa.Array] = column.chunks
         return chunks
-    whole = column.combinechunks_of()
+    whole = column.combine_chunks()
     return whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]

@@ -19,7 +19,7 @@ from corpusveil.errors import NoGuaranteeError
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
-from tests.calls import command, succeeds
+from tests.calls import command, refused, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import make_space
 
@@ -99,10 +99,15 @@ class TestTheRelease:
     @pytest.fixture
     def release(self, space: Space) -> cv.Release:
         mechanism = cv.mechanism("ring-geometric", space)
-        return cv.Release(mechanism, cv.Budget(10, "document"), key=cv.Key.generate(), delta=1e-6)
+        return cv.Release(mechanism, cv.Budget(10, "document"), key=cv.Key.generate())
 
-    def test_says_both_in_its_guarantee(self, release: cv.Release) -> None:
-        (told,) = [note for note in release.guarantee().notes if "(epsilon, delta)" in note]
+    def test_says_both_in_its_guarantee_if_asked(self, release: cv.Release) -> None:
+        assert "delta" not in str(release.guarantee().notes)
+        (told,) = [note for note in release.guarantee(delta=1e-6).notes if "(epsilon, delta)" in note]
         assert "500 words: 1.84 (pure 9.3)" in told
         assert "each known word differs by a distance of at most 1" in told
-        assert release.document_figure(500).epsilon < 1.84 < release.document_figure(500).pure
+        (figure,) = release.document_figures(1e-6, words=[500])
+        assert figure.epsilon < 1.84 < figure.pure
+        for name, wrong in (("delta", {"delta": 2}), ("distance", {"delta": 1e-6, "distance": 0})):
+            with refused("wrong-value", name):
+                release.guarantee(**wrong)

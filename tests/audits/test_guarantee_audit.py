@@ -235,7 +235,6 @@ class TestTheCommand:
             "--epsilon 1 --document 8 --claim": "conflicting-settings",
             "--epsilon 1 --parameter t=0.3": "unknown-name",
             "--epsilon 1 --epsilon 2": "conflicting-settings",
-            "--epsilon 1 --curve": "unknown-name",
         }.items():
             fails(["audit", "--space", space, "--mechanism", "ring-geometric", *call.split()], code)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,29 +102,8 @@ def test_all_that_a_release_keeps_stays(made: Made) -> None:
     assert manifest(made.at("kept-readable"))["documents"] == 120
 
 
-# A model of the user's own
-
-CHOOSER = """
-def choose(batch):
-    best = lambda place: max(range(len(place.candidates)), key=lambda k: sum(place.candidates[k][1:]))
-    return [[best(place) for place in document.places] for document in batch]
-
-def broken(batch):
-    raise KeyError(batch[0].text)
-"""
-
-
-def test_wrong_choosers_and_searches_are_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of a module in the working folder, which is not on the path."""
-    (tmp_path / "my_model.py").write_text(CHOOSER)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "my_model", raising=False)
+def test_a_model_is_asked_for(made: Made, tmp_path: Path) -> None:
     words = made.denoise(made.at("released"), str(tmp_path / "out"))
-    fails([*words, "--chooser", "my_model:nothing"], "chooser-failed", "my_model:nothing", "AttributeError")
-    fails([*words, "--chooser", "my_model:broken"], "chooser-failed", "my_model:broken", "KeyError")
-    fails([*words, "--chooser", "my_model:choose", "--margin", 1], "conflicting-settings", "--margin", "--chooser")
-    fails([*words, "--candidates", 1000], "wrong-value", "candidates", "256")
     fails(words[:4] + words[6:], "missing-setting", "--model")
     assert not data_files(tmp_path / "out")
     assert not (tmp_path / "out" / "manifest.json").exists()

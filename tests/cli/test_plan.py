@@ -38,7 +38,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def release_of(space: Space) -> cv.Release:
     return cv.Release(
-        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key(TEST_KEY)
+        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key(TEST_KEY)
     )
 
 
@@ -73,7 +73,7 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
     other = cv.Release(
-        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), cv.Key.generate()
+        cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key.generate()
     )
     refused = forecast(Run(other, [str(corpus)], "", spending=capped(5.0)))
     assert refused.refused is not None
@@ -162,6 +162,14 @@ def test_all_commands_call_a_corpus_alike(
     assert str(tmp_path) not in "".join(path.read_text() for path in tmp_path.glob("*/manifest.json"))
 
 
-def test_of_an_input_is_another_command(tmp_path: Path) -> None:
+def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, tmp_path: Path) -> None:
+    """Any options of privatize; nothing is made, and what is wrong is refused as in the call."""
+    words = ["privatize", corpus, "--space", space.url, "--epsilon", "1", "--output", tmp_path / "out"]
+    words += ["--ledger", tmp_path / "ledger", "--unit", "content", "--duplicates", "drop"]
+    said = succeeds("plan", *words).out
+    assert "the smallest cap that passes is" in said
+    assert "copies of an earlier" in succeeds("plan", "--duplicates", *words).out.removeprefix(said)
+    fails(["plan", *words, "--epsilon", "-1"], "wrong-value", "--epsilon -1")
+    assert not list(tmp_path.iterdir())
     (tmp_path / "in.jsonl").write_text('{"text": "good wine"}\n')
-    fails(["plan", tmp_path / "in.jsonl"], "damaged-file", "in.jsonl", "privatize … --plan")
+    fails(["plan", tmp_path / "in.jsonl"], "damaged-file", "in.jsonl", "corpusveil plan privatize …")

@@ -106,7 +106,7 @@ class TestTheCommands:
         """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
         text = succeeds("privatize", "--help").out
         first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
-        needed = {"--space", "--epsilon", "--risk", "--output", "--key", "--text", "--id", "--plan"}
+        needed = {"--space", "--epsilon", "--risk", "--output", "--key", "--text", "--id"}
         assert needed <= set(first)
         assert len(first) <= 10
         assert "--page / --no-page" in text
@@ -130,7 +130,7 @@ class TestTheCommands:
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
             of_call = own - set(options_of(command)) - {"parameter", "help"}
-            assert of_call <= {"progress", "plan", "plan_duplicates", "explain", "help_all"}, command
+            assert of_call <= {"progress", "explain", "help_all"}, command
 
 
 def test_no_sentence_below_the_command_line_names_an_option() -> None:

@@ -68,3 +68,9 @@ def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path) ->
     fails([*call, *options, "--unit", "more", *keep, "--format", "jsonl"], "output-in-use", "other columns")
     at = call.index("--output")
     assert ann in succeeds("preview", *call[1:at], *call[at + 2 :], *options, "--unit", "of").out
+
+
+def test_a_misspelled_recognizer_is_told_and_nothing_is_written(call: list[Any], tmp_path: Path) -> None:
+    for name, near in (("ruels", "did you mean rules"), ("presidoi", "presidio"), ("people", "terms:PATH")):
+        fails([*call, "--spans", name], "unknown-name", name, near)
+    assert not (tmp_path / "out").exists()

@@ -23,6 +23,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
 from corpusveil.text.policy import DOCUMENT_LENGTH
 from tests.calls import refused
+from tests.contracts.poisoned import poisoned
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
 SAMPLES = 200_000
@@ -221,6 +222,15 @@ class MechanismContract:
         first = mechanism.privatize(ids, self.control, draws_of(ids.size))
         mechanism.privatize(ids[:7], 3 * self.control, draws_of(7))
         again = pickle.loads(pickle.dumps(mechanism)).privatize(ids, self.control, draws_of(ids.size))
+        assert np.array_equal(first, again)
+
+    def test_no_math_library_decides_what_is_drawn(self, largest: Case) -> None:
+        """Tables that are made where exponentials and logarithms are wrong draw the same words."""
+        mechanism = largest.mechanism
+        ids = np.arange(5_000, dtype=np.int32) % len(mechanism.space)
+        first = mechanism.privatize(ids, self.control, draws_of(ids.size))
+        with poisoned():
+            again = pickle.loads(pickle.dumps(mechanism)).privatize(ids, self.control, draws_of(ids.size))
         assert np.array_equal(first, again)
 
     def test_another_key_or_release_other_noise(self, largest: Case) -> None:

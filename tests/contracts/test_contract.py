@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import corpusveil as cv
 from corpusveil.mechanisms import Guarantee
 from corpusveil.mechanisms.ring_geometric import RingGeometric
-from corpusveil.sampling.draws import Draws
+from corpusveil.sampling.draws import MECHANISM, Draws
 from tests.contracts.mechanism import Case, MechanismContract
+from tests.contracts.poisoned import poisoned
 from tests.contracts.spaces import ring_distances, small_space
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
@@ -69,6 +71,18 @@ class FromTheSystem(Broken):
 
 
 @dataclass(frozen=True, slots=True)
+class ByNumpy(Broken):
+    """Draws by a table of numpy's exponentials, whose last bits are those of a machine."""
+
+    def privatize(self, ids: Ids, epsilon: Any, draws: Draws) -> Ids:
+        at = self.space.positions[0].astype(np.int64)
+        sums = np.exp(-epsilon * np.abs(at[:, None] - at)).cumsum(axis=1)[ids]
+        sums /= sums[:, -1:]
+        uniform = (draws.uint64(MECHANISM) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return (sums > uniform[:, None]).argmax(axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
 class NoFloor(Broken):
     """A float table: at a large epsilon the noise is gone."""
 
@@ -121,6 +135,7 @@ FAULTS = [
     (DocumentBlind, "test_positions_and_documents_are_independent", None),
     (DocumentBlind, "test_another_key_or_release_other_noise", None),
     (FromTheSystem, "test_same_key_same_words", None),
+    (ByNumpy, "test_no_math_library_decides_what_is_drawn", None),
     (NoFloor, "test_noise_is_never_silently_gone", 1e6),
     (Renormalized, "test_realised_epsilon_is_at_most_the_promised", 0.1),
     (BoldClaim, "test_plain_ldp_is_at_most_the_promised", 1.0),
@@ -156,3 +171,19 @@ def test_independence_is_rejected_for_a_tenth_of_copies() -> None:
     assert independence_p_value(one, other, 20) > LEVEL
     copied = np.where(random.random(50_000) < 0.1, one, other)
     assert independence_p_value(one, copied, 20) < LEVEL
+
+
+def test_no_math_library_decides_what_a_kernel_writes() -> None:
+    """Nor lengths, surrogates, public draws and shares of a budget, which no mechanism draws."""
+    key, mechanism = cv.Key.for_tests(), RingGeometric(small_space(37, counts=list(range(1, 38))))
+    per_document, word = cv.Budget(20.0, "document"), mechanism.space.vocabulary.words[3]
+    texts, ids = [f"{word} {'9' * n} unheardof{n} {word}" * n for n in range(1, 40)], [str(n) for n in range(1, 40)]
+    policy = cv.TextPolicy(punctuation="drop", contacts="drop")
+    for release in (
+        cv.Release(mechanism, per_document, cv.TextPolicy(numbers="surrogate"), key=key),
+        cv.Release(mechanism, per_document, policy, key=key, length=cv.LengthNoise(0.2)),
+        cv.Release(mechanism, cv.Budget(1.0), policy, key=key, length=cv.LengthGrid(8)),
+    ):
+        before = cv.privatize(texts, release, ids=ids)
+        with poisoned():
+            assert cv.privatize(texts, release, ids=ids) == before, release

@@ -30,10 +30,11 @@ import corpusveil
 from corpusveil.cli.derived import options_of
 from corpusveil.cli.main import split_arguments
 from corpusveil.compiled import PORTABLE
-from corpusveil.deployment import dataflow_image, machine_code, package
+from corpusveil.deployment import dataflow_image, package
 from corpusveil.deployment.package import LEFT_OUT, package_spark
-from corpusveil.deployment.wheel import build_wheel, constraints, requirement
+from corpusveil.deployment.wheel import ENDINGS, build_wheel, constraints, requirement
 from corpusveil.transforms.handshake import versions
+from scripts import machine_code
 from tests.calls import command, refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
@@ -60,8 +61,8 @@ def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
 def little(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a wheel with the machine code of one loop: compiling all takes a minute."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine_code, "PROGRAM", LITTLE)
-        return build_wheel(tmp_path_factory.mktemp("wheel"), machine_code=True)
+        patch.setattr(machine_code, "PROGRAM", ["-c", LITTLE])
+        return build_wheel(tmp_path_factory.mktemp("wheel"), machine_code=machine_code.compile_beside)
 
 
 LITTLE = """
@@ -96,10 +97,28 @@ class TestMachineCode:
         assert any(str(tag) in little.name for tag in sys_tags())
         plain, names = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (build_wheel(tmp_path), little))
         assert plain < names
-        assert {Path(name).suffix for name in names - plain} == set(machine_code.ENDINGS)
+        assert {Path(name).suffix for name in names - plain} == set(ENDINGS)
         record = next(name for name in names if name.endswith("RECORD"))
         rows = zipfile.ZipFile(little).read(record).decode().splitlines()
         assert {row.partition(",")[0] for row in rows} == names
+
+    def test_goes_from_an_installation_into_what_a_cluster_gets(self, little: Path, tmp_path: Path) -> None:
+        """From one that has it; what was compiled beside an installation without it is left out."""
+        call = f"from pathlib import Path; from corpusveil.deployment import wheel as w; import sys; {PACK}"
+        for wheel in (little, build_wheel(tmp_path)):
+            place = tmp_path / wheel.stem
+            zipfile.ZipFile(wheel).extractall(place)
+            (place / "corpusveil" / "__pycache__").mkdir(exist_ok=True)
+            (place / "corpusveil" / "__pycache__" / "own.nbi").touch()
+            done = subprocess.run(
+                [sys.executable, "-c", call, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=True,
+                env={**os.environ, "PYTHONPATH": str(place)},
+            )  # fmt: skip
+            packed, given = (set(zipfile.ZipFile(path).namelist()) for path in (done.stdout.strip(), wheel))
+            assert packed == given
+
+
+PACK = "print(w.build_wheel(Path(sys.argv[1]), machine_code=w.installed_loops))"
 
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +137,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.packaged
-def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
+def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own."""
     pytest.importorskip("pex")
     from benchmarks import cluster
@@ -126,10 +145,11 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     packed, home = tmp_path / "packed", tmp_path / "home"
     for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
         folder.mkdir()
+    monkeypatch.setattr(package, "installed_loops", machine_code.compile_beside)  # as if they were installed
     package_spark(str(packed))
     names = zipfile.ZipFile(packed / "corpusveil.pex").namelist()
     assert any("numpy" in name for name in names)
-    shipped = {Path(name).name for name in names if name.endswith(machine_code.ENDINGS)}
+    shipped = {Path(name).name for name in names if name.endswith(ENDINGS)}
     assert not any("pyspark" in name or "apache_beam" in name for name in names)
     ground = make_ground(tmp_path / "ground")
     texts = write(tmp_path / "texts", make(3000, 3), 4)
@@ -147,7 +167,7 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path) -> None:
     unpacked = home / ".cache" / "pex"  # where pex unpacks the file; nothing else brought packages
     assert unpacked.exists()
     assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []
-    assert {path.name for end in machine_code.ENDINGS for path in home.rglob(f"*{end}")} == shipped, "some was compiled"
+    assert {path.name for end in ENDINGS for path in home.rglob(f"*{end}")} == shipped, "some was compiled"
     for command in (*flow(texts, here, "local"), release(ground, here, "local")):
         succeeds(*[str(word) for word in command])
     assert release_files(there / "release") == release_files(here / "release")

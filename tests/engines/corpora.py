@@ -61,7 +61,7 @@ def _built(seed: int, words: tuple[str, ...]) -> Space:
 def make_release(space: Space, epsilon: float = 1.0, key: bytes = TEST_KEY, **policy: Any) -> cv.Release:
     """Return a release with a fixed key."""
     mechanism = cv.mechanism("ring-geometric", space)
-    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(**policy), cv.Key(key))
+    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(**policy), key=cv.Key(key))
 
 
 def text_of(rng: random.Random, words: int) -> str:

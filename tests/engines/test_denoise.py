@@ -66,19 +66,15 @@ def reference(ground: Ground, release: str, model: LanguageModel) -> dict[str, s
 def test_an_engine_writes_the_same_bytes(
     engine: Any, ground: Ground, release: str, model: LanguageModel, reference: dict[str, str], tmp_path: Path
 ) -> None:
-    """Of denoised texts, and of lists of candidates; each refuses a release of which a line was changed."""
+    """And refuses a release of which a line was changed."""
     denoise(release, str(tmp_path / "output"), space=ground.space, model=model, engine=engine)
     assert release_files(tmp_path / "output") == reference
-    for name, given in (("here", None), ("there", engine)):
-        denoise(release, str(tmp_path / name), space=ground.space, candidates=3, engine=given)
-    assert release_files(tmp_path / "here") == release_files(tmp_path / "there")
     changed = shutil.copytree(release, tmp_path / "changed")
     shard = min((changed / "data").iterdir())
     shard.write_bytes(gzip.compress(gzip.decompress(shard.read_bytes()).replace(b'":"', b'":"x', 1)))
-    for number, options in enumerate(({"model": model}, {"candidates": 3})):
-        with refused("input-changed", shard.name):
-            denoise(str(changed), str(tmp_path / f"none-{number}"), space=ground.space, engine=engine, **options)
-        assert not (tmp_path / f"none-{number}" / "manifest.json").exists()
+    with refused("input-changed", shard.name):
+        denoise(str(changed), str(tmp_path / "none"), space=ground.space, engine=engine, model=model)
+    assert not (tmp_path / "none" / "manifest.json").exists()
 
 
 def test_a_killed_run_goes_on(

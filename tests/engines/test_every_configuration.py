@@ -172,7 +172,7 @@ class TestTheSameBytes:
         space = cv.build_space(vectors(1, WORDS)).save(str(tmp_path / "space"))
         release = cv.Release(
             cv.mechanism("ring-geometric", space), cv.Budget(1.0),
-            cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), cv.Key(TEST_KEY), spans=spans,
+            cv.TextPolicy(numbers="surrogate", case="restore", layout="keep"), key=cv.Key(TEST_KEY), spans=spans,
             pseudonyms=cv.Key(TEST_KEY[::-1]),
         )  # fmt: skip
         ways, columns = ("two processes, row ranges", "Spark"), Columns(unit="id")
@@ -182,7 +182,7 @@ class TestTheSameBytes:
         assert not any(number in text for number in ("2024-05-17", "7" * 40))
         assert len(set(re.findall("NAME_[0-9A-F]{12}", text))) > 50
         grid, policy = cv.LengthGrid(6), cv.TextPolicy(punctuation="drop", contacts="drop")
-        release = cv.Release(release.mechanism, cv.Budget(9.0, "document"), policy, cv.Key(TEST_KEY), length=grid)
+        release = cv.Release(release.mechanism, cv.Budget(9.0, "document"), policy, key=cv.Key(TEST_KEY), length=grid)
         same_everywhere(release, tmp_path / "in", tmp_path / "lengths", ["Spark, row ranges"])
         text = (tmp_path / "lengths" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         sizes = {len(json.loads(line)["text"].split()) for line in text.splitlines()}

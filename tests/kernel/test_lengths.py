@@ -23,6 +23,7 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
 from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.weights import TOTAL
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.document_figures import document_figure
 from corpusveil.transforms.release.pages import render_public
@@ -41,7 +42,7 @@ ADDED = 1e-5
 
 def release(space: cv.Space = SMALL, length: Any = GRID, budget: Any = None, policy: Any = FILLED) -> cv.Release:
     mechanism = cv.mechanism("ring-geometric", space)
-    return cv.Release(mechanism, budget or cv.Budget(1.0), policy, cv.Key(TEST_KEY), length=length)
+    return cv.Release(mechanism, budget or cv.Budget(1.0), policy, key=cv.Key(TEST_KEY), length=length)
 
 
 def lengths(texts: list[str], one: cv.Release) -> list[int]:
@@ -173,7 +174,7 @@ class TestTheKernel:
         space = small_space(words=["bank", "loan", "new_york"], counts=[3, 2, 1])
         policy = dataclasses.replace(FILLED, tokenizer=tokenizer)
         mechanism, budget = cv.mechanism("ring-geometric", space), cv.Budget(240.0, "document")
-        one = cv.Release(mechanism, budget, policy, cv.Key(TEST_KEY), table, length=cv.LengthGrid(4))
+        one = cv.Release(mechanism, budget, policy, key=cv.Key(TEST_KEY), collocations=table, length=cv.LengthGrid(4))
         texts = ["new york, bank", "bank", "new york bank new york loan loan"]
         made = cv.privatize(texts, one, ids=["a", "b", "c"])
         assert all(text.startswith(own.replace(",", "")) for text, own in zip(made, texts, strict=True))
@@ -183,7 +184,7 @@ class TestTheKernel:
 
     def test_gives_an_empty_text_words_and_a_missing_one_none(self) -> None:
         texts = pa.array(["", None, "?!", "aaaa"], pa.large_string())
-        made, counts = release().kernel().privatize(texts, list("abcd"), "text")
+        made, counts = release().kernel().privatize(Documents(texts, list("abcd")))
         assert [None if text is None else len(text.split()) for text in made.to_pylist()] == [8, None, 8, 8]
         assert counts.tokens_written == 24
         assert counts.privatized == 1
@@ -201,8 +202,8 @@ class TestTheKernel:
         """A document's budget is shared by the released words, and the noise of the length is in the sums."""
         texts = pa.array([" ".join(words_of(n)) for n in range(12)], pa.large_string())
         one = release(length=length, budget=cv.Budget(6.0, "document"))
-        _, readings = one.kernel().account(texts, list(range(12)), "text", bytes(32))
-        made, _ = one.kernel().privatize(texts, list(range(12)), "text")
+        _, readings = one.kernel().account(Documents(texts, list(range(12))), bytes(32))
+        made, _ = one.kernel().privatize(Documents(texts, list(range(12))))
         sizes = [len(text.split()) for text in made.to_pylist()]
         of_length = NOISE.epsilon if length is NOISE else 0.0
         assert readings.tokens.tolist() == sizes
@@ -244,6 +245,7 @@ class TestWhatElseWouldShowIt:
             privatize_corpus(one, [str(tmp_path / name)], str(tmp_path / f"{name}-out"), Local())
             manifest = json.loads((tmp_path / f"{name}-out/manifest.json").read_text())
             texts = [json.loads(line)["text"] for line in next((tmp_path / f"{name}-out/data").iterdir()).open()]
+            del manifest["shards"][0]["file_sha256"]
             digests = [manifest.pop("content_sha256"), manifest["shards"][0].pop("sha256")]
             manifest["shards"][0]["sha256"] = manifest["content_sha256"] = ""
             found.append((manifest, render_public(manifest), [len(text.split()) for text in texts]))

@@ -26,6 +26,7 @@ from corpusveil.language.lattice_room import DOCUMENT
 from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
@@ -65,7 +66,7 @@ def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float =
     budget = more.pop("budget", cv.Budget(epsilon))
     joined = more.pop("collocations", None)
     mechanism = more.pop("mechanism", None) or cv.mechanism("ring-geometric", space)
-    made = cv.Release(mechanism, budget, cv.TextPolicy(**more), KEY, joined)
+    made = cv.Release(mechanism, budget, cv.TextPolicy(**more), key=KEY, collocations=joined)
     privatize_corpus(made, [str(folder / "in")], str(folder / "release"), Local())
     return str(folder / "release")
 
@@ -86,7 +87,7 @@ def denoiser(space: Space, model: LanguageModel, budget: cv.Budget | None = None
 
 
 def denoised(made: Denoiser, texts: list[str]) -> list[str]:
-    out: list[str] = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    out: list[str] = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
     return out
 
 
@@ -119,7 +120,7 @@ def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: Lang
     some = [" ".join(rng.choice(VOCABULARY, size)) + end for size, end in ((1, ""), (40, "."), (300, " 7"), (9, "!"))]
     long = ". ".join(" ".join(rng.choice(VOCABULARY, 7)) for _ in range(DOCUMENT // 7 + 50))
     texts = [some[0], None, "", "aa " * 200, *some, long, some[2], "zzz 7"]
-    together = made.privatize(pa.array(texts, pa.large_string()), [None] * len(texts), "text")[0].to_pylist()
+    together = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
     assert together == [None if text is None else denoised(made, [text])[0] for text in texts]
     assert together[1] is None
     assert together[6] != some[2]
@@ -151,7 +152,7 @@ def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_
     """Between the two, fewer words change the larger it is; without one, and where the places of a document do not
     support each other, the bytes stay."""
     small, budget = space_of(VOCABULARY), cv.Budget(0.5)
-    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), KEY)
+    release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), key=KEY)
     drawn = cv.privatize(corpus(150, 6, 40), release, cv.RowNumbers("golden"))
     now = "\n".join(denoised(denoiser(small, model, budget), drawn))
     assert hashlib.sha256(now.encode()).hexdigest()[:32] == SUPPORTED
@@ -203,7 +204,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     """The kernel's own epsilons, from the private text, are those computed from what it wrote."""
     texts = [f"{text} 7 zzz the" for text in corpus(40, 8, 40)]
     text_policy = cv.TextPolicy(**policy)
-    kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, KEY).kernel()
+    kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, key=KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
     tokens, roles, _, words, _ = kernel._parsed(prepared, Texts(data, documents))
@@ -212,7 +213,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
     of_known = (order < known.index.size).nonzero()[0]
     made = denoiser(space, model, budget, policy=text_policy)
-    written = kernel.privatize(pa.array(texts, pa.large_string()), list(range(len(texts))), "text")[0]
+    written = kernel.privatize(Documents(pa.array(texts, pa.large_string()), list(range(len(texts)))))[0]
     found, replaced, _ = made.read(reader_of(made), *string_buffers(written))
     computed = made.epsilons(found, replaced)
     assert replaced.sum() == order.size

@@ -65,4 +65,4 @@ def entry_of(folder: Path, rows: Iterable[Row], **given: Any) -> Entry:
 def release_of(space: Space, epsilon: float = 1.0, number: int = 0, per: Any = "document", **more: Any) -> cv.Release:
     """Return one of many releases: each number has a key of its own."""
     key = cv.Key(bytes([number]) + TEST_KEY[1:])
-    return cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon, per), cv.TextPolicy(), key, **more)
+    return cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon, per), cv.TextPolicy(), key=key, **more)

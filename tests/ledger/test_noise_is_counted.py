@@ -19,6 +19,7 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.kernel import kernel as kernel_module
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.sampling.draws import Draws
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release import release as release_module
 from corpusveil.transforms.release.release import DUPLICATES, Release
 from tests.contracts.spaces import small_space, words_of
@@ -42,7 +43,7 @@ def other_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
     return [[(0, 1, "name")] for _ in texts]
 
 
-BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), cv.Key(TEST_KEY))
+BASE = Release(cv.mechanism("ring-geometric", SPACE), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key(TEST_KEY))
 JOINED = dataclasses.replace(BASE, policy=cv.TextPolicy(tokenizer="mst"), collocations=TABLE)
 RELEASES: dict[str, list[Release]] = {
     "mechanism": [
@@ -104,6 +105,9 @@ class Case:
     text: str = TEXT
     corpus: str = "c4"
 
+    def documents(self) -> Documents:
+        return Documents(pa.array([self.text], pa.large_string()), [self.identity], self.column, rows=[0])
+
     def drawn(self, patch: pytest.MonkeyPatch) -> frozenset[int]:
         """Return all that the kernel draws for the document."""
         found: set[int] = set()
@@ -111,14 +115,14 @@ class Case:
             for name in ("uint64", "pair", "lanes"):
                 patched.setattr(Draws, name, noted(getattr(Draws, name), found))
             kernel = self.release.kernel(whole_corpus=True)
-            kernel.privatize(pa.array([self.text], pa.large_string()), [self.identity], self.column)
+            kernel.privatize(self.documents())
         return frozenset(found)
 
     def counted(self) -> bytes:
         """Return what a ledger counts the document's noise by."""
         account = self.release.account(self.column, whole_corpus=True)
         account = dataclasses.replace(account, namespace=self.corpus, secret=b"s" * 32)
-        table = account.rows(pa.array([self.text], pa.large_string()), [self.identity], {}, [0], "here")
+        table = account.rows(self.documents())
         return table["noise"][0].as_py().bytes
 
 
@@ -147,7 +151,7 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
     """What enters a tag, a release or its configuration has variations here; what is added has to be added here too."""
     assert set(inspect.signature(Kernel.noise_tags).parameters) - {"self", "key", "documents"} == set(DATA)
     # which are in no digest and draw nothing
-    consent = {"span_marks", "accept_no_guarantee", "risk", "delta", "distance"}
+    consent = {"span_marks", "accept_no_guarantee", "risk"}
     assert {one.name for one in dataclasses.fields(Release)} - consent == set(RELEASES)
     changed: set[str] = set()
     for one in itertools.chain.from_iterable(RELEASES.values()):
@@ -190,8 +194,8 @@ def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: py
     """Control: as it was before, when a renamed column drew afresh and was not counted."""
     account = Kernel.account
 
-    def forgetful(kernel: Kernel, texts: pa.Array, ids: Any, _: str, key: bytes, *further: Any) -> Any:
-        return account(kernel, texts, ids, "", key, *further)
+    def forgetful(kernel: Kernel, documents: Documents, key: bytes) -> Any:
+        return account(kernel, dataclasses.replace(documents, column=""), key)
 
     monkeypatch.setattr(Kernel, "account", forgetful)
     with pytest.raises(AssertionError):

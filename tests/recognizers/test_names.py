@@ -149,6 +149,38 @@ def test_a_part_of_a_name_is_found_again_in_its_document(names: Names) -> None:
     assert len(found(names, [f"{long} Zorblat. {long}"])[0]) == 2 * 104, "the latest names are remembered"
 
 
+def test_what_a_cue_told_is_found_again_even_if_it_is_a_word(names: Names) -> None:
+    """At the beginning of a sentence, too; not where it is a part of another name, nor in small letters."""
+    for text, expected in {
+        "Hi, this is Rajesh King, it broke. Rajesh can wait. King said so.": ["Rajesh King", "Rajesh", "King"],
+        "Pt Will Park seen today. Park denies pain, and the park is near Park Street.": ["Will Park", "Park"],
+        "Dr. House was kind. I like House. The house is new.": ["House", "House"],
+        "my name is martine lopez and martine waits": ["martine lopez", "martine"],
+        "Ann Page came. Page 3 is missing, see page 4.": ["Ann Page", "Page"],
+        "We met in Hyde Park. Park there. House prices rise.": [],
+    }.items():
+        assert found(names, [text]) == [expected], text
+
+
+def test_suffixes_firms_words_small_titles_and_speakers(names: Names) -> None:
+    cases = {
+        "I saw Robert Downey Jr. there.": ["Robert Downey Jr"], "Ask Ann Lee, Sr., or John Lucas III.": [
+            "Ann Lee, Sr", "John Lucas III"],
+        "I spoke with Anna Park and asked Linda House.": ["Anna Park", "Linda House"],
+        "We met in Stanley Park and at Brooks House.": [], "King's Bank said so.": [],
+        "dear mr smith, it broke": ["smith"], "please ask mrs. zorblat again": ["zorblat"], "hi dr Smith": ["Smith"],
+        "the doctor will see you, a dr visit, mr and mrs": [], "ordinary MS sufferers": [],
+        "12/03/2024, 10:15 - Zorblat Quux: where is it?": ["Zorblat Quux"], "[10:15] zorblat: hi": ["zorblat"],
+        "<zorblat> is it open?": ["zorblat"], "1\n00:00:01,000 --> 00:00:04,000\n<v Zorblat>hi": ["Zorblat"],
+        "Zorblat [10:15 AM]\nwhere is it?": ["Zorblat"], "Zorblat: is it open?": ["Zorblat"],
+        "[10:15] server: hi": [], "<p>is it open?</p>": [], "Total 10:15": [],
+        "Sent on Jan 12, Thu 10:15, from Jan to Jun, am 3. Mai": [], "IBAN: DOB: Thu, 4 Jan 2024": [],
+        "Hi Jan, this is June.": ["Jan", "June"],
+    }  # fmt: skip
+    for text, expected in cases.items():
+        assert found(names, [text]) == [expected], text
+
+
 def test_what_is_found_in_a_document_depends_on_it_alone(names: Names) -> None:
     texts = [text for _, text in _planted(PLACES[0.97])[::7]]
     texts += ["I am", "zorblat", "Hi", "sarah lee", "Dr.", "ra", "Quuxley", "Best,", "River", "...", ""]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from corpusveil import demo_space
+from corpusveil.recognizers import registry
 from corpusveil.recognizers.names import Names
-from corpusveil.recognizers.registry import content, identity, make
+from corpusveil.recognizers.registry import content, identity, kinds, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
+from corpusveil.text.folding import composed_text
 from tests.calls import refused
 from tests.recognizers.test_rules import found
 
@@ -41,8 +45,8 @@ def terms(tmp_path: Path) -> str:
 def test_names_make_recognizers(space: Space) -> None:
     assert make("rules", space) is rules
     assert isinstance(make("names", space), Names)
-    assert identity("rules").startswith("rules/2, phonenumbers ")
-    assert identity("names") == "names/4"
+    assert identity("rules").startswith("rules/1, phonenumbers ")
+    assert identity("names") == "names/1"
 
 
 def test_a_function_is_a_recognizer_by_its_name_or_itself(
@@ -56,6 +60,45 @@ def test_a_function_is_a_recognizer_by_its_name_or_itself(
     assert found(["ich, Ömer, …", "", "y"], make(scripted, space)) == [[("name", "Ömer")], [], []]
     assert identity(scripted) == f"{__name__}:scripted/7"
     assert content(scripted) is None
+
+
+def test_a_name_that_is_none_is_no_file_and_the_nearest_is_told(space: Space, tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("Bob Smith\n")
+    for name, near in (("ruels", "rules"), ("presidoi", "presidio"), ("name", "names"), ("names,rules", "terms:PATH")):
+        for call in (lambda name=name: make(name, space), lambda name=name: identity(name)):
+            with refused("unknown-name", name, near):
+                call()
+    with contextlib.chdir(tmp_path):
+        for name in ("terms:people", "./people", f"terms:{tmp_path}/people"):
+            assert found(["hi bob smith"], make(name, space)) == [[("name", "bob smith")]], name
+            assert identity(name) == "terms/1"
+            assert content(name) == b"Bob Smith\n"
+
+
+def test_a_package_adds_a_recognizer_by_an_entry_point(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a declaration, or just a function; its kinds are known before anything is read."""
+    (tmp_path / "own_wallets.py").write_text(
+        "from corpusveil.text.spans import Declared, OfFunction\n"
+        "def find(texts): return [[(0, 2, 'wallet')] if text else [] for text in texts]\n"
+        "RECOGNIZER = Declared(lambda space: OfFunction('wallets', find), 7, ('wallet',))\n"
+    )
+    (package := tmp_path / "own_wallets-1.dist-info").mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-wallets\nVersion: 1\n")
+    group = "[corpusveil.recognizers]\nwallets = own_wallets:RECOGNIZER\nplain = own_wallets:find\n"
+    (package / "entry_points.txt").write_text(group)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for cached in (registry._points, registry._loaded):
+        cached.cache_clear()
+    try:
+        assert (identity("wallets"), kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
+        assert (identity("plain"), kinds(["plain"])) == ("plain", None)
+        for name in ("wallets", "plain"):
+            assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
+    finally:
+        registry._points.cache_clear()
+        registry._loaded.cache_clear()
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
@@ -73,6 +116,28 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
     texts = [text, "bob", " smith", "Flux ", "Ω"]
     assert found(texts, recognizer) == [expected, [], [], [], []]
     assert found(texts[::-1], pickle.loads(pickle.dumps(recognizer))) == [[], [], [], [], expected]
+
+
+def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(space: Space, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("Zoë O'Dell-Groß\n")
+    recognizer = make(str(tmp_path / "t"), space)
+    for text in (
+        "Zoë O’Dell-Groß", "Zoe\u0308 O'Dell-Groß", "Zoë\r\nO'Dell-Groß", "Zoë  O'Dell-Groß", "Zoë\n> > O'Dell-Groß",
+        "Zoë O'Dell\u2011Groß", "Zo\u00adë O'De\u200bll-Groß", "ZOË O'DELL-GROSS", "ZOË\u202fO`DELL‐GROẞ",
+        "Zoë O＇Dell-Groß",
+    ):  # fmt: skip
+        (spans,) = found([f"so {text}, yes"], recognizer)
+        assert [span for _, span in spans] == [composed_text(text)], ascii(text)
+    assert found(["Zoë O'Dell-Grossi", "AZoë O'Dell-Groß", "Zoë O'DellGroß"], recognizer) == [[], [], []]
+
+
+def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_those_of_the_text(space: Space) -> None:
+    def ids(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+        return [[(*match.span(), "id") for match in re.finditer("A-1 'b'", text)] for text in texts]
+
+    ids.version = "1"  # type: ignore[attr-defined]
+    texts = ["é A-1 'b'", "é A‑1\xa0’b’ 😀", "é \u200bA\u00ad-1 'b'"]
+    assert found(texts, make(ids, space)) == [[("id", "A-1 'b'")], [("id", "A‑1\xa0’b’")], [("id", "A-1 'b'")]]
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:

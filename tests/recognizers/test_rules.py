@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from stdnum import iban, luhn
 
 from corpusveil.recognizers import rules as rules_module
+from corpusveil.recognizers.rule_words import REGIONS
 from corpusveil.recognizers.rules import NAMES, _iban_lengths, _package, rules
-from corpusveil.text.spans import Recognizer
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.spans import Recognizer, Spans, covered
+from corpusveil.text.tokens import Tokenizer, Tokens
 from tests.calls import refused
 
 TOKENIZER = Tokenizer.of_words(["the", "born", "de89"])
@@ -110,6 +111,55 @@ def found(texts: Sequence[str], recognizer: Recognizer = rules) -> list[Found]:
 def test_each_kind_is_found_where_it_is_valid_and_stands_alone() -> None:
     for (text, expected), spans in zip(CASES.items(), found(list(CASES)), strict=True):
         assert spans == expected, text
+
+
+def test_an_identifier_with_a_checksum_or_a_plus_ends_at_any_mark_and_others_at_commas() -> None:
+    checked = [("iban", "DE89370400440532013000"), ("card", "4111 1111 1111 1111"), ("card", "4111111111111111"),
+               ("phone", "+49 170 1234567"), ("ip", "10.20.30.40")]  # fmt: skip
+    for kind, value in checked:
+        for before, behind in (("1,", ",2"), ("1/", "/24"), ("1-", "-2"), ("(", ")"), ("7;", ";"), ("x=1,", ",a")):
+            (spans,) = found([before + value + behind])
+            assert [of for of, span in spans if value in span] == [kind], (before, value, behind)
+        assert sum(value in span for _, span in found([f"{value},{value}"])[0]) == 2, value
+    for text in ("9,536-90-4399,x", "536-90-4399/2", "2,0176 12345678,3", "Tel. 0301234567,5"):
+        assert found([text])[0], text
+    for text in ("1.10.20.30.40", "10.20.30.40.5", "1-536-90-4399-2", "v1,234,567", "2,345 678,901"):
+        assert found([text]) == [[]], text
+
+
+def test_no_half_of_two_phone_numbers_side_by_side_is_left() -> None:
+    """Of all countries with + and 00, and as they are written at home."""
+    for region in sorted(phonenumbers.SUPPORTED_REGIONS):
+        number = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+        if number is None:
+            continue
+        plus = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+        home = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+        for own in (plus, plus.replace("+", "00"), *([f"tel. {home}"] if region in REGIONS.split() else [])):
+            for between in (" ", "/", " / ", ", ", " - "):
+                text = f"{own}{between}{own}"
+                (spans,) = found([text])
+                left = sum(map(str.isdigit, text)) - sum(map(str.isdigit, "".join(span for _, span in spans)))
+                assert left == 0, (region, text, spans)
+    assert found(["+49 170 123 3456789 3456789"]) == [[("phone", "+49 170 123 3456789 3456789")]]
+
+
+def test_dates_of_birth_are_found_as_databases_write_them() -> None:
+    for date in ("1984-03-09", "09.03.84", "84-03-09", "19840309", "09031984", "840309", "3/9/1984"):
+        for form in ("DOB {}", "dob={}", '"dob": "{}"', "birth_date: {}", '{{"birthDate":"{}"}}', "geb. {}", "DOB|{}|"):
+            assert found([form.format(date)]) == [[("date_of_birth", date)]], form.format(date)
+    assert found(["born 1234567, DOB 84031", "dob=20241399"]) == [[], []]
+
+
+def test_a_kind_with_a_checksum_is_the_kind_of_a_span_however_long_a_guess_is() -> None:
+    def guess(tokens: Tokens) -> Spans:
+        return Spans(np.array([0]), np.array([tokens.data.size]), np.array([0]), ("name",))
+
+    for text, kind in (("Ada Example DE89370400440532013000", "iban"), ("Ada 4111111111111111", "card")):
+        tokens = TOKENIZER.tokenize([text])
+        _, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in (guess, rules)))
+        assert [marked.names[of] for of in marked.kinds] == [kind]
+        assert (marked.starts[0], marked.ends[0]) == (0, len(text))
 
 
 @given(st.lists(st.text(alphabet='0129Zé@.:-+/() "\u2011＠bornDE89com\n💥'), max_size=4))

@@ -32,7 +32,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
 def release_of(space: Space, duplicates: Any = "drop", epsilon: float = 60.0) -> cv.Release:
     """Return a release; at this epsilon every word comes back as it was."""
     mechanism = cv.mechanism("ring-geometric", space)
-    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(), cv.Key(TEST_KEY), duplicates=duplicates)
+    return cv.Release(mechanism, cv.Budget(epsilon), cv.TextPolicy(), key=cv.Key(TEST_KEY), duplicates=duplicates)
 
 
 def write(folder: Path, shards: list[list[int]]) -> str:

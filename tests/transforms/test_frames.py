@@ -21,6 +21,7 @@ import corpusveil as cv
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import encode_id
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
@@ -28,7 +29,7 @@ from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(30)
-RELEASE = Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
+RELEASE = Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.for_tests())
 TEXTS = [" ".join(WORDS), None, "", " ".join(WORDS[::-1]), "zzunknown 12 😀"]
 
 
@@ -214,8 +215,8 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
 
-        def privatize(self, texts: pa.Array, identities: Any, column: str, *further: Any) -> Any:
-            out, counts = super().privatize(texts, identities, column, *further)
+        def privatize(self, documents: Documents) -> Any:
+            out, counts = super().privatize(documents)
             if len(out) <= 10:
                 return out, counts
             far = np.array([0, *[1 << 31] * len(out)], dtype=np.int64)
@@ -225,7 +226,7 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     made = RELEASE.kernel()
     kernel = Narrow(made.mechanism, made.budget, made.policy, made.draw_key, made.tokenizer_version)
     identities = [("long", number) for number in range(50)]
-    parts = privatized_parts(kernel, texts["text"].chunk(0), identities, "text")
+    parts = privatized_parts(kernel, Documents(texts["text"].chunk(0), identities), pa.string())
     assert len(parts) > 4
     assert {part.type for part in parts} == {pa.string()}
     assert [text for part in parts for text in part.to_pylist()] == expected
@@ -235,7 +236,7 @@ def test_text_hidden_under_a_null_does_not_come_out() -> None:
     """Arrow lets a null hold bytes; the output's buffers hold none of them."""
     data, offsets = b"zzcanary aaaa", b"\0\0\0\0\x08\0\0\0\x0d\0\0\0"
     column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), pa.py_buffer(offsets), pa.py_buffer(data)])
-    keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), RELEASE.key)
+    keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), key=RELEASE.key)
     out = privatize_table(pa.table({"text": column}), keep, ids=["a", "b"]).column("text").combine_chunks()
     assert out.to_pylist()[0] is None
     assert b"zzcanary" not in b"".join(buffer.to_pybytes() for buffer in out.buffers() if buffer is not None)

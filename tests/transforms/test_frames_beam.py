@@ -22,7 +22,7 @@ from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 
 WORDS = words_of(40)
-RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), cv.Key.for_tests())
+RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.for_tests())
 COUNT = 60
 TEXTS = [" ".join(WORDS[n % 7 : n % 7 + 12]) for n in range(COUNT)]
 ALL_AT_THE_END = beam.WindowInto(

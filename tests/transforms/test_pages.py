@@ -48,7 +48,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{"text": f"{WORDS[3]} {WORDS[5]} {SECRET}", "<script>x": k} for k in (1, 2, 3)]
     (folder / f"in-{SECRET}/{SECRET}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     budget = cv.Budget(8.0, "document")
-    release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), cv.Key(TEST_KEY))
+    release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), key=cv.Key(TEST_KEY))
     source, columns = [str(folder / f"in-{SECRET}")], Columns(keep=("<script>x",))
     privatize_corpus(release, source, str(folder / "out"), Local(), columns=columns)
     return folder

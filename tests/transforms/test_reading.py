@@ -15,6 +15,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.choices import Markup
+from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
 from corpusveil.transforms.release.fit import doubts, misfit
 from tests import spoken
@@ -46,7 +47,7 @@ def test_words_reads_tags_as_text_as_it_always_did() -> None:
     assert made(f"<b>{A}", "words", unknown_words="keep") == f"<b>{A}"
     digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip")}
     assert len(digests) == 2
-    with refused("wrong-value", "markup = 'keep'", "this is gone; strip"):
+    with refused("wrong-value", "markup = 'keep'", "strip"):
         cv.TextPolicy(markup="keep")  # type: ignore[arg-type]
     with refused("wrong-value", "markup"):
         cv.TextPolicy(markup="html")  # type: ignore[arg-type]
@@ -68,7 +69,7 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     cases: list[tuple[Markup, str]] = [("words", f"{A} {B} zz {C}"), ("strip", html), ("words", html)]
     for markup, text in cases:
         kernel = release(budget=budget, policy=cv.TextPolicy(markup=markup)).kernel()
-        _, found = kernel.account(pa.array([text]), [0], "text", bytes(32))
+        _, found = kernel.account(Documents(pa.array([text]), [0]), bytes(32))
         spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
     np.testing.assert_array_equal(spent[0], spent[1])
     assert not np.array_equal(spent[0], spent[2])
@@ -85,7 +86,7 @@ def test_what_a_release_hardly_suits_is_said() -> None:
         (["call +49 170 1234567"], cv.TextPolicy(), None, ["spans"]),
         (["Hi, it broke. This is good."], cv.TextPolicy(), None, []),
     ):  # fmt: skip
-        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, cv.Key.for_tests(), spans=found)
+        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, key=cv.Key.for_tests(), spans=found)
         said = doubts(release, pa.array(texts, pa.string()))
         assert len(said) == len(words), texts
         assert all(word in sentence for word, sentence in zip(words, said, strict=True)), texts
@@ -134,23 +135,22 @@ def test_text_from_right_to_left_stays_whole_but_for_marks_of_direction() -> Non
     mechanism = cv.RingGeometric(space_of(None, [text, "a b"]))
     for other, expected in (("keep", text), ("drop", re.sub("[\u200f\u200e]", "", text))):
         policy = cv.TextPolicy(layout="keep", numbers="keep", other=other)  # type: ignore[arg-type]
-        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, KEY)) == expected
+        assert drawn(text, cv.Release(mechanism, cv.Budget(1e4), policy, key=KEY)) == expected
 
 
 class TestReading:
     def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
         mechanism = cv.RingGeometric(space_of(None, public("de")))
         for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
-            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), KEY)
+            release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), key=KEY)
             assert release.policy.language == language, asked
-            assert release.kernel().policy.reads_as_is() == (language is None)
             assert ("language" in release.configuration()["text"]) == (language is not None)
 
     def test_a_worker_with_other_dictionaries_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = release_of("zh").kernel()
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
         with refused("other-version", "icu-1.0"):
-            kernel.privatize(pa.array(["我"]), [1], "text")
+            kernel.privatize(Documents(pa.array(["我"]), [1]))
 
 
 class TestMisfit:

@@ -86,7 +86,7 @@ PLACE: Any = "spaces/glove"
 @pytest.mark.parametrize(
     ("call", "refusal"),
     [
-        (lambda: Release(BASE["mechanism"], Budget(1.0)), ("mismatch", "key", "cv.Key.load")),
+        (lambda: Release(BASE["mechanism"], Budget(1.0), key=None), ("mismatch", "key", "cv.Key.load")),
         (lambda: release(key="release.key"), ("mismatch", "key", "cv.Key.load", "str")),
         (lambda: release(budget=1.0), ("mismatch", "budget", "cv.Budget", "float")),
         (lambda: release(mechanism="tem"), ("mismatch", "mechanism", "cv.mechanism", "str")),

@@ -227,8 +227,8 @@ class TestTheRelease:
             (cv.RingGeometric(space_of(SAID[:10])), cv.TextPolicy()),
         ):
             with refused("mismatch", "risk", "stop words"):
-                cv.Release(mechanism, budget, policy, KEY, risk=found)
-        cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), KEY, risk=found)
+                cv.Release(mechanism, budget, policy, key=KEY, risk=found)
+        cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), key=KEY, risk=found)
 
     def test_is_read_in_the_language_of_its_space(self, model: LanguageModel) -> None:
         """Whether the language is named or not."""
@@ -240,7 +240,7 @@ class TestTheRelease:
         assert others == [found, found]
         for language in (None, "de"):
             policy = cv.TextPolicy(language=language)
-            release = cv.Release(mechanism, cv.Budget(found.epsilon), policy, KEY, risk=found)
+            release = cv.Release(mechanism, cv.Budget(found.epsilon), policy, key=KEY, risk=found)
             assert release.policy.language == "de"
 
 

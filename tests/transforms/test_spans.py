@@ -25,6 +25,7 @@ from corpusveil.kernel.kernel import Kernel
 from corpusveil.kernel.span_texts import normalized
 from corpusveil.language.denoise import _of_spans
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import SPAN
 from corpusveil.text.spans import OfFunction, covered
 from corpusveil.text.tokens import Tokenizer
@@ -330,7 +331,7 @@ def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
         sent = pickle.dumps(release.kernel())
         kernel._recognizers.cache_clear()
         with refused("input-changed", path.name):
-            pickle.loads(sent).privatize(pa.array(["eve wa bob"]), ["1"], "text")
+            pickle.loads(sent).privatize(Documents(pa.array(["eve wa bob"]), ["1"]))
         if path == terms:
             assert "bob" not in written(["eve wa bob"], other)[0].split()
 
@@ -347,7 +348,7 @@ def test_padded_texts_may_have_resampled_spans() -> None:
 
 def test_a_ledger_counts_words_and_no_spans() -> None:
     release = release_of(budget=cv.Budget(1.0))
-    _, spent = release.kernel().account(pa.array(["bob wa wb", "wa wb"]), ["1", "2"], "text", bytes(32))
+    _, spent = release.kernel().account(Documents(pa.array(["bob wa wb", "wa wb"]), ["1", "2"]), bytes(32))
     assert spent.tokens.tolist() == [2, 2]
     assert spent.total[0] == spent.total[1] > 0
     assert spent.ldp[0] == spent.ldp[1]

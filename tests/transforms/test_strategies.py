@@ -74,7 +74,7 @@ def test_the_studys_example(
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(tokenizer=tokenizer)
     table = None if tokenizer == "word" else TABLE
-    release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, KEY, table)
+    release = Release(mechanism, cv.Budget(10.0, "document", allocation), policy, key=KEY, collocations=table)
     (text,) = cv.privatize([EXAMPLE], release, ["a"])
     assert [[SPACE.word(id) for id in ids] for ids in spy.ids] == [units]
     (share,) = set(spy.epsilons)
@@ -88,7 +88,7 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
     mechanism = cv.mechanism("ring-geometric", SPACE)
     spy = Spy(monkeypatch, mechanism)
     policy = cv.TextPolicy(stop_words="keep")
-    release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, KEY)
+    release = Release(mechanism, cv.Budget(8.0, "document", "word-share"), policy, key=KEY)
     (text,) = cv.privatize(["the river the bank"], release, ["a"])
     assert [SPACE.word(id) for id in spy.ids[0]] == ["river", "bank"]
     assert set(spy.epsilons) == {2.0}
@@ -100,7 +100,7 @@ def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPat
     space = space_of([*WORDS[:-1], "i_think", "new_york"])
     mechanism = cv.mechanism("ring-geometric", space)
     spy = Spy(monkeypatch, mechanism)
-    release = Release(mechanism, cv.Budget(1.0), GST, KEY, TABLE)
+    release = Release(mechanism, cv.Budget(1.0), GST, key=KEY, collocations=TABLE)
     cv.privatize(["I think I am, new York; york the river bank"], release, ["a"])
     assert [space.word(id) for id in spy.ids[0]] == ["i_think", "i", "am", "new_york", "the", "river", "bank"]
 
@@ -111,7 +111,7 @@ def test_the_table_is_part_of_the_release() -> None:
 
     def digest(table: Collocations | None, tokenizer: Any = "gst") -> str:
         policy = cv.TextPolicy(tokenizer=tokenizer)
-        return Release(mechanism, cv.Budget(1.0), policy, KEY, table).digest
+        return Release(mechanism, cv.Budget(1.0), policy, key=KEY, collocations=table).digest
 
     turned = Collocations.of(table_of(dict(reversed(PAIRS.items()))))
     other = Collocations.of(table_of({**PAIRS, "i am": 1.0}))
@@ -195,7 +195,7 @@ def test_a_sound_allocation_keeps_every_reading_and_no_smaller_one_would_do(
 ) -> None:
     """All 125 documents of three units against all others of one skeleton, over all 125 outputs."""
     spy, table = Spy(monkeypatch, mechanism), Collocations.of(table_of({"new york": 9.0}))
-    release = cv.Release(mechanism, SOUND[name], GST, KEY, table)
+    release = cv.Release(mechanism, SOUND[name], GST, key=KEY, collocations=table)
 
     def epsilons(document: Sequence[int]) -> list[float]:
         """Return the epsilons of a document's tokens, as the kernel really hands them out."""
@@ -260,7 +260,11 @@ def together(pairs: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]) -> 
 def release_of(allocation: Any, table: Collocations | None = LONGER, space: cv.Space = JOINED) -> cv.Release:
     policy = cv.TextPolicy(tokenizer="word" if table is None else "gst")
     budget = cv.Budget(3.0, "document", allocation)
-    return cv.Release(cv.mechanism("ring-geometric", space), budget, policy, cv.Key(TEST_KEY), table, delta=DELTA)
+    return cv.Release(cv.mechanism("ring-geometric", space), budget, policy, key=cv.Key(TEST_KEY), collocations=table)
+
+
+def epsilon_of(release: cv.Release, words: int) -> float:
+    return release.document_figures(DELTA, words=[words])[0].epsilon
 
 
 def needs(monkeypatch: pytest.MonkeyPatch, release: cv.Release, unknown: str = "") -> Iterator[tuple[int, int, float]]:
@@ -289,7 +293,7 @@ def test_no_document_needs_more_than_is_stated(monkeypatch: pytest.MonkeyPatch, 
     release, more = release_of(allocation), len(unknown.split())
     closest = 0.0
     for words, units, need in needs(monkeypatch, release, unknown):
-        stated = release.document_figure((units if allocation == "uniform" else words) + more).epsilon
+        stated = epsilon_of(release, (units if allocation == "uniform" else words) + more)
         assert need <= stated + WEIGHTS * units
         closest = max(closest, need / stated)
     assert closest > 0.99 or unknown
@@ -299,4 +303,4 @@ def test_as_many_units_of_one_word_would_be_exceeded(monkeypatch: pytest.MonkeyP
     """The control: uniform shares by words instead of units."""
     plain = release_of("uniform", None)
     cases = list(needs(monkeypatch, release_of("uniform")))
-    assert any(need > 1.2 * plain.document_figure(words).epsilon for words, _, need in cases)
+    assert any(need > 1.2 * epsilon_of(plain, words) for words, _, need in cases)

@@ -32,7 +32,6 @@ def needed_of(store: bool) -> tuple[str, ...]:
 NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
-    "budget.distance": "budget.delta",
     "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
@@ -55,7 +54,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
-        _denoise,
         _evaluate,
         _audit,
     ):
@@ -78,7 +76,7 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
-    if denoise is not None and denoise.searches and not (denoise.model or settings.value("model.path")):
+    if denoise is not None and not (denoise.model or settings.value("model.path")):
         yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
     if budget is None:
         return
@@ -262,13 +260,6 @@ def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("denoise", "evaluate"):
         if nested and getattr(settings, section) is not None:
             yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
-
-
-def _denoise(settings: Settings) -> Iterator[tuple[str, str]]:
-    asked = settings.denoise
-    if asked is not None and not asked.searches and settings.is_given("denoise.margin"):
-        why = "{denoise.candidates} or {denoise.chooser} replaces the search, which this is for; leave either out"
-        yield "denoise.margin", why
 
 
 def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:

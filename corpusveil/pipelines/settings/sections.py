@@ -213,24 +213,14 @@ class DenoiseSettings(Section):
         "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
         metavar="URL", group="Files", start="readable")
     model: str | None = key(
-        "A language model of public text, made by 'model'. Needed without {denoise.candidates} and {denoise.chooser}. "
-        "Default in a file: the model of [model].", None, path=True, metavar="URL", named=True, start="en")
+        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
+        metavar="URL", named=True, start="en")
     collocations: str | None = key(
         "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
         metavar="URL", group="Text", named=True)
-    candidates: int | None = key(
-        "Instead of a text, write this many likely originals of each word, with their likelihoods. For another model; "
-        "with {denoise.chooser}, offer it this many. Default with that: 16.", None, ge=1)
-    chooser: str | None = key(
-        "A Python function that chooses among candidates, instead of the search.", None, metavar="MODULE:FUNCTION")
     margin: float = key(
         "How many nats likelier a word must be to replace a rare released word. For more frequent words less, in "
         "proportion. 0: the likeliest word.", 0.4, ge=0)
-
-    @property
-    def searches(self) -> bool:
-        """Whether a text is searched, rather than chosen or candidates listed."""
-        return self.candidates is None and self.chooser is None
 
 
 class CorpusSettings(Section):
@@ -311,12 +301,6 @@ class BudgetSettings(Section):
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
         "or for each paragraph or sentence.", "token")
-    delta: float | None = key(
-        "Also state (epsilon, delta) of documents at this delta, such as 0.000001. At least 1e-10.", None, ge=1e-10,
-        lt=1, group="Rarely used")
-    distance: float = key(
-        "For {budget.delta}: how far each word of a document may differ, in the metric of the mechanism. inf: any two "
-        "words.", 1.0, gt=0, allow_inf_nan=True, group="Rarely used")
     allocation: Allocation = key("How a document's budget is divided among its words.", "uniform", group="Rarely used")
     strategy: str | None = key(
         "A strategy of the collocation study. It sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
@@ -370,7 +354,7 @@ class SpansSettings(Section):
     COMMANDS = SHOWING
 
     find: list[str] = key(
-        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, a file of terms. rules use "
+        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, terms:FILE. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
         commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
     columns: list[str] = key(
@@ -583,9 +567,6 @@ class AuditSettings(Section):
         commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
     claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
-    model: str | None = key(
-        "A language model of public text, made by 'model', for the readers in the table who have one. Default in a "
-        "file: the model of [model].", None, path=True, metavar="URL", named=True)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
         "there is one.", [], commands={"audit": "document"}, metavar="WORDS")

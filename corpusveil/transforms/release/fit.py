@@ -106,11 +106,13 @@ def missed_names(
     return dict(sorted(named.items(), key=lambda item: -len(item[1]))[:LISTED])
 
 
-def shared_share(release: Release, texts: pa.Array) -> float:
+def shared_share(release: AnyRelease, texts: pa.Array) -> float:
     """Return the share of the runs of ``RUN`` words in the first of these texts that stand in over ``IN_MANY`` of them.
 
-    Private.
+    Private; 0 for passages, of which no words come back.
     """
+    if isinstance(release, PassageRelease):
+        return 0.0
     tokens, rows = _read(release, _first(texts)), Counter[tuple[str, ...]]()
     for first, last in itertools.pairwise(tokens.offsets.tolist()):
         words = [tokens.text(at).lower() for at in range(first, last) if tokens.classes[at] == WORD]

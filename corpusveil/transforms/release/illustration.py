@@ -22,8 +22,9 @@ from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
-from corpusveil.recognizers.registry import BUILT_IN, kinds, make
+from corpusveil.recognizers.registry import kinds, make
 from corpusveil.sampling.keys import Key
+from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SPAN, SURROGATE, TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy, Spans, covered
@@ -141,7 +142,7 @@ def word_epsilon(budget: Budget) -> float:
 
 def _built_in(spans: SpanPolicy) -> SpanPolicy | None:
     """Return the part of a span policy that anyone can repeat, in one document; None if there is none."""
-    find = [name for name in spans.find if name in BUILT_IN]
+    find = [name for name in spans.find if kinds([name]) is not None]
     if not find:
         return None
     of_rules = kinds(find) or set()
@@ -243,8 +244,9 @@ def _drawn(
     """Return one possible result, drawn under the published test key."""
     labelled = spans is not None and "pseudonym" in spans.treatments
     release = Release(
-        mechanism, Budget(epsilon), policy, Key.for_tests(), collocations, accept_no_guarantee=True, spans=spans,
+        mechanism, Budget(epsilon), policy, key=Key.for_tests(), collocations=collocations, accept_no_guarantee=True,
+        spans=spans,
         pseudonyms=Key(Key.for_tests().derive("pseudonyms", b"", 32)) if labelled else None,
     )  # fmt: skip
-    made, _ = release.kernel().privatize(pa.array([text], pa.large_string()), ["example"], "text")
+    made, _ = release.kernel().privatize(Documents(pa.array([text], pa.large_string()), ["example"]))
     return str(made[0].as_py())

@@ -16,15 +16,15 @@ from corpusveil.choices import OnBadRows
 from corpusveil.display import several
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
 from corpusveil.kernel.transform import Transform
-from corpusveil.ledger.units import Unit, scopes_of
-from corpusveil.recognizers.row_values import known_in
+from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files, formats
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
 from corpusveil.storage.reading import reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.copies import Drops
@@ -144,14 +144,12 @@ class ShardJob(Work[Shard]):
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
-                    ids = batch.identities(self.corpus, task.relative)
-                    units, drawn = units_in(batch, self.columns, task), self.columns.drawn
-                    kept = batch.kept if drawn.keep == self.columns.keep else batch.kept[: len(self.columns.keep)]
-                    known = known_in(batch, drawn)
-                    before, here = share, _share(task, batch.stop, source)
-                    beat_within = functools.partial(self._beat_within, task, counts, before, here)
-                    batch.texts, counted = self.made(batch.texts, ids, units, known, beat_within)
-                    share = here
+                    given = documents_of(batch, self.columns, self.corpus, task)
+                    drawn = self.columns.drawn.keep
+                    kept = batch.kept if drawn == self.columns.keep else batch.kept[: len(self.columns.keep)]
+                    before, share = share, _share(task, batch.stop, source)
+                    beat_within = functools.partial(self._beat_within, task, counts, before, share)
+                    batch.texts, counted = self.made(given, beat_within)
                     texts = batch.whole(batch.texts)
                     form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
                     writer.write(texts, kept)
@@ -187,12 +185,9 @@ class ShardJob(Work[Shard]):
                     "read the release as one table; write all shards with one type."
                 )
 
-    def made(
-        self, texts: pa.Array, ids: Sequence[Any], units: Sequence[str] | None, known: Any,
-        beat: Callable[[float], None],  # noqa: ARG002 - for what takes longer than drawing
-    ) -> tuple[pa.Array, Counts]:  # fmt: skip
-        """Return what the texts of a batch become; ``beat`` tells how much of it is done, 0 to 1."""
-        return self.kernel.privatize(texts, ids, self.columns.text, units, known)
+    def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:  # noqa: ARG002
+        """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
+        return self.kernel.privatize(documents)
 
     def _beat_within(self, task: ShardTask, counts: Counts, before: float, here: float, part: float) -> None:
         self._beat(task, counts, before + part * (here - before))
@@ -257,11 +252,3 @@ def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError if every row was set aside: then the call is wrong, not the rows."""
     if counts.quarantined and not (counts.documents or counts.dropped or counts.without_text):
         raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")
-
-
-def units_in(batch: Batch, columns: Columns, task: ShardTask) -> list[str] | None:
-    """Return the units of the texts of a batch of ``columns.drawn``, if pseudonyms need them."""
-    if columns.unit is None:
-        return None
-    values = batch.of_texts(batch.kept[columns.drawn.keep.index(columns.unit)])
-    return scopes_of(values, Unit(columns.unit, columns.unit), batch.texts, batch.rows, task.url)

@@ -14,7 +14,6 @@ from corpusveil.errors import BadRecordError
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
-from corpusveil.transforms.release.document_figures import counted
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
@@ -103,13 +102,10 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     if guarantee["epsilon"] is not None and not of_passages:
         brief = in_brief(guarantee["plain_ldp"], given["epsilon"], given["per"])
     keep = manifest["configuration"]["columns"]["keep"]
-    tokenizer = manifest["configuration"]["text"].get("tokenizer", "word")
-    which = "" if of_passages else counted(given, tokenizer, released="length" in manifest["configuration"])
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         of_passages=of_passages, no_author=NO_AUTHOR, risk=risk_of(manifest), m=manifest, budget=words,
-        brief=brief[:1].upper() + brief[1:], keep=keep,
-        shown=SHOWN_FILES, figure=figure, picture=picture, counted=which[:1].upper() + which[1:],
+        brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure, picture=picture,
     )  # fmt: skip
 
 

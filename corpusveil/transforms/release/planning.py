@@ -25,6 +25,7 @@ from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, Store
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.parquet import read_table
@@ -188,7 +189,7 @@ def _own_words(release: AnyRelease, counts: Counts, scale: float) -> int | None:
 
 def _warm(job: ShardJob) -> None:
     """Load the machine code and the tables before anything is timed."""
-    job.kernel.privatize(pa.array(["a b c, 1"], pa.large_string()), [b""], "text", [""], [()])
+    job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""], scopes=[""], known=[()]))
 
 
 def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:

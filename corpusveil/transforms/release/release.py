@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
-from corpusveil.budget.composition import check_delta
 from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
@@ -39,7 +38,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, check_distance, document_figure
+from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, document_figure
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
@@ -61,14 +60,13 @@ class Release(Shown):
     ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
     texts have independent or the same noise, or only the first is kept, and ``length`` hides how many words a text
     has. These change no text: ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what
-    chose epsilon (``cv.epsilon_for_risk``), for the manifest; ``delta`` and ``distance`` choose the figures in
-    which the guarantee of documents is stated.
+    chose epsilon (``cv.epsilon_for_risk``), for the manifest.
     """
 
     mechanism: Mechanism
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
-    key: Key = None  # type: ignore[assignment]
+    key: Key = field(kw_only=True)
     """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
     """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
@@ -86,33 +84,6 @@ class Release(Shown):
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
     """The risk that chose epsilon, if any (``epsilon_for_risk``): for the manifest, and in no digest."""
-    delta: float | None = field(default=None, kw_only=True, compare=False)
-    """State the guarantee of documents in (epsilon, delta) at this delta, in addition to the pure figures.
-
-    In no digest.
-    """
-    distance: float = field(default=1.0, kw_only=True, compare=False)
-    """The distance by which each word may differ there, in the metric of the mechanism; ``math.inf``: any two words."""
-
-    if TYPE_CHECKING:  # a key has no default, although it may follow a policy that has a default
-
-        @overload
-        def __init__(
-            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., *, length: Length | None = ...,
-            spans: SpanPolicy | None = ..., pseudonyms: Key | None = ..., accept_no_guarantee: bool = ...,
-            risk: EpsilonAtRisk | None = ..., delta: float | None = ..., distance: float = ...,
-        ) -> None: ...  # fmt: skip
-
-        @overload
-        def __init__(
-            self, mechanism: Mechanism, budget: Budget, policy: TextPolicy = ..., *, key: Key,
-            collocations: Collocations | None = ..., duplicates: Duplicates = ..., spans: SpanPolicy | None = ...,
-            pseudonyms: Key | None = ..., accept_no_guarantee: bool = ..., risk: EpsilonAtRisk | None = ...,
-            delta: float | None = ..., distance: float = ...,
-        ) -> None: ...  # fmt: skip
-
-        def __init__(self, *_: Any, **__: Any) -> None: ...
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -157,9 +128,6 @@ class Release(Shown):
             )
         refuse_unsound(self.length, self.policy, self.budget.allocation)
         self._check_spans()
-        if self.delta is not None:
-            check_delta(self.delta)
-        check_distance(self.distance)
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
@@ -262,32 +230,30 @@ class Release(Shown):
             }),
         }  # fmt: skip
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self, *, delta: float | None = None, distance: float = 1.0) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it.
 
         ``disclosed`` lists what the text policy leaves in the clear, and ``per`` is the unit of epsilon. ``notes``
-        state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
+        state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words; with
+        a ``delta``, also that of ``document_figures``.
         """
-        return guarantee_of(self)
+        figures = () if delta is None or not self.mechanism.private else self.document_figures(delta, distance)
+        return guarantee_of(self, figures)
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest."""
         return statement(self)
 
-    def document_figure(self, words: int) -> DocumentFigure:
-        """Return the guarantee of a document with this many ``words`` (see ``DocumentFigure``).
+    def document_figures(
+        self, delta: float, distance: float = 1.0, words: Sequence[int] = LENGTHS
+    ) -> tuple[DocumentFigure, ...]:
+        """Return the guarantee in (epsilon, ``delta``) of documents with these numbers of ``words``.
 
-        Raises UserError for a release without ``delta``, and for a mechanism without a guarantee.
+        ``distance`` is how far each word may differ, in the metric of the mechanism; ``math.inf``: any two words (see
+        ``DocumentFigure``). Raises UserError for numbers out of range, and for a mechanism without a guarantee.
         """
-        if self.delta is None:
-            raise UnsetError("delta: this release has no delta; make the release with one, such as delta=1e-6.")
-        return document_figure(self.mechanism, self.budget, words, self.delta, self.distance, self.length)
-
-    def document_figures(self) -> tuple[DocumentFigure, ...]:
-        """Return the figures of documents of some lengths; none without ``delta`` or without a guarantee."""
-        if self.delta is None or not self.mechanism.private:
-            return ()
-        return tuple(self.document_figure(words) for words in LENGTHS)
+        parts = self.mechanism, self.budget
+        return tuple(document_figure(*parts, number, delta, distance, self.length) for number in words)
 
     @property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from corpusveil.budget import Budget
@@ -45,15 +46,12 @@ class Stated(Protocol):
     def spans(self) -> SpanPolicy | None: ...
     @property
     def duplicates(self) -> Duplicates: ...
-    def document_figures(self) -> tuple[DocumentFigure, ...]: ...
 
 
 def statement(release: Stated) -> dict[str, Any]:
     """Return the guarantee of a release as JSON-able fields, and in words."""
     guarantee = guarantee_of(release)
-    figures = [figure.as_dict() for figure in release.document_figures()]
-    documents = {"documents_in_epsilon_delta": figures} if figures else {}
-    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), **documents}
+    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes)}
 
 
 def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
@@ -69,15 +67,15 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
     return f"{apart} {times(epsilon, 'their distance')}, {at_most}. The bounds of a document's words add up."
 
 
-def documents_in_words(release: Stated) -> list[str]:
-    """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing for a release without a delta."""
+def _in_epsilon_delta(release: Stated, figures: Sequence[DocumentFigure]) -> list[str]:
+    """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing without figures."""
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
     which = counted(release.budget.as_dict(), release.policy.tokenizer, released=release.length is not None)
     noun = "units" if which.endswith("units") else "words"
-    return sentences(release.document_figures(), f"by the number of {which}{shares}", noun)
+    return sentences(figures, f"by the number of {which}{shares}", noun)
 
 
-def _of_words(release: Stated, token: Guarantee) -> list[str]:
+def _of_words(release: Stated, token: Guarantee, figures: Sequence[DocumentFigure]) -> list[str]:
     """Say what holds for replaced words and for documents of them, and what the compared documents have in common."""
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     lines = []
@@ -94,7 +92,7 @@ def _of_words(release: Stated, token: Guarantee) -> list[str]:
             f"their distance. The distance is {mechanism.distance}."
         )
     lines += budget.promises() if release.length is None else budget.promises(_RELEASED)
-    lines += documents_in_words(release)
+    lines += _in_epsilon_delta(release, figures)
     lines += _of_length(release, token)
     if policy.tokenizer != "word":
         words = (
@@ -190,9 +188,16 @@ def _of_spans(policy: SpanPolicy | None) -> list[str]:
         )
     if hidden:
         lines.append(
-            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape}, with "
-            "the same tokens around them, cannot be distinguished (0 nats, at any epsilon)."
+            f"Each recognized span becomes one token: {' or '.join(hidden)}. Two such spans of one kind{shape} cannot "
+            "be distinguished (0 nats, at any epsilon), if the rest of the text has the same tokens and, with either, "
+            "the same recognized spans."
         )
+        if "names" in policy.find:
+            lines.append(
+                "'names' looks a second time, in the same text, for the parts of a name that it recognized: a word "
+                "elsewhere that is a part of one name, and not of another, is masked with the first alone, which tells "
+                "the two apart."
+            )
     if "pseudonym" in policy.treatments:
         scope = {"document": "in a document", "unit": "in the documents of one unit"}.get(
             policy.pseudonyms, "wherever they occur"
@@ -240,10 +245,11 @@ def _of_length(release: Stated, token: Guarantee) -> list[str]:
     return [f"{first} {fillers}", word]
 
 
-def guarantee_of(release: Stated) -> Guarantee:
+def guarantee_of(release: Stated, figures: Sequence[DocumentFigure] = ()) -> Guarantee:
     """Return the guarantee of a release as a whole, with the printed sentences as ``notes``.
 
-    They state the guarantee of a token and of a document, its conditions, and the bound of unknown words.
+    They state the guarantee of a token and of a document, its conditions, the ``figures`` of documents, and the bound
+    of unknown words.
     """
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
@@ -260,7 +266,7 @@ def guarantee_of(release: Stated) -> Guarantee:
             notes=(),
         )
     if token.holds:
-        lines = [*_of_words(release, token), *token.notes, *_of_resampled(release)]
+        lines = [*_of_words(release, token, figures), *token.notes, *_of_resampled(release)]
     else:
         lines = ["No guarantee holds: " + " ".join(token.notes)]
     lines += _of_surrogates(policy) + _of_spans(release.spans)

@@ -18,6 +18,7 @@ import numpy as np
 from corpusveil.errors import ShapeError
 from corpusveil.mechanisms.risk import Prior
 from corpusveil.sampling.keys import Key
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import large_strings
 from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release.release import Release
@@ -83,7 +84,7 @@ def _confirmed(
     kernel = dataclasses.replace(release, key=key).kernel(whole_corpus=True)  # copies were left out before
     owners = [number for number, some in enumerate(guesses) for _ in some]
     texts = large_strings([guess for some in guesses for guess in some], "guesses")
-    out, _ = kernel.privatize(texts, [identities[owner] for owner in owners], column)
+    out, _ = kernel.privatize(Documents(texts, [identities[owner] for owner in owners], column))
     numbers = [-1] * len(documents)
     places = [place for some in guesses for place in range(len(some))]
     for owner, place, text in zip(owners, places, out.to_pylist(), strict=True):

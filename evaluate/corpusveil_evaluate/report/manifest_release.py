@@ -13,7 +13,7 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.recognizers.registry import BUILT_IN, kinds
+from corpusveil.recognizers.registry import kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
@@ -25,6 +25,8 @@ from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
 
+REPEATED = ("rules", "names")
+"""Recognizers that everybody has, so that what they found can be found again."""
 DAMAGED = "The manifest of the release is damaged or was written by another version of corpusveil; restore it."
 
 
@@ -49,7 +51,16 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space)
     key = Key.generate()  # its outputs are measured, never released
-    return Release(chosen, budget, policy, key, question.collocations, copies, length=length, accept_no_guarantee=True)
+    return Release(
+        chosen,
+        budget,
+        policy,
+        key=key,
+        collocations=question.collocations,
+        duplicates=copies,
+        length=length,
+        accept_no_guarantee=True,
+    )
 
 
 def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:
@@ -57,7 +68,7 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
     configured = manifest["configuration"].get("spans")
     release = release_of(manifest, question)
     find = [] if configured is None else [mark.partition("/")[0] for mark in configured["find"]]
-    if configured is None or not (known := [name for name in find if name in BUILT_IN]):
+    if configured is None or not (known := [name for name in find if name in REPEATED]):
         return release
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]

@@ -94,7 +94,7 @@ class Comparative(Study):
             return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs, "n_w_sampled": statistics.retention}
         seed = cell["seed"]
         if cell["mechanism"] in grid.bag_of_words:
-            release = Release(mechanism, Budget(epsilon), ground_policy(), key_of(seed), accept_no_guarantee=True)
+            release = Release(mechanism, Budget(epsilon), ground_policy(), key=key_of(seed), accept_no_guarantee=True)
             texts = bags(task.texts, release, task.name)
         else:
             texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)

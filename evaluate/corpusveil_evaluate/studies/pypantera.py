@@ -146,7 +146,7 @@ class Pypantera(Study):
             for row, text in zip(rows, private, strict=True):
                 texts[row] = text
             return classified(data, grid, cell["task"], texts, seed)
-        release = Release(mechanism, budget, policy, key_of(seed), accept_no_guarantee=True)
+        release = Release(mechanism, budget, policy, key=key_of(seed), accept_no_guarantee=True)
         of = _searched(cell, grid, data)
         variants = obfuscate(of.queries, release, grid.variants, source=cell["collection"])
         figures = found_with(of, variants, grid.depth_of(cell["collection"]))

@@ -241,7 +241,12 @@ class StudyData:
     ) -> list[str]:
         """Return private versions of texts under a seed's key, which is public: they are measured, not released."""
         release = Release(
-            mechanism, budget, policy or TextPolicy(), key_of(seed), collocations, accept_no_guarantee=True
+            mechanism,
+            budget,
+            policy or TextPolicy(),
+            key=key_of(seed),
+            collocations=collocations,
+            accept_no_guarantee=True,
         )
         return privatize(list(texts), release, RowNumbers(source))
 

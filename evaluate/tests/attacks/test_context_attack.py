@@ -17,6 +17,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage.documents import Documents
 from corpusveil_evaluate.attacks import word_attacks
 from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, released_words
 from corpusveil_evaluate.statistics.perplexity import KneserNey
@@ -59,7 +60,7 @@ def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageMod
     seen = released_words(mechanism, 1.0, originals, Key.for_tests())
     texts = pa.array([" ".join(space.word(int(word)) for word in one) for one in seen])
     policy = cv.TextPolicy(numbers="keep", unknown_words="mask")
-    written, _ = Denoiser(mechanism, cv.Budget(1.0), policy, model, search).privatize(texts, [], "text")
+    written, _ = Denoiser(mechanism, cv.Budget(1.0), policy, model, search).privatize(Documents(texts, []))
     guesses = ContextAttacker(mechanism, 1.0, model, search).guesses(seen)
     assert [" ".join(space.word(int(word)) for word in one) for one in guesses] == written.to_pylist()
     assert written.to_pylist() != texts.to_pylist()

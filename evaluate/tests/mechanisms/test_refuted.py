@@ -51,6 +51,7 @@ def test_a_set_per_word_is_refuted() -> None:
 
 class TestTruncatedGumbel(RefutedContract):
     name = "truncated-gumbel"
+    test_no_math_library_decides_what_is_drawn = None  # its noise is a logarithm in float64, as published
     epsilons: ClassVar[tuple[float, ...]] = (0.3, 1.0, 3.0, 10.0, 1e6)
     sampled: ClassVar[tuple[float, ...]] = (0.3, 3.0)
 

@@ -113,7 +113,7 @@ def test_a_profile_names_parameters_that_its_mechanisms_have(name: str) -> None:
 def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
     """What the kernel leaves of a text with every kind of token in it is what the profile says it leaves."""
     policy = PROFILES[name].policy()
-    release = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1e-6), policy, cv.Key.for_tests())
+    release = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1e-6), policy, key=cv.Key.for_tests())
     out = " ".join(cv.privatize([TEXT] * 3, release, ids=["a", "b", "c"]))
     said = PROFILES[name].in_the_clear()
     assert 1 <= said.count(".") <= 2

@@ -265,7 +265,7 @@ KEY = Key(hashlib.sha256(b"search").digest())
 def release(epsilon: float = 1.0, mechanism: str = "cmp", **more: Any) -> Release:
     policy = PROFILES["pypantera"].policy()
     budget = more.pop("budget", Budget(epsilon))
-    return Release(make(mechanism, SPACE), budget, policy, KEY, **more)
+    return Release(make(mechanism, SPACE), budget, policy, key=KEY, **more)
 
 
 def texts(count: int = 120) -> list[str]:

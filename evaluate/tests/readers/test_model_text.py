@@ -9,7 +9,7 @@ import pytest
 
 from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.model_text import sampled_text
+from corpusveil_evaluate.readers.model_text import sampled_text
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.language.random_texts import corpus
 

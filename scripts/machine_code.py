@@ -1,5 +1,7 @@
 """Machine code of the inner loops beside a copy of the package, so that a fresh machine does not compile them.
 
+``make loops`` writes the wheel with it into a folder; ``make compiled``, without one, compiles beside this checkout.
+
 numba keeps what it compiles in ``__pycache__`` beside the code, by a stamp of what it is made from, the types of the
 arguments, its own version, and the processor; it compiles again where one of them is another. Compiling takes a minute
 of a core, the search of denoising a fifth of it, and each machine of a cluster would do it before its first shard.
@@ -26,6 +28,7 @@ from corpusveil.collocations.public_texts import news
 from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.compiled import LOCK, PORTABLE
+from corpusveil.deployment.wheel import ENDINGS, build_wheel
 from corpusveil.errors import InstallationError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.language.model import load_model
@@ -43,10 +46,8 @@ from corpusveil.transforms.release.denoise_corpus import denoise
 from corpusveil.transforms.release.release import Release
 
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
-ENDINGS = (".nbi", ".nbc")
-"""Of the files that numba writes: an index a function, and machine code."""
-PROGRAM = f"from {__name__} import do_a_little; do_a_little()"
-"""What the copy runs."""
+PROGRAM = [__file__]
+"""What the copy runs: the arguments of Python."""
 
 
 def compile_beside(root: Path) -> None:
@@ -59,7 +60,7 @@ def compile_beside(root: Path) -> None:
         kept |= {"NUMBA_CPU_NAME": PORTABLE, "NUMBA_CPU_FEATURES": ""}
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, *PROGRAM],
             cwd=scratch, env={**kept, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -97,12 +98,21 @@ def do_a_little() -> None:
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
-            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), Key.generate())
+            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
             privatize_corpus(release, [str(corpus)], name, Local())
     build_model("counts", "model", Local())
     ring = mechanisms.make("ring-geometric", build_space(vectors, order="improved"))
     spans = SpanPolicy(find=["rules", "names"], treat={"name": "resample", "other": "surrogate"})
     privatize_corpus(
-        Release(ring, Budget(1.0), TextPolicy(), Key.generate(), spans=spans), [str(corpus)], "out", Local()
+        Release(ring, Budget(1.0), TextPolicy(), key=Key.generate(), spans=spans), [str(corpus)], "out", Local()
     )
     denoise("out", "readable", space=ring.space, model=load_model("model"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(build_wheel(Path(sys.argv[1]), machine_code=compile_beside))  # noqa: T201 - for make
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            do_a_little()

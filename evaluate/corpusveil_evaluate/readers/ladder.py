@@ -29,11 +29,10 @@ from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, UserError, of_other_type
 from corpusveil.language.channel import public_shares
-from corpusveil.language.context_risk import TextShares, context_risk
+from corpusveil.language.context_risk import TextShares, context_risk, uniform_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
-from corpusveil.language.model_text import WORDS, ModelText, ids_in, model_text, uniform_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
@@ -41,6 +40,7 @@ from corpusveil.mechanisms.risk import CELLS, Prior, prior_of, word_risk
 from corpusveil.sampling.draws import TERM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil_evaluate.readers.model_text import WORDS, ModelText, ids_in, model_text
 
 PLACES = 1000
 """The number of places of the model's text at which all words are weighed: a standard error of about a point."""

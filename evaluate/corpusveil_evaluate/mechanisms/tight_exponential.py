@@ -28,12 +28,13 @@ from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import PrivacyLoss
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism
-from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, rows_of, steepest
+from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, place_point, rows_of
 from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
-from corpusveil.mechanisms.vector_blocks import VectorBlocks, blocks_of
+from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, squared_distances
 from corpusveil.sampling import weights
 from corpusveil.sampling.weights import check_epsilon
+from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
 
 RESIDUAL = 2.0**-22
@@ -52,6 +53,30 @@ class Solution:
     s: float
     factors: Float64 | None
     realised: float
+
+
+@njit(nogil=True, cache=True)
+def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
+    n = vectors.shape[0]
+    squared = np.empty(LANES)
+    point = np.empty(chunks.shape[1])
+    for word in range(low, high):
+        place_point(vectors, word, point)
+        worst = 0.0
+        for k in range(chunks.shape[0]):
+            squared_distances(chunks[k], point, squared)
+            for u in range(k * LANES, min((k + 1) * LANES, n)):
+                gap = abs(values[word] - values[u]) - slack
+                if gap > 0.0 and gap * gap > worst * worst * squared[u - k * LANES]:
+                    worst = gap / math.sqrt(squared[u - k * LANES]) if squared[u - k * LANES] > 0.0 else np.inf
+        out[word] = worst
+
+
+def steepest(blocks: VectorBlocks, values: Float64, slack: float) -> float:
+    """Return the largest ``(|values_w - values_u| - slack) / d(w, u)`` of all pairs, or 0; values float64 [V]."""
+    out = np.empty(blocks.words)
+    in_slices(out.size, _steepest, blocks.vectors, blocks.chunks, values, slack, out)
+    return float(out.max())
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import DataError
+from corpusveil.language.context_risk import uniform_of
 from corpusveil.language.fixed import linear, tables
 from corpusveil.language.lookup import (
     begin_of,
@@ -135,11 +136,6 @@ def model_text(space: Space, model: LanguageModel) -> ModelText:
             "text in the words of the space."
         )
     return ModelText(said, truth, key)
-
-
-def uniform_of(draws: Draws, purpose: int) -> npt.NDArray[np.float64]:
-    """Return a number from 0 to below 1 for each token, float64 [T]."""
-    return (draws.uint64(purpose) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def ids_in(space: Space, model: LanguageModel) -> npt.NDArray[np.int32]:

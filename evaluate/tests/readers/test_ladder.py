@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,14 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.language.fixed import ONE
-from corpusveil.language.ladder import BY_MODEL, PLACES, STEPS, Ladder, reader_ladder
 from corpusveil.language.model import LanguageModel
-from corpusveil.language.model_text import WORDS, ids_in, model_text
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.readers.ladder import BY_MODEL, PLACES, STEPS, Ladder, reader_ladder
+from corpusveil_evaluate.readers.model_text import WORDS, ids_in, model_text
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.calls import refused
+from tests.calls import fails, refused, succeeds
 from tests.language.random_texts import WORDS as SAID
 from tests.language.random_texts import corpus
 
@@ -203,3 +205,21 @@ def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: Lang
     others = rung(ladder, "knows all other")
     assert share > rung(ladder, "guesses word by word").every + 4 * error
     assert share <= others.every + 3 * (error + others.errors[0])
+
+
+def test_the_command_prints_the_table_and_the_audit_does_not(space: Space, tmp_path: Path) -> None:
+    """And writes it; what it cannot use is named."""
+    space.save(str(tmp_path / "space"))
+    words = ["--space", tmp_path / "space", "--epsilon", "1"]
+    table = str(reader_ladder(cv.RingGeometric(space, gamma=4), 1.0))
+    assert (
+        table in succeeds("evaluate", "readers", *words, "--parameter", "gamma=4", "--output", tmp_path / "found").out
+    )
+    assert len(json.loads((tmp_path / "found").read_text())["rungs"]) == 12
+    assert "the reader" not in succeeds("audit", *words, "--mechanism", "ring-geometric").out
+    for code, named, more in (
+        ("unknown-name", "gama", ["--parameter", "gama=4"]),
+        ("wrong-value", "stop_words", ["--stop-words", "hide"]),
+        ("missing-artefact", "none", ["--model", tmp_path / "none"]),
+    ):
+        fails(["evaluate", "readers", *words, *more], code, named)

@@ -7,10 +7,17 @@ import pytest
 
 from corpusveil.mechanisms.exponential_rows import rows_of
 from corpusveil.mechanisms.santext import SanText
-from corpusveil.mechanisms.tight_exponential import RESIDUAL, TightExponential, calibrate, realised, solution_of, solve
 from corpusveil.mechanisms.vector_blocks import VectorBlocks
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.spaces import Space
+from corpusveil_evaluate.mechanisms.tight_exponential import (
+    RESIDUAL,
+    TightExponential,
+    calibrate,
+    realised,
+    solution_of,
+    solve,
+)
 from tests.contracts.mechanism import Case, matrix
 from tests.mechanisms import spaces
 from tests.mechanisms.spaces import RowsContract, distances, excess, mechanism_excess, normal, space_of

@@ -1,0 +1,73 @@
+"""Documents on their way from what holds them to what is written: made by a form, a frame, a Spark batch, a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """D documents: what is drawn, what noise depends on, and what of their rows is needed beside the text.
+
+    Attributes:
+        texts: Arrow strings [D]; null where there is no text.
+        identities: [D], what names each document: text, bytes, a number, (corpus, path, row), or (id, places within).
+        column: the name of the text column, on which noise depends, too.
+        values: the columns of units by name, [D] each, for a ledger.
+        scopes: [D], the units within which pseudonyms are equal; None: of all documents.
+        known: [D], values of each document's row that are spans where they stand in its text; None: no such columns.
+        rows: [D], the number of each document's row in ``place``, a file or frame, for sentences.
+    """
+
+    texts: pa.Array
+    identities: Sequence[Any]
+    column: str = "text"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    scopes: Sequence[str] | None = None
+    known: Sequence[Sequence[str]] | None = None
+    rows: Sequence[int] = ()
+    place: str = "the texts"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, first: int, last: int) -> Documents:
+        """Return the documents from ``first`` to before ``last``."""
+        some = slice(first, last)
+        return Documents(
+            self.texts.slice(first, last - first), self.identities[some], self.column,
+            {name: _slice(column, first, last) for name, column in self.values.items()},
+            None if self.scopes is None else self.scopes[some], None if self.known is None else self.known[some],
+            self.rows[some], self.place,
+        )  # fmt: skip
+
+    def with_text(self) -> Documents:
+        """Return the documents that have a text."""
+        if not self.texts.null_count:
+            return self
+        there = self.texts.is_valid()
+        at = np.flatnonzero(np.asarray(there)).tolist()
+
+        def chosen(values: Any) -> Any:
+            return (
+                None if values is None else values.take(pa.array(at)) if _is_arrow(values) else [values[k] for k in at]
+            )
+
+        return Documents(
+            self.texts.filter(there), chosen(self.identities), self.column,
+            {name: chosen(column) for name, column in self.values.items()}, chosen(self.scopes), chosen(self.known),
+            chosen(self.rows), self.place,
+        )  # fmt: skip
+
+
+def _is_arrow(values: Any) -> bool:
+    return isinstance(values, (pa.Array, pa.ChunkedArray))
+
+
+def _slice(column: Any, first: int, last: int) -> Any:
+    return column.slice(first, last - first) if _is_arrow(column) else column[first:last]
