@@ -55,6 +55,7 @@ _PUBLIC = {
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),
     "corpusveil.transforms.release.release": ("Release",),
+    "corpusveil.passages.build": ("build_store",),
     "corpusveil.transforms.release.passage_release": ("PassageRelease",),
     "corpusveil.passages.store": ("Store", "load_store"),
     "corpusveil.passages.passage_exchange": ("PassageExchange",),

@@ -47,6 +47,7 @@ from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
 from corpusveil.mechanisms.vickrey import VickreyCmp as VickreyCmp
 from corpusveil.mechanisms.vickrey import VickreyMahalanobis as VickreyMahalanobis
+from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
@@ -143,6 +144,7 @@ __all__ = [
     "audit",
     "audit_documents",
     "build_space",
+    "build_store",
     "candidates",
     "content_weights",
     "context_risk",

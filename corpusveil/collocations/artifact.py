@@ -1,4 +1,4 @@
-"""The description of an artifact of the collocation flow, in ``_artifact.json``, written last."""
+"""The description of an artifact of a flow over public text, in ``_artifact.json``, written last."""
 
 from __future__ import annotations
 
@@ -17,8 +17,15 @@ from corpusveil.text.languages import rule, version_of
 WORK = "work"
 """The place of a step's unfinished work, in the folder of its artifact."""
 VERSION = 1
-Kind = Literal["counts", "collocations", "tokens", "vectors", "model"]
-_MADE_BY = {"counts": "count", "collocations": "score", "tokens": "tokenize", "vectors": "train", "model": "model"}
+Kind = Literal["counts", "collocations", "tokens", "vectors", "model", "store"]
+_MADE_BY = {
+    "counts": "count",
+    "collocations": "score",
+    "tokens": "tokenize",
+    "vectors": "train",
+    "model": "model",
+    "store": "store",
+}
 
 
 def make_once(

@@ -13,6 +13,7 @@ sentence or paragraph has at least one token, so a text of blanks has none; a wh
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -29,6 +30,7 @@ Per = Literal["document", "paragraph", "sentence"]
 PERS: tuple[Per, ...] = get_args(Per)
 LONG = 45
 """Bytes of a line that is long enough to have been wrapped."""
+_MARKS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Pieces:
 
 def normalized(text: str) -> str:
     """Return a piece's letters and digits, case folded, with single blanks: equal pieces are equal in this form."""
-    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
+    return _MARKS.sub(" ", text.casefold()).strip()
 
 
 def pieces_of(tokenizer: Tokenizer, data: Any, documents: Int64, per: Per, most: int | None = None) -> Pieces:

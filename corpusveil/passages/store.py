@@ -24,11 +24,12 @@ from corpusveil.passages import pieces
 from corpusveil.passages.encoder import MeanVectors, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
-from corpusveil.spaces.installed import SCHEME, is_name, located
+from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
 from corpusveil.spaces.space import absolute
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
+from corpusveil.storage.parquet import write_table
 
 KIND = "store"
 VERSION = 1
@@ -103,20 +104,21 @@ class Store:
         """
         url = absolute(url)
         if not is_artifact(url):
-            with files.open_write(files.join(url, TEXTS)) as file:
-                pq.write_table(pa.table({"text": self.texts}), file, compression="zstd")
-            with files.open_write(files.join(url, VECTORS)) as file:
-                np.save(file, self.vectors, allow_pickle=False)
-            described_as = {
-                "kind": KIND, "version": VERSION, "digest": self.digest, "pieces": len(self),
-                "space": {"path": self.space.url, "digest": self.space.digest}, "encoder": self.encoder.name,
-                "pieces_version": pieces.VERSION, **self.info,
-            }  # fmt: skip
+            described_as = {"kind": KIND, "version": VERSION, **self.write(url)}
             if complete(url, described_as, indent=1, ensure_ascii=False):
                 return replace(self, url=url, info=described_as)
         if getattr(described(url), "digest", None) != self.digest:
             raise MismatchError(f"{files.join(url, ARTIFACT)}: another artifact is saved here; choose another folder.")
         return replace(self, url=url)
+
+    def write(self, url: str) -> dict[str, Any]:
+        """Write texts and vectors into a folder, and return the fields of their description."""
+        write_table(pa.table({"text": self.texts}), files.join(url, TEXTS))
+        with files.open_write(files.join(url, VECTORS)) as file:
+            np.save(file, self.vectors, allow_pickle=False)
+        space = {"path": name_of(self.space.url) or self.space.url, "digest": self.space.digest}
+        fields = {"digest": self.digest, "pieces": len(self), "space": space, "encoder": self.encoder.name}
+        return fields | {"pieces_version": pieces.VERSION} | self.info
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.url is not None:

@@ -93,6 +93,15 @@ FLOWS = (
         """,
         "pipelines.space:build", wanted=("space.path", "space.vectors or embeddings.vectors"),
         artifact="space.path", reads="space.vectors"),
+    Flow(
+        "store", "Make a store of public pieces of text.",
+        """Make a store: pieces of public texts, for releases in which one of them stands for each text.
+
+        They are released word for word. Name only texts that anybody may read.
+
+        Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
+        """,
+        "pipelines.store:build", wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "pipelines.privatize:run", wanted=("output.path",)),
     Flow(
         "denoise", "Make a release readable, with a model of public text.",

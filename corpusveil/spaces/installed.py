@@ -34,7 +34,7 @@ SCHEME = "space://"
 """The beginning of an address that is a name wherever it is read, whatever folders are there."""
 ENGLISH, DEMO = "en", "demo"
 """The space of bundled text (``spaces/en``), and its other name."""
-ARCHIVE, FIGURES = "space.zip", "figures.json"
+ARCHIVE, FIGURES, EXCLUDED = "space.zip", "figures.json", "excluded.txt"
 COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score", "store": "store"}
 """The command that makes each folder."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -104,11 +104,25 @@ def ships_model(address: str) -> bool:
 
 def shipped_beside(url: str | None) -> str | None:
     """Return the address of the language model of the package that an opened space is from; None without one."""
+    name = name_of(url)
+    return name if name is not None and ships_model(name) else None
+
+
+def name_of(url: str | None) -> str | None:
+    """Return the name of the installed space that was opened at an address, as an address; None for any other."""
     folder = None if url is None else Path(url).parent
     if folder is None or folder.parent != home.cache_folder("spaces"):
         return None
-    name = SCHEME + folder.name.rpartition("-")[0]
-    return name if ships_model(name) else None
+    return SCHEME + folder.name.rpartition("-")[0]
+
+
+def excluded_words(url: str | None) -> frozenset[str]:
+    """Return the words that the package of an opened space left out as offensive (``excluded.txt``); or none."""
+    name = name_of(url)
+    for point in metadata.entry_points(group=GROUP, name=(name or "").removeprefix(SCHEME)):
+        if (listed := resources.files(point.value) / EXCLUDED).is_file():
+            return frozenset(listed.read_text("utf-8").split())
+    return frozenset()
 
 
 def _unpack(archive: Traversable, digest: str, target: Path) -> None:

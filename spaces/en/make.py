@@ -184,7 +184,7 @@ class Recipe:
         lines = (f"{word}\t{count}\n" for word, count in zip(*table.to_pydict().values(), strict=True))
         (self.work / "counts.tsv").write_text("".join(lines), "utf-8")
         python = HERE.parents[1] / ".tools/space-en/bin/python"
-        excluded = ["--excluded", str(HERE / "excluded.txt")] if self.language == "en" else []
+        excluded = ["--excluded", str(PACKAGE / "excluded.txt")] if self.language == "en" else []
         call = [str(python), str(HERE / "words.py"), self.at("counts.tsv"), self.at("words.part.npz")]
         subprocess.run([*call, "--language", self.language, *excluded], check=True)
         (self.work / "words.part.npz").rename(self.work / "words.npz")
@@ -241,7 +241,7 @@ class Recipe:
         if (self.work / "collocation-space/_artifact.json").exists():
             return
         trained = read_vectors(self.at("vectors"))
-        excluded = set((HERE / "excluded.txt").read_text("utf-8").split()) if self.language == "en" else set()
+        excluded = set((PACKAGE / "excluded.txt").read_text("utf-8").split()) if self.language == "en" else set()
         known = {*load_space(self.at("space")).vocabulary.words}
         rows = [
             row for row, word in enumerate(trained.words[:COLLOCATION_WORDS])

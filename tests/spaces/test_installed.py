@@ -23,8 +23,8 @@ from tests.engines.corpora import WORDS, make_space
 
 ROOT = Path(__file__).parents[2]
 EN = ROOT / "spaces" / "en"
-VERSIONS = {"2.0.0": "22b5c0b6e72d456e17581fe90203179dc36fedaf730889bb04ac43d929e46ae3"}
-"""The archive of each version of corpusveil-space-en: the index keeps a version as it is."""
+VERSIONS = {"2.1.0": "22b5c0b6e72d456e17581fe90203179dc36fedaf730889bb04ac43d929e46ae3"}
+"""The archive of words of each version of corpusveil-space-en: the index keeps a version as it is."""
 NEEDED = "--mechanism", "ring-geometric", "--epsilon", 1, "--test-key"
 FLOW = """\
 [corpus]

@@ -83,6 +83,8 @@ class Settings(BaseModel):
             made.add(self.value("model.path"))
         if self.value("collocations.counts"):
             made.add(self.value("collocations.table"))
+        if self.value("store.input"):
+            made.add(self.value("store.path"))
         changes: dict[str, dict[str, Any]] = {}
         for setting in declared(Settings):
             address: Any = self.value(setting.place) if setting.named else None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TokenizerName = Literal["word", "gst", "mst"]
 
-STAGES = ("count", "score", "tokenize", "model", "denoise")
+STAGES = ("count", "score", "tokenize", "store", "model", "denoise")
 """The commands that run on any engine, except privatize."""
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
@@ -116,8 +116,9 @@ class SpaceSettings(Section):
 
     path: str = key(
         "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
-        named=True, commands={"space": "output"} | dict.fromkeys((*SHOWING, "denoise", "audit", EVALUATE), "space"),
-        needed=("space", "denoise", "audit"), often=True, metavar="URL", group="Files", start="en")
+        named=True,
+        commands={"space": "output"} | dict.fromkeys((*SHOWING, "store", "denoise", "audit", EVALUATE), "space"),
+        needed=("space", "store", "denoise", "audit"), often=True, metavar="URL", group="Files", start="en")
     vectors: list[str] = key(
         "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
         needed=True, metavar="FILE")
@@ -142,12 +143,35 @@ class SpaceSettings(Section):
 
 
 class StoreSettings(Section):
-    """The store of public pieces of text, for releases by passages."""
+    """The store of public pieces of text, which are released word for word."""
+
+    COMMANDS = ("store",)
 
     path: str = key(
         "Replace each text by one of the nearest public texts of this store, instead of each word: a folder or URL, or "
-        "the name of an installed store, such as en.", path=True, named=True,
-        commands=dict.fromkeys(SHOWING, "store"), often=True, metavar="URL", group="How private")
+        "the name of an installed store, such as en. 'store' writes a store.", path=True, named=True,
+        commands={"store": "output"} | dict.fromkeys(SHOWING, "store"), needed=("store",), often=True, metavar="URL",
+        group="How private")
+    input: list[str] = key(
+        "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...",
+        commands={"store": ""}, needed=("store",))
+    text: str = key("The column with the text.", "text", metavar="COLUMN")
+    licence: str | None = key(
+        "The licence under which everybody may read and pass on these texts. It is recorded.", None, metavar="TEXT",
+        needed=("store",))
+    attribution: str | None = key("Whom to name as the author of the texts. It is recorded.", None, metavar="TEXT")
+    words: str = key(
+        "The least and the most words of a piece. Sentences are added until it has the least. 4-40: sentences; 20-80: "
+        "short texts.", "4-40", pattern="^[0-9]+-[0-9]+$", metavar="LEAST-MOST", often=True)
+    size: int = key("The number of pieces; a random sample of those in the texts.", 100_000, ge=2, often=True)
+    salt: str | None = key(
+        "The salt of the sample, 32 hexadecimal digits. Default: one is drawn and recorded. With one salt, the same "
+        "texts make the same store, and a larger store begins with a smaller one.", None, metavar="HEX")
+    exclude: str | None = key(
+        "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
+        None, path=True, metavar="FILE")
+    unlike: list[str] = key(
+        "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
     most_pieces: int | None = key(
         "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
         None, commands=("privatize",), ge=1, metavar="NUMBER",

@@ -1,0 +1,320 @@
+"""Building a store of public texts: which pieces are cut from them, which are fit, and which of these are taken.
+
+A *piece* begins with a sentence, to which the next ones are added until it has the least number of words; if it then
+has more than the most, it is left out. Only fit sentences go into it, and none from another line: what stands there may
+be a heading. A sentence, and a piece read alone, is *fit* if it has no number, contact, symbol, span that the
+recognizers ``rules`` and ``names`` find, or excluded word. A piece also ends as sentences end, and nine in ten of its
+words are words of the space. Equal pieces (``normalized``) are one, in the spelling that sorts first.
+
+Taken are the pieces with the smallest salted BLAKE2b of their normal form, in its order. The salt is drawn after the
+texts were collected: nobody can write texts that are sure to be taken. Samples are nested, and are the same on every
+engine and in every split, since a task keeps at most as many pieces as the store will have and a few to measure with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpusveil.arrays import Bool, Int64
+from corpusveil.collocations.artifact import WORK, make_once
+from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
+from corpusveil.compiled import compiled
+from corpusveil.errors import BadValueError
+from corpusveil.mechanisms.base import check_whole
+from corpusveil.passages import pieces as piece_rules
+from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.figures import LEFT_OUT, figures_of
+from corpusveil.passages.pieces import normalized, pieces_of
+from corpusveil.passages.store import LEAST, Store, load_store
+from corpusveil.recognizers import registry
+from corpusveil.spaces import Space
+from corpusveil.spaces.installed import excluded_words
+from corpusveil.storage import files
+from corpusveil.storage.artifacts import described
+from corpusveil.storage.durable import StageWatch, mark_of, run, stem
+from corpusveil.storage.engine import Engine, Here
+from corpusveil.storage.inputs import Address, InputShard, addresses, find_shards
+from corpusveil.storage.parquet import read_table, write_table
+from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.text import classes
+from corpusveil.text.output_words import concatenate
+from corpusveil.text.spans import Spans
+from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
+from corpusveil.text.word_table import WordTable
+
+VERSION = 1
+"""Goes up whenever the same texts and salt would give another store."""
+RECOGNIZERS = ("rules", "names")
+KNOWN = (9, 10)
+"""At least this share of the words of a piece are words of the space."""
+SALT_BYTES = 16
+MOST = 1 << 30
+"""Pieces of a store: their ids are int32."""
+SPARE = LEFT_OUT + LEFT_OUT // 2
+"""Pieces beyond those of the store that a task keeps: some to measure with, and near duplicates of the store."""
+_FAULTS = ("", "number", "contact", "symbol", "excluded word", "end", "unknown words")
+_NUMBER, _CONTACT, _SYMBOL, _EXCLUDED, _END, _UNKNOWN = range(1, len(_FAULTS))
+_OF_CLASS = np.array([0, _NUMBER, 0, _CONTACT, _SYMBOL, 0], np.int8)
+_ENDS = (
+    r"[.!?\x{2026}\x{203c}\x{2047}-\x{2049}\x{61f}\x{6d4}\x{964}\x{965}\x{3002}\x{ff01}\x{ff0e}\x{ff1f}\x{ff61}]"
+    r"[\p{Pf}\p{Pe}\p{Pi}\"']*\s*$"
+)
+_HIDDEN = (
+    r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
+    r"\x{e0000}-\x{e007f}\p{Co}]"
+)
+"""Characters that nobody sees, but for the joiners that some scripts need; and those of private use."""
+_EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What decides which pieces a text gives: a space, and the least and most words, or None for texts as they are."""
+
+    space: Space
+    words: tuple[int, int] | None
+    excluded: tuple[str, ...]
+
+    def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
+        """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
+        if self.words is not None:
+            texts = self._cut(texts, *self.words, refused)
+        tokens = _tools(self.space, self.excluded)[0].tokenize(texts)
+        faults, names = self._faults(tokens, tokens.offsets)
+        words = tokens.classes == classes.WORD
+        known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
+        few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
+        for fault, fits in (
+            (_SYMBOL, ~pc.match_substring_regex(texts, _HIDDEN).to_numpy(zero_copy_only=False)),
+            (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
+            (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
+            (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),
+        ):
+            faults[(faults == 0) & ~fits.astype(np.bool_)] = fault
+        _count(faults, names, refused)
+        return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
+
+    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
+        """Return the runs of fit sentences."""
+        cut = pieces_of(_tools(self.space, self.excluded)[0], *string_buffers(texts), "sentence")
+        tokens, bounds = cut.tokens, cut.bounds
+        starts, ends = tokens.starts[bounds[:-1]], tokens.ends[bounds[1:] - 1]
+        lines = _before((tokens.data == 0x0A) | (tokens.data == 0x0D))
+        apart = (lines[starts[1:]] > lines[ends[:-1]]) | (np.diff(cut.documents) > 0)
+        sizes = np.diff(_before(tokens.classes == classes.WORD)[bounds])
+        faults, names = self._faults(tokens, bounds)
+        _count(faults, names, refused)
+        firsts, lasts = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
+        n = _join((faults == 0) & (sizes <= most), apart, sizes, least, most, firsts, lasts)
+        raw, runs = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
+        return pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
+
+    def _faults(self, tokens: Tokens, bounds: Int64) -> tuple[Any, tuple[str, ...]]:
+        """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
+        _, recognizers, barred = _tools(self.space, self.excluded)
+        size, faults = len(self.space), _OF_CLASS[tokens.classes]
+        faults[barred[tokens.ids]] = _EXCLUDED
+        # The recognizers look ids up in the space alone.
+        tokens = dataclasses.replace(tokens, ids=np.where(tokens.ids < size, tokens.ids, np.int32(-1)))
+        spans = Spans.joined(find(tokens) for find in recognizers)
+        firsts = np.searchsorted(tokens.ends, spans.starts, "right").tolist()
+        lasts = np.searchsorted(tokens.starts, spans.ends, "left").tolist()
+        for first, last, kind in zip(firsts, lasts, spans.kinds.tolist(), strict=True):
+            faults[first:last] = len(_FAULTS) + kind
+        worst = np.maximum.reduceat(np.append(faults, np.int8(0)), bounds)[:-1]
+        return np.where(np.diff(bounds) > 0, worst, 0), (*_FAULTS, *spans.names)
+
+
+@functools.lru_cache(maxsize=2)
+def _tools(space: Space, excluded: tuple[str, ...]) -> tuple[Tokenizer, list[Any], Bool]:
+    """Return a tokenizer that knows excluded words, too, the recognizers, and which ids are of excluded words."""
+    forms = sorted({form for word in excluded for form in (word, f"{word}'s")})
+    more, offsets = concatenate([form.encode() for form in forms])
+    own = space.vocabulary.offsets.astype(np.int64)
+    table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
+    barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
+    made = [registry.make(name, space) for name in RECOGNIZERS]
+    return Tokenizer(table, space.hyphens or "split", space.language), made, np.append(barred, False)
+
+
+def _before(marks: Bool) -> Int64:
+    """Return how many marks are before each place, int64 [n + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(marks, dtype=np.int64)])
+
+
+def _count(faults: Any, names: Sequence[str], refused: Counter[str]) -> None:
+    for fault in np.flatnonzero(faults):
+        refused[names[faults[fault]]] += 1
+
+
+@compiled
+def _join(fits: Any, apart: Any, sizes: Any, least: Any, most: Any, firsts: Any, lasts: Any) -> Any:
+    """Write the first and last sentence of each piece, and return how many there are; ``apart`` bool [S - 1]."""
+    n, first, total = 0, 0, 0
+    for sentence in range(fits.size):
+        if not fits[sentence] or (sentence > 0 and apart[sentence - 1]):
+            first, total = sentence, 0
+        if fits[sentence]:
+            total += sizes[sentence]
+        if least <= total <= most:
+            firsts[n], lasts[n] = first, sentence
+            n += 1
+        if total >= least or not fits[sentence]:
+            first, total = sentence + 1, 0
+    return n
+
+
+class Taken(Read):
+    """The pieces of a shard with the smallest hashes: their address, how many were fit, and what was refused."""
+
+    made: str
+    fit: int
+    refused: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Take(ShardStage[Taken]):
+    """Cut a shard into pieces, and write at most ``most`` of them, ``key`` and ``text``, in the order of their keys."""
+
+    name: ClassVar[str] = "pieces"
+
+    pieces: Pieces
+    salt: str
+    most: int
+
+    def make(self, task: ShardTask) -> dict[str, Any]:
+        read: dict[str, Any] = {}
+        refused: Counter[str] = Counter()
+        salt, last, fit = bytes.fromhex(self.salt), b"\xff" * SALT_BYTES, 0
+        waiting = [_EMPTY]
+        for texts in self.texts(task, read):
+            fitting = self.pieces.of(texts, refused)
+            fit += len(fitting)
+            keys = [hash_of(text, salt) for text in fitting]
+            some = pa.table([keys, fitting], schema=_EMPTY.schema)
+            waiting.append(some.filter(pc.less_equal(some["key"], last)))
+            if sum(map(len, waiting)) > 2 * self.most:
+                waiting = [smallest(waiting, self.most)]
+                last = waiting[0]["key"][-1].as_py()
+        url = self.address("made", f"{stem(task)}.parquet")
+        write_table(smallest(waiting, self.most), url)
+        return {**read, "made": url, "fit": fit, "refused": dict(sorted(refused.items()))}
+
+
+def hash_of(piece: str, salt: bytes) -> bytes:
+    """Return the salted BLAKE2b-128 of the normal form of a piece."""
+    return hashlib.blake2b(normalized(piece).encode(), digest_size=16, salt=salt).digest()
+
+
+def smallest(tables: Iterable[pa.Table], most: int) -> pa.Table:
+    """Return the rows with the ``most`` smallest keys, each key once, with the text that sorts first."""
+    table = pa.concat_tables(tables).sort_by([("key", "ascending"), ("text", "ascending")]).combine_chunks()
+    keys = table["key"]
+    same = pc.equal(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0))).to_numpy()
+    return table.filter(pa.array(np.concatenate([np.zeros(min(len(keys), 1), np.bool_), same]) == 0)).slice(0, most)
+
+
+def build_store(
+    inputs: Address | Sequence[Address],
+    output: Address,
+    space: Space,
+    licence: str,
+    words: tuple[int, int] | None = (4, 40),
+    size: int = 100_000,
+    salt: str | None = None,
+    engine: Engine | None = None,
+    attribution: str | None = None,
+    *,
+    text: str = "text",
+    excluded: Sequence[str] | None = None,
+    unlike: Address | Sequence[Address] = (),
+    rows_per_task: int | None = None,
+    watch: StageWatch | None = None,
+) -> Store:
+    """Make a store of at most ``size`` pieces of public texts at ``output``, and open it.
+
+    **Pieces of a store are released word for word**: give only texts that anybody may read, under a ``licence`` that
+    allows that, which the store records with ``attribution``. ``inputs`` are files, folders or globs, with texts in the
+    column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
+    bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
+    those that the package of the space left out. ``unlike`` are other public texts, to measure what the store does not
+    know. A repeated call resumes after an interruption, and does nothing when all is done.
+
+    Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in
+    progress.
+    """
+    url, engine = files.absolute(files.as_text(output)), engine or Here()
+    if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
+        raise BadValueError("licence: say in a line under which licence the texts are public, such as CC0.")
+    match words:
+        case None:
+            pass
+        case [int(least), int(most)] if 1 <= least <= most:
+            words = (least, most)
+        case _:
+            raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
+    check_whole("size", size, LEAST, MOST)
+    if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
+        raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
+    without = sorted(excluded_words(space.url) if excluded is None else {word.casefold() for word in excluded})
+    shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
+    named = [*map(registry.identity, RECOGNIZERS)]
+    settings = [
+        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, mean_vectors(space).name, words, size, text, licence,
+        attribution, without, named, [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
+    ]  # fmt: skip
+    salt = _salt(url, salt, mark_of(settings))
+    call = mark_of(settings, salt)
+    take = Take(files.join(url, WORK), call, text, Pieces(space, words, tuple(without)), salt, size + SPARE)
+
+    def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
+        tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
+        read = run(take, tasks, engine, watch)
+        # One after the other: in the memory of two tasks.
+        made = functools.reduce(lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY)
+        return read, made, inputs_of(tasks, read)
+
+    def make() -> dict[str, Any]:
+        read, every, sources = taken(take, shards)
+        beside = dataclasses.replace(take, work=files.join(take.work, "unlike"), most=SPARE)
+        other = taken(beside, others)[1] if others else _EMPTY
+        texts, unlike = (
+            pa.concat_arrays(table["text"].chunks or [pa.array([], pa.large_string())]) for table in (every, other)
+        )
+        store = Store.of(texts.slice(0, size), space)
+        refused = sum((Counter(record.refused) for record in read), Counter[str]())
+        info = {
+            "licence": licence, "attribution": attribution, "salt": salt, "size": size, "words": words,
+            "known": KNOWN[0] / KNOWN[1], "recognizers": named,
+            "excluded": {"words": len(without), "digest": mark_of(without)},
+            "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
+            "refused": dict(sorted(refused.items())),
+            "figures": figures_of(store, texts.slice(size), unlike), "inputs": sources,
+        }  # fmt: skip
+        return dataclasses.replace(store, info=info).write(url)
+
+    make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
+    return load_store(url, space=space)
+
+
+def _salt(url: str, given: str | None, call: str) -> str:
+    """Return the salt: that of the store that is there, of an interrupted call like this one, or a new one."""
+    if given is not None:
+        return given
+    if (made := described(url)) is not None:
+        return str(made.as_dict().get("salt"))
+    place = files.join(url, WORK, f"salt-{call[:16]}")
+    files.create_bytes(place, secrets.token_hex(SALT_BYTES).encode())
+    return files.read_bytes(place).decode()

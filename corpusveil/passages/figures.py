@@ -1,0 +1,109 @@
+"""What a store knows, measured on public pieces that it does not have; from these figures alone follows K.
+
+``similarity`` is the mean inner product by rank over ``127^2``, and ``overall`` that with any piece. ``back`` is the
+share of the content word occurrences of a piece that stand in what replaces it, by the exact law, and ``back_floor``
+that share for a piece drawn at random. ``picked`` is how often a reader who holds the texts, and knows store and law,
+picks the original of what was drawn: for texts of some pieces, whose positions the reader knows, the candidate at which
+the product of the likelihoods is largest; equal ones share. A likelihood has two values, so that is the candidate with
+the most hits. Texts are made of the left-out pieces by turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from corpusveil.arrays import Float64, Int32
+from corpusveil.mechanisms.content import content_weights
+from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.store import Store
+from corpusveil.search.inner_products import ProductSearch
+
+LEFT_OUT, LEAST = 2000, 100
+"""The most pieces that are measured, and the fewest left-out ones; if there are fewer, the store's last tenth is."""
+RANKS, CANDIDATES = 200, 1000
+EPSILONS = (8, 10, 12, 14)
+TEXTS = (1, 2, 3, 5, 10)
+"""Pieces of the texts that a reader holds."""
+DRAWN = 4
+"""Releases of each text."""
+NEAR_TWIN = 95
+"""Per cent of the largest inner product above which a piece is a near duplicate."""
+_FULL = LENGTH**2
+
+
+def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]:
+    """Return figures of left-out pieces of the same sources, *like*, and of ``others``, *unlike*, if there are any."""
+    held = len(store)
+    if len(left) < LEAST and (tenth := min(LEFT_OUT, held // 10)):
+        held -= tenth
+        left = store.texts.slice(held)
+    rows, words = store.vectors[:held], _content(store, store.texts.slice(0, held))
+    out: dict[str, Any] = {"pieces": held}
+    for name, texts in (("like", left), ("unlike", others)):
+        ids, products = ProductSearch(rows).several(points := store.encoder.encode(texts), min(RANKS, held))
+        near = products[:, 0] * 100 > NEAR_TWIN * _FULL
+        at = np.flatnonzero(~near)[:LEFT_OUT]
+        if at.size:
+            total = int(points[at].astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
+            similarity = products[at].astype(np.int64).sum(axis=0) / (at.size * _FULL)
+            made = {
+                "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
+                "overall": round(total / (at.size * held * _FULL), 6),
+            }  # fmt: skip
+            law = out.get("like", made)  # K is of the store, whoever's text it is
+            own = _content(store, texts.take(pa.array(at)))
+            out[name] = made | _of_law(ids[at], words, own, np.asarray(law["similarity"]), law["overall"])
+    return out
+
+
+def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
+    """Return how often each content word of the space stands in each text, int32 [P, V]."""
+    tokens = store.encoder.tokenizer.tokenize(texts)
+    known = tokens.ids >= 0
+    known[known] = content_weights(store.space)[tokens.ids[known]] > 0
+    texts_of = np.repeat(np.arange(len(texts)), np.diff(tokens.offsets))[known]
+    ones = np.ones(texts_of.size, np.int32)
+    return sparse.csr_matrix((ones, (texts_of, tokens.ids[known])), (len(texts), len(store.space)))
+
+
+def _of_law(
+    ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix, similarity: Float64, overall: float
+) -> dict[str, Any]:
+    """Return the figures of what replaces pieces whose nearest ones are ``ids``, int32 [T, ranks]."""
+    held, stands, occurrences = words.shape[0], (words > 0).astype(np.int32), max(int(own.sum()), 1)
+    floor = (own.sum(axis=0) @ stands.sum(axis=0).T).item() / (held * occurrences)
+    shared = np.array([own.multiply(stands[ids[:, rank]]).sum() for rank in range(ids.shape[1])]) / occurrences
+    made: dict[str, Any] = {"back_floor": round(floor, 4), "neighbors": {}, "back": {}, "picked": {}}
+    for epsilon in EPSILONS:
+        exchange = Exchange.at(epsilon, held, best_neighbors(epsilon, held, similarity, overall))
+        made["neighbors"][str(epsilon)] = exchange.neighbors
+        made["back"][str(epsilon)] = round(exchange.mean(shared, floor), 4)
+        made["picked"][str(epsilon)] = _picked(exchange, ids[:CANDIDATES, : exchange.neighbors])
+    return made
+
+
+def _picked(exchange: Exchange, near: Int32) -> dict[str, float]:
+    """Return how often the original is picked, by the number of pieces of a text; ``near`` int32 [C, K] are ids."""
+    size = len(near)
+    bounds = np.arange(0, near.size + 1, near.shape[1])
+    has = sparse.csr_matrix((np.ones(near.size, np.int16), near.reshape(-1), bounds), (size, exchange.pieces))
+    random = np.random.default_rng(0)  # of public pieces: no secret, and the same everywhere
+    out = {str(number): 0.0 for number in TEXTS}
+    every = np.arange(size)
+    for _ in range(DRAWN):
+        hits = np.zeros((size, size), np.int16)
+        for number in range(1, max(TEXTS) + 1):
+            first, second = random.integers(0, 2**64, (2, size), dtype=np.uint64)
+            ranks, drawn = exchange.draw(first, second)
+            turned = (every + (number - 1) * (size // max(TEXTS) + 1)) % size
+            drawn = np.where(ranks >= 0, near[turned, np.maximum(ranks, 0)], drawn)
+            hits += has[turned][:, drawn].toarray()
+            if number in TEXTS:
+                best = hits == hits.max(axis=0)
+                out[str(number)] += float((best[every, every] / best.sum(axis=0)).mean()) / DRAWN
+    return {number: round(share, 3) for number, share in out.items()}

@@ -1,0 +1,348 @@
+"""Stores of public texts: what goes into one, which of it, that no engine or split matters, and what is measured."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.errors import WorkError
+from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.local import Local
+from corpusveil.jobs.spark import Spark
+from corpusveil.mechanisms.content import content_weights
+from corpusveil.passages.build import SALT_BYTES, Pieces, build_store, hash_of
+from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
+from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.store import TEXTS, VECTORS, load_store
+from corpusveil.recognizers import registry
+from corpusveil.storage.rows import BLOCK_ROWS
+from tests.calls import Halting, command, refused, succeeds
+from tests.engines.corpora import release_files
+
+pytestmark = pytest.mark.xdist_group("spark-rooms")
+
+SALT, OTHER = "00" * SALT_BYTES, "5a" * SALT_BYTES
+WORDS = """\
+old new cold warm small large quiet busy clean dirty early late cheap strange
+river house train letter garden kitchen bridge market window doctor teacher driver bottle ticket
+found opened closed moved cleaned painted watched missed
+"""
+ADJECTIVES, NOUNS, VERBS = (line.split() for line in WORDS.splitlines())
+SENTENCES = [
+    f"The {one} {two} {verb} a {three}."
+    for one, two, verb, three in itertools.product(ADJECTIVES, NOUNS, VERBS, NOUNS)
+    if two != three
+]
+
+
+@pytest.fixture(scope="module")
+def space() -> cv.Space:
+    return cv.load_space("space://en")
+
+
+def write(folder: Path, texts: Sequence[str], shards: int = 1) -> str:
+    folder.mkdir(parents=True)
+    for shard in range(shards):
+        lines = (json.dumps({"text": text}) + "\n" for text in texts[shard::shards])
+        (folder / f"{shard}.jsonl").write_text("".join(lines))
+    return str(folder)
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {name: digest for name, digest in release_files(folder).items() if name in (TEXTS, VECTORS)}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three shards of texts of three sentences."""
+    random = np.random.default_rng(5).permutation(len(SENTENCES))[:1800]
+    texts = [" ".join(SENTENCES[at] for at in some) for some in random.reshape(-1, 3)]
+    return write(tmp_path_factory.mktemp("corpus") / "in", texts, 3)
+
+
+@pytest.fixture(scope="module")
+def reference(corpus: str, space: cv.Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("reference") / "store"
+    build_store(corpus, output, space, "CC0", size=500, salt=SALT)
+    return output
+
+
+class TestPieces:
+    def fit(self, space: cv.Space, text: str, words: tuple[int, int] | None = (4, 12), *, excluded: str = "") -> Any:
+        why: Counter[str] = Counter()
+        return Pieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [*why]
+
+    def test_are_runs_of_sentences_that_reach_the_least_and_do_not_exceed_the_most(self, space: cv.Space) -> None:
+        one, two, long = "It was cold.", "We went home early.", f"We saw {'a bird and ' * 6}a tree."
+        for text, made in (
+            (f"{one} {two}", [f"{one} {two}"]),
+            (f"{two} {one}", [two]),
+            (f"{one} {long} {two}", [two]),
+            (f"{one}\n\n{two}", [two]),
+            (f"{one}\n{two}", [two]),
+            ("It was cold on that evening, and the rain of the\nwinter fell.", []),
+            ("It was a late evening of\na cold winter.", ["It was a late evening of a cold winter."]),
+            (f"{one}  \t {two}", [f"{one} {two}"]),
+            ("It was cold. My name is Sarah. We left.", []),
+            ("", []),
+            ("\u200b \n", []),
+        ):  # fmt: skip
+            assert self.fit(space, text)[0] == made, text
+        assert self.fit(space, f"{long} {one}", None)[0] == [f"{long} {one}"]
+
+    def test_with_what_could_tell_of_somebody_are_refused_by_its_kind(self, space: cv.Space) -> None:
+        for text, fault in (
+            ("We paid 40 for the old chair.", "number"),
+            ("He bought the b2b plan last week.", "number"),
+            ("The area is x² of the old house.", "number"),
+            ("Write to me@example.com about the chair.", "contact"),
+            ("Look at https://example.com for the chair.", "contact"),
+            ("The chair was very nice 😀 indeed.", "symbol"),
+            ("The chair is\u202e broken again today.", "symbol"),
+            ("My name is Sarah and I am tired.", "name"),
+            ("Dear Ann, the chair is broken again.", "name"),
+            ("The chair is of qwrtz wood.", "unknown words"),
+            ("About our chairs and tables", "end"),
+            ("We bought the chair and,", "end"),
+            ("The turnip was eaten by a goat.", "excluded word"),
+            ("The Turnip’s leaves were very green.", "excluded word"),
+        ):
+            assert self.fit(space, text, excluded="turnip") == ([], [fault]), text
+            assert self.fit(space, text, None, excluded="turnip") == ([], [fault]), text
+        for text in (
+            'He said, "It is cold here."',
+            "Is it cold here (in winter?)",
+            "It is cold here…",
+            "So it's cold here!",
+        ):
+            assert self.fit(space, text)[0] == [text], text
+
+    def test_keep_out_the_words_that_the_package_left_out(self, space: cv.Space, tmp_path: Path) -> None:
+        bad = (Path(__file__).parents[2] / "spaces/en/corpusveil_space_en/excluded.txt").read_text().split()[3]
+        made = build_store(
+            write(tmp_path / "in", [f"The river was a {bad} again.", *SENTENCES[:2]]), tmp_path / "out", space, "CC0"
+        )
+        assert made.info["refused"] == {"excluded word": 1}
+
+    def test_that_are_equal_are_one_in_the_spelling_that_sorts_first(self, space: cv.Space, tmp_path: Path) -> None:
+        spellings = ["the river was cold.", "The river was cold!", "THE RIVER  was cold.", "The river, was cold."]
+        for number, texts in enumerate((spellings, spellings[::-1])):
+            made = build_store(
+                write(tmp_path / f"{number}", [*texts, SENTENCES[0]], 2),
+                tmp_path / f"out{number}",
+                space,
+                "CC0",
+                salt=SALT,
+            )
+            assert sorted(made.texts.to_pylist()) == sorted(
+                [min(" ".join(text.split()) for text in texts), SENTENCES[0]]
+            )
+
+
+class TestSamples:
+    def test_are_nested_and_in_the_order_of_the_salted_hash(
+        self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path
+    ) -> None:
+        every = load_store(reference).texts.to_pylist()
+        for size in (2, 60, 300):
+            made = build_store(corpus, tmp_path / f"{size}", space, "CC0", size=size, salt=SALT)
+            assert made.texts.to_pylist() == every[:size]
+        assert every == sorted(every, key=lambda text: hash_of(text, bytes.fromhex(SALT)))
+
+    def test_of_any_split_are_equal_to_the_byte(
+        self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path
+    ) -> None:
+        texts = [json.loads(line)["text"] for path in sorted(Path(corpus).iterdir()) for line in path.open()]
+        for shards in (1, 5):
+            folder = tmp_path / f"in{shards}"
+            build_store(write(folder, texts[::-1], shards), tmp_path / f"{shards}", space, "CC0", size=500, salt=SALT)
+            assert content(tmp_path / f"{shards}") == content(reference), shards
+        sparse = [text for text in texts for _ in range(-(-2 * BLOCK_ROWS // len(texts)))]
+        large = write(tmp_path / "large", sparse)
+        build_store(large, tmp_path / "rows", space, "CC0", size=500, salt=SALT, rows_per_task=BLOCK_ROWS)
+        assert content(tmp_path / "rows") == content(reference)
+
+    @pytest.mark.parametrize(
+        "engine", [Local(2), Beam(), pytest.param(Spark("local[2]"), marks=pytest.mark.spark)]
+    )  # fmt: skip
+    def test_of_any_engine_are_equal_to_the_byte(
+        self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path, engine: Any
+    ) -> None:
+        build_store(corpus, tmp_path / "out", space, "CC0", size=500, salt=SALT, engine=engine)
+        assert release_files(tmp_path / "out") == release_files(reference)
+
+    def test_cannot_be_ground_without_the_salt(self, space: cv.Space, tmp_path: Path) -> None:
+        """Who writes texts with small hashes under one salt fills the sample under that one, and no other."""
+        ground = sorted(SENTENCES[:4000], key=lambda text: hash_of(text, bytes.fromhex(SALT)))[:400]
+        source = write(tmp_path / "in", [*ground, *SENTENCES[8000:11600]])
+        shares = {}
+        for salt in (SALT, OTHER):
+            made = build_store(source, tmp_path / salt, space, "CC0", size=300, salt=salt)
+            shares[salt] = len(set(ground) & set(made.texts.to_pylist())) / 300
+        assert shares[SALT] > 0.5
+        assert abs(shares[OTHER] - 0.1) < 5 * (0.1 * 0.9 / 300) ** 0.5
+
+    def test_have_a_salt_that_is_drawn_and_recorded(self, corpus: str, space: cv.Space, tmp_path: Path) -> None:
+        made = [build_store(corpus, tmp_path / name, space, "CC0", size=20) for name in "ab"]
+        salts = {store.info["salt"] for store in made}
+        assert len(salts) == 2, "two stores have one salt"
+        again = build_store(corpus, tmp_path / "c", space, "CC0", size=20, salt=made[0].info["salt"])
+        assert again == made[0] != made[1]
+        assert build_store(corpus, tmp_path / "a", space, "CC0", size=20) == made[0]
+
+
+class TestWhatIsInterrupted:
+    def test_goes_on_with_the_salt_that_was_drawn(self, corpus: str, space: cv.Space, tmp_path: Path) -> None:
+        output = tmp_path / "out"
+        with pytest.raises(WorkError):
+            build_store(corpus, output, space, "CC0", engine=Halting(2))
+        done = {path: path.stat().st_mtime_ns for path in output.glob("work/pieces/made/*")}
+        (salt,) = (path.read_text() for path in output.glob("work/salt-*"))
+        assert len(done) == 2
+
+        class Watching(Local):
+            def run(self, function: Any, tasks: Sequence[Any]) -> Any:
+                assert len(tasks) == 1, "work was done again"
+                return super().run(function, tasks)
+
+        made = build_store(corpus, output, space, "CC0", engine=Watching())
+        assert made.info["salt"] == salt
+        assert not (output / "work").exists()
+        fresh = build_store(corpus, tmp_path / "fresh", space, "CC0", salt=salt)
+        assert release_files(output) == release_files(tmp_path / "fresh")
+        assert fresh == made
+
+
+class TestErrors:
+    def test_are_sentences_and_leave_nothing(self, corpus: str, space: cv.Space, tmp_path: Path) -> None:
+        output = tmp_path / "out"
+        for given, code, named in (
+            ({"licence": " "}, "wrong-value", "licence"),
+            ({"licence": None}, "wrong-value", "licence"),
+            ({"licence": "CC0\nand more"}, "wrong-value", "licence"),
+            ({"words": (0, 4)}, "wrong-value", "words"),
+            ({"words": (9, 4)}, "wrong-value", "words"),
+            ({"words": "4-40"}, "wrong-value", "words"),
+            ({"size": 1}, "wrong-value", "size"),
+            ({"salt": "ab"}, "wrong-value", "salt"),
+            ({"inputs": str(tmp_path / "none.jsonl")}, "missing-file", "none.jsonl"),
+            ({"words": (30, 31)}, "unsuitable-data", "0 pieces"),
+            ({"text": "body"}, "bad-shards", "body"),
+        ):
+            call: dict[str, Any] = {"inputs": corpus, "licence": "CC0"} | given
+            with refused(code, named):
+                build_store(output=output, space=space, **call)
+            assert not (output / "_artifact.json").exists(), given
+
+    def test_name_an_output_of_another_call_and_a_changed_input(self, space: cv.Space, tmp_path: Path) -> None:
+        source = write(tmp_path / "in", SENTENCES[:40])
+        build_store(source, tmp_path / "out", space, "CC0", salt=SALT)
+        with refused("output-in-use", "out"):
+            build_store(source, tmp_path / "out", space, "CC0", salt=OTHER)
+        path = tmp_path / "in" / "0.jsonl"
+        path.write_text(path.read_text().replace("river", "hotel"))
+        with refused("input-changed", "0.jsonl"):
+            build_store(source, tmp_path / "out", space, "CC0", salt=SALT)
+
+
+class TestTheCommand:
+    def test_says_that_texts_are_released_word_for_word_and_asks_for_a_licence(
+        self, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        call = ["store", corpus, "--space", "en", "--output", "out", "--size", 50, "--unlike", corpus]
+        assert "--licence" in command(*call).err
+        made = succeeds(*call, "--licence", "CC0 1.0", "--words", "4-9", "--salt", SALT, "--attribution", "nobody")
+        assert "word for word" in made.err
+        store = load_store(tmp_path / "out")
+        assert len(store) == 50
+        assert [store.info[name] for name in ("licence", "attribution", "salt", "words")] == [
+            "CC0 1.0",
+            "nobody",
+            SALT,
+            [4, 9],
+        ]
+        assert store.info["space"]["path"] == "space://en"
+        assert (
+            "already complete"
+            in succeeds(*call, "--licence", "CC0 1.0", "--words", "4-9", "--salt", SALT, "--attribution", "nobody").err
+        )
+
+
+class TestFigures:
+    def test_are_those_of_left_out_pieces(self, space: cv.Space, reference: Path) -> None:
+        """By definition, of the pieces that the store would have had next."""
+        store = load_store(reference)
+        like = store.info["figures"]["like"]
+        assert like["pieces"] + like["near_duplicates"] >= 1200
+        assert np.all(np.diff(store.similarity) <= 0)
+        assert store.similarity.size == RANKS
+        assert store.similarity[-1] > store.overall
+        for epsilon, neighbors in like["neighbors"].items():
+            assert neighbors == best_neighbors(float(epsilon), 500, store.similarity, store.overall)
+        assert like["back_floor"] < like["back"]["8"] <= like["back"]["14"]
+
+    def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
+        self, space: cv.Space, tmp_path: Path
+    ) -> None:
+        made = build_store(write(tmp_path / "in", SENTENCES[::300]), tmp_path / "out", space, "CC0", salt=SALT)
+        held, size = made.info["figures"]["pieces"], len(made)
+        assert held == size - size // 10
+        like = made.info["figures"]["like"]
+        products = made.vectors[held:].astype(int) @ made.vectors[:held].astype(int).T
+        fresh = products.max(axis=1) * 100 <= NEAR_TWIN * LENGTH**2
+        assert (like["pieces"], like["near_duplicates"]) == (fresh.sum(), (~fresh).sum())
+        ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
+        assert np.allclose(like["similarity"], ranked, atol=1e-6)
+        assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
+        weights, tokenizer = content_weights(space) > 0, made.encoder.tokenizer
+        words = [
+            [int(word) for word in tokenizer.tokenize([text]).ids if word >= 0 and weights[word]]
+            for text in made.texts.to_pylist()
+        ]
+        left = [words[held + at] for at in np.flatnonzero(fresh)]
+        found = [word in other for own in left for word in own for other in words[:held]]
+        assert np.isclose(like["back_floor"], np.mean(found), atol=1e-4)
+
+    def test_of_who_is_picked_are_those_of_the_exact_law(self) -> None:
+        """For one piece, by the sum over all that can be drawn; and nobody is picked of texts that look alike."""
+        exchange = Exchange.at(3.0, 40, 4)
+        near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
+        laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
+        best = laws >= laws.max(axis=0) - 1e-12
+        exact = float((laws * best / best.sum(axis=0)).sum() / 25)
+        assert abs(_picked(exchange, near)["1"] - exact) < 5 * (exact * (1 - exact) / 100) ** 0.5
+        assert set(_picked(exchange, np.tile(near[:1], (25, 1))).values()) == {0.04}
+
+
+class TestTheStoreThatShips:
+    def test_has_no_name_number_or_contact_and_says_nothing_twice(self) -> None:
+        store = load_store("en")
+        assert len(store) > 6000
+        assert store.info["licence"].startswith("CC0")
+        texts = store.texts.to_pylist()
+        assert not [text for text in texts if any(map(str.isdigit, text))]
+        tokens = store.encoder.tokenizer.tokenize(store.texts)
+        for name in ("rules", "names"):
+            assert not len(registry.make(name, store.space)(tokens)), name
+        _, products = store.search.several(store.vectors, 2)
+        assert (products[:, 1] * 100 <= NEAR_TWIN * LENGTH**2).all()
+        assert store.info["figures"]["like"]["pieces"] > 500
+
+    def test_is_of_the_texts_in_the_repository(self) -> None:
+        lines = {
+            " ".join(line.split())
+            for path in (Path(__file__).parents[2] / "spaces/en/store").glob("*.txt")
+            for line in path.read_text("utf-8").splitlines()
+        }
+        assert lines.issuperset(load_store("en").texts.to_pylist())
