@@ -28,7 +28,7 @@ from corpusveil.budget.accounting import fixed
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import schema
 from corpusveil.ledger.caps import Caps, Spending, refuse_over
-from corpusveil.ledger.entries import VERSION, Entry, Store, about_of, digest_of
+from corpusveil.ledger.entries import VERSION, Entry, EntryStore, about_of, digest_of
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import Unit
@@ -75,7 +75,7 @@ def apart(what: str, *arguments: str) -> dict[str, Any]:
 
 def prepare(folder: str, documents: str, each: str) -> None:
     """Make a ledger with one release in the folder, and the accounts of a second one of the same documents."""
-    store = Store.open(f"{folder}/ledger", UNITS)
+    store = EntryStore.open(f"{folder}/ledger", UNITS)
     store.check(UNITS, begin=True)
     for seed, release in enumerate(("before", "planned")):
         notes = _notes(folder, release, int(documents), int(each), seed)
@@ -133,7 +133,7 @@ def measure(folder: str, name: str) -> dict[str, Any]:
     """Measure the making of the planned entry, one verdict from the look at the ledger on, or its listing."""
     notes = sorted(str(path) for path in Path(folder).glob("planned-*.parquet"))
     spending = Spending(f"{folder}/ledger", CAPS.get(name, Caps()), UNITS, spill=folder)
-    store = Store.open(spending.ledger, UNITS)
+    store = EntryStore.open(spending.ledger, UNITS)
     if name == SHOWN:
         return measured(lambda: Ledger(spending.ledger, spill=folder).spent())
     with spending.folder() as place, connected(place) as connection:

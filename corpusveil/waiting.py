@@ -57,11 +57,11 @@ _wait: ContextVar[_Wait | None] = ContextVar("_wait", default=None)
 
 @dataclass(slots=True)
 class _Process:
-    """What this process has done: seconds that it compiled, lines that are shown now, and whether it was told."""
+    """What this process has done: seconds that it compiled, lines that are shown now, and whether it has said so."""
 
     compiled: float = 0.0
     shown: int = 0
-    told: bool = False
+    has_said: bool = False
 
 
 _process = _Process()
@@ -70,11 +70,11 @@ _process = _Process()
 def compiled(seconds: float) -> None:
     """Say once that loops compile, after ``PATIENCE`` of it, to who called from Python and sees nothing else."""
     _process.compiled += seconds
-    is_seen = _process.told or _process.shown or _manner.get() != "auto"
+    is_seen = _process.has_said or _process.shown or _manner.get() != "auto"
     if _process.compiled >= PATIENCE and not is_seen:
         from multiprocessing import parent_process  # who asks for help loads none
 
-        _process.told = True
+        _process.has_said = True
         if parent_process() is None:
             _write(f"corpusveil: {COMPILING}, about half a minute\n")
 

@@ -31,14 +31,15 @@ WORST = re.compile(
 )
 """Write after; is not one, or is ignored; ``n``, or this number of; 0.4%."""
 BRITISH = re.compile(
-    r"(?<![-\w])(?:artefact(?!Error)|behaviour|(?:dis)?colour|favour|honour|neighbour|centre[ds]?\b|grey\b|licences?\b|"
+    r"(?<![-\w`])(?:artefact(?!Error)|behaviour|(?:dis)?colour|favour|honour|neighbour|centre[ds]?\b|grey\b|"
+    r"licences?\b(?![:,)] )|"
     r"(?:analy|anonymi|authori|capitali|customi|emphasi|finali|generali|initiali|materiali|maximi|minimi|normali|optimi|"
     r"organi|privati|pseudonymi|randomi|reali|recogni|seriali|speciali|summari|synchroni|tokeni|utili|vectori|visuali)"
     r"s(?:e[ds]?|er|ers|ing|ation)\b|(?:cancel|label|model|signal|total|travel)l(?:ed|ing)\b|judgement|learnt\b|"
     r"(?:mis)?spelt\b|whilst\b|amongst\b|towards\b|fulfils?\b)",
     re.IGNORECASE,
 )
-"""Write artifact, behavior, center, gray, license, analyze, tokenize, labeled, toward and so on."""
+"""Write artifact, behavior, center, gray, license (but --licence), analyze, tokenize, labeled, toward and so on."""
 
 
 def make_targets() -> set[str]:
@@ -119,7 +120,8 @@ def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
 
 
 def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
-    """What ``corpusveil privatize`` imports on local processes with JSON lines, and what that imports: 20,000 lines."""
+    """What ``corpusveil privatize`` imports on local processes with JSON lines, and what that imports: 23,500 lines, of
+    which passages take 1,300."""
     graph = grimp.build_graph("corpusveil", exclude_type_checking_imports=True)
     waiting = [f"corpusveil.{name}" for name in ("cli.main", "cli.privatize", "jobs.local", "storage.forms.jsonlines")]
     reached: set[str] = set()
@@ -131,7 +133,7 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
     files = [ROOT / Path(*module.split(".")) for module in reached]
     sources = [path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py" for path in files]
     assert len(reached) > 100, "the graph is there"
-    assert sum(len(path.read_text().splitlines()) for path in sources) <= 20_000
+    assert sum(len(path.read_text().splitlines()) for path in sources) <= 23_500
     for outside in (
         "collocations.training",
         "language.model",

@@ -62,13 +62,13 @@ class PassageKernel:
         parts: list[pa.Array] = []
         for first, last in chunks(places):
             bounds = places[first : last + 1]
-            found = pieces_of(self.mechanism.store.encoder.tokenizer, data, bounds, self.per, self.most_pieces)
-            points = self.mechanism.store.encoder.of_ids(found.tokens.ids, found.bounds)
-            draws = self._draws(found, column, identities[first:last], data, bounds)
+            split = pieces_of(self.mechanism.store.encoder.tokenizer, data, bounds, self.per, self.most_pieces)
+            points = self.mechanism.store.encoder.of_ids(split.tokens.ids, split.bounds)
+            draws = self._draws(split, column, identities[first:last], data, bounds)
             out = self.mechanism.privatize(points, self.epsilon, draws)
-            self._count(points, out, present[first:last][found.documents], counts)
+            self._count(points, out, present[first:last][split.documents], counts)
             written = pa.ListArray.from_arrays(
-                found.offsets.astype(np.int32), self.mechanism.store.texts.take(pa.array(out))
+                split.offsets.astype(np.int32), self.mechanism.store.texts.take(pa.array(out))
             )
             parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
         whole = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
@@ -77,8 +77,8 @@ class PassageKernel:
     def pieces(self, texts: pa.Array) -> list[str]:
         """Return the pieces of texts, in order."""
         tokenizer = self.mechanism.store.encoder.tokenizer
-        found = pieces_of(tokenizer, *string_buffers(texts), self.per, self.most_pieces)
-        return [found.text(piece) for piece in range(len(found))]
+        split = pieces_of(tokenizer, *string_buffers(texts), self.per, self.most_pieces)
+        return [split.text(piece) for piece in range(len(split))]
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
@@ -96,20 +96,20 @@ class PassageKernel:
         present, spent = np.asarray(texts.is_valid()), list[Readings]()
         for first, last in chunks(places):
             tokenizer = self.mechanism.store.encoder.tokenizer
-            found = pieces_of(tokenizer, data, places[first : last + 1], self.per, self.most_pieces)
-            size = np.where(present[first:last], np.diff(found.offsets), 0)
+            split = pieces_of(tokenizer, data, places[first : last + 1], self.per, self.most_pieces)
+            size = np.where(present[first:last], np.diff(split.offsets), 0)
             total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)
             spent.append(Readings(size, total, np.where(size > 0, each[0], 0), ldp))
         return self.noise_tags(key, column, identities, data, places), joined(spent)
 
-    def _draws(self, found: Pieces, column: str, identities: Sequence[Any], data: Any, documents: Any) -> Draws:
+    def _draws(self, split: Pieces, column: str, identities: Sequence[Any], data: Any, documents: Any) -> Draws:
         """Return what the pieces draw; with the same noise, each as if it were a document."""
         if not self.same_noise:
             tags = self.noise_tags(self.draw_key.tag, column, identities, data, documents)
-            return Draws(self.draw_key, tags, found.documents, found.positions)
-        alone = pa.array([found.text(piece) for piece in range(len(found))], pa.large_string())
-        tags = keyed_tags(self.draw_key.tag, column, [b""] * len(found), *string_buffers(alone))
-        return Draws(self.draw_key, tags, np.arange(len(found)), np.zeros(len(found), np.int64))
+            return Draws(self.draw_key, tags, split.documents, split.positions)
+        alone = pa.array([split.text(piece) for piece in range(len(split))], pa.large_string())
+        tags = keyed_tags(self.draw_key.tag, column, [b""] * len(split), *string_buffers(alone))
+        return Draws(self.draw_key, tags, np.arange(len(split)), np.zeros(len(split), np.int64))
 
     def _count(self, points: Int8, out: Int32, present: Any, counts: Counts) -> None:
         """Count the pieces of documents that have a text, those without a known word, and how near the others came."""

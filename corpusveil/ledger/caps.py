@@ -33,7 +33,7 @@ from corpusveil.errors import (
     not_a_choice,
 )
 from corpusveil.ledger.account import Account
-from corpusveil.ledger.entries import About, Entry, Store, digest_of, snapshot
+from corpusveil.ledger.entries import About, Entry, EntryStore, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, joined, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
@@ -141,7 +141,7 @@ class Spending:
 
     def accounting(self, account: Account) -> Account:
         """Return an account of the ledger, which is made if it does not exist, from that of a release."""
-        return self.with_secret(account, Store.open(self.ledger, self.units).secret)
+        return self.with_secret(account, EntryStore.open(self.ledger, self.units).secret)
 
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
@@ -177,7 +177,7 @@ def reserve(
     seem to have been drawn before under other noise. Raises CapError if a unit would have spent more than a cap; then
     the ledger stays as it was.
     """
-    ledger = Store.existing(spending.ledger)
+    ledger = EntryStore.existing(spending.ledger)
     if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
         raise MismatchError(
             f"{ledger.url}: this is not the ledger for which the documents were accounted; give an address that leads "

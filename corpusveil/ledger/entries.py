@@ -100,13 +100,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class EntryStore:
     """A ledger at an address. Its secret is made by its first use, and its units are set by its first reservation."""
 
     url: str
 
     @classmethod
-    def open(cls, url: str, units: Sequence[Unit]) -> Store:
+    def open(cls, url: str, units: Sequence[Unit]) -> EntryStore:
         """Return the ledger at an address, which is made if it does not exist.
 
         Raises UserError for a ledger that accounts for other units.
@@ -146,7 +146,7 @@ class Store:
             )
 
     @classmethod
-    def existing(cls, url: str) -> Store:
+    def existing(cls, url: str) -> EntryStore:
         """Return the ledger at an address. Raises UserError if there is none."""
         ledger = cls._at(url)
         if not files.exists(ledger.address(SECRET)):
@@ -154,7 +154,7 @@ class Store:
         return ledger
 
     @classmethod
-    def _at(cls, url: str) -> Store:
+    def _at(cls, url: str) -> EntryStore:
         ledger = cls(files.absolute(url))
         files.refuse_links(ledger.address(ENTRIES))
         return ledger

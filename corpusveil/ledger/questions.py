@@ -209,8 +209,8 @@ class Books:
         for _ in self._ranges(of_planned=True):
             for reading, cap in caps.items():
                 source = "units" if reading == "ldp" else "sums"
-                found = self._db.execute(f"SELECT DISTINCT unit FROM {source} WHERE {reading} > {cap}::HUGEINT")
-                units.update(unit for (unit,) in found.fetchall())
+                over = self._db.execute(f"SELECT DISTINCT unit FROM {source} WHERE {reading} > {cap}::HUGEINT")
+                units.update(unit for (unit,) in over.fetchall())
         return frozenset(units)
 
     def totals(self) -> list[int]:

@@ -28,7 +28,7 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.ledger.caps import Caps, Spending, metric_names
-from corpusveil.ledger.entries import READINGS, About, Entry, Store
+from corpusveil.ledger.entries import READINGS, About, Entry, EntryStore
 from corpusveil.ledger.questions import MEMORY, Books, connected
 from corpusveil.ledger.units import CONTENT, Unit, canonical, fingerprints, units_of
 from corpusveil.storage import files
@@ -134,21 +134,21 @@ class Ledger:
 
         Raises UserError if there is no ledger, if it is of another version, or if records belong to no run.
         """
-        store = Store.existing(self.url)
+        store = EntryStore.existing(self.url)
         folders = [Records(folder) for folder in addresses(records)]
         return LedgerCheck(self.url, len(store.names()), tuple(_differences(store, folders)), len(folders))
 
     @contextlib.contextmanager
-    def _books(self) -> Iterator[tuple[Store, Books, list[Entry]]]:
+    def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
         """Open the ledger for questions."""
-        store = Store.existing(self.url)
+        store = EntryStore.existing(self.url)
         with Spending(self.url, spill=self.spill).folder() as folder, connected(folder, self.memory) as connection:
             entries = list(store.entries(folder))
             yield store, Books(connection, entries), entries
 
 
 def _line(
-    store: Store, entries: Sequence[Entry], about: About, documents: int, words: int, sums: tuple[int, ...]
+    store: EntryStore, entries: Sequence[Entry], about: About, documents: int, words: int, sums: tuple[int, ...]
 ) -> dict[str, Any]:
     """Return a line of a listing: a release of one data set and text column, with the day of its first entry."""
     days = [store.written_on(entry.name) for entry in entries if entry.about.kind == about.kind]
@@ -214,7 +214,7 @@ def _cell(value: Any) -> str:
     return figure(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _differences(ledger: Store, records: Sequence[Records]) -> Iterator[str]:
+def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str]:
     """Yield sentences on entries that do not match their names, and on runs that their entries do not cover.
 
     Raises UserError for records that belong to no run, or to a run of another version.

@@ -80,7 +80,7 @@ _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.lar
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class PublicPieces:
     """What decides which pieces a text gives: a space, and the least and most words, or None for texts as they are."""
 
     space: Space
@@ -190,7 +190,7 @@ class Take(ShardStage[Taken]):
 
     name: ClassVar[str] = "pieces"
 
-    pieces: Pieces
+    pieces: PublicPieces
     salt: str
     most: int
 
@@ -257,7 +257,7 @@ def build_store(
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
     if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
-        raise BadValueError("licence: say in a line under which licence the texts are public, such as CC0.")
+        raise BadValueError("licence: say in a line under which license the texts are public, such as CC0.")
     match words:
         case None:
             pass
@@ -277,7 +277,7 @@ def build_store(
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
     call = mark_of(settings, salt)
-    take = Take(files.join(url, WORK), call, text, Pieces(space, words, tuple(without)), salt, size + SPARE)
+    take = Take(files.join(url, WORK), call, text, PublicPieces(space, words, tuple(without)), salt, size + SPARE)
 
     def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters

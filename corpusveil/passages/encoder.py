@@ -1,7 +1,7 @@
 """Vectors of pieces of text: the weighted mean of word vectors, in integers, so that all processors agree on them.
 
 A word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and 0 if it is on a public list of
-names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors have length one and are centred by their
+names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors have length one and are centered by their
 mean, weighted by p. Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
 of a piece is scaled to length 127 and rounded to the nearest int8, halves away from zero. A piece without a known word
 has the vector 0.
@@ -81,12 +81,12 @@ def mean_vectors(space: Space) -> MeanVectors:
     total = int(counts.sum())
     if total >> 48:
         raise DataError(f"{space.url or 'the space'}: its counts add up to {total:,}; divide them by a common number.")
-    centre = counts @ units // total
+    center = counts @ units // total
     weights = (total << _WEIGHTS) // (total + 1000 * counts)
     bits = listed_bits()
     listed = np.array([bits.get(word, 0) for word in space.vocabulary.words], np.int64)
     weights[(listed & (GIVEN | FAMILY) != 0) & (listed & (PLAIN | OTHER) == 0)] = 0
-    words = ((units - centre) * weights[:, None]) >> _WEIGHTS
+    words = ((units - center) * weights[:, None]) >> _WEIGHTS
     table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
     hyphens = space.hyphens or "split"
     return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), f"mean/{VERSION}/{space.digest}")

@@ -1,6 +1,6 @@
 """A store: public pieces of text, in the order of a salted hash, with their vectors and what was measured of them.
 
-Its folder has ``texts.parquet`` (``text``), ``vectors.npy`` (int8 [N, d]) and ``_artifact.json``: sources, licence,
+Its folder has ``texts.parquet`` (``text``), ``vectors.npy`` (int8 [N, d]) and ``_artifact.json``: sources, license,
 salt, filters, and the figures on public text. The first pieces of a store are a random sample of it, so equally salted
 stores are nested (``build_store``).
 """

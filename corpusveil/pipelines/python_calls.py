@@ -100,7 +100,7 @@ def preview(
     """
     frame = frame_of(texts, text)
     sample = pa.chunked_array([plain_texts(chunk, text) for chunk in chunks_of(frame.texts)], pa.large_string())
-    there = [row for row, one in enumerate(sample.slice(0, ROWS).to_pylist()) if one and one.strip()]
+    there = [row for row, content in enumerate(sample.slice(0, ROWS).to_pylist()) if content and content.strip()]
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
@@ -112,7 +112,7 @@ def preview(
     values = known_of(frame, names)
     known = [values[row] for row in there] if values is not None else [()] * len(there)
     before = sample.slice(0, TEXTS).to_pylist()
-    rows = [(one, str(number), "", known[number]) for number, one in enumerate(before)]
+    rows = [(content, str(number), "", known[number]) for number, content in enumerate(before)]
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     epsilons = [] if epsilon is None else [float(epsilon)]
     return drawn(settings, epsilons, rows, sample, text, key or Key.generate(), key_in_words)

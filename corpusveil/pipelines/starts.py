@@ -86,8 +86,8 @@ def _note(start: Start, state: Records, name: str, metrics: str | None) -> None:
     if metrics is not None and (start.status or not start.holder):  # a start that works writes its own at its end
         label = json.dumps(name, ensure_ascii=False)
         text = "".join(
-            f"# HELP corpusveil_schedule_{gauge} {told}\n# TYPE corpusveil_schedule_{gauge} gauge\n"
+            f"# HELP corpusveil_schedule_{gauge} {help}\n# TYPE corpusveil_schedule_{gauge} gauge\n"
             f"corpusveil_schedule_{gauge}{{schedule={label}}} {values[field]}\n"
-            for field, (gauge, told) in _GAUGES.items() if values[field] is not None
+            for field, (gauge, help) in _GAUGES.items() if values[field] is not None
         )  # fmt: skip
         files.write_bytes(metrics, text.encode())

@@ -321,7 +321,7 @@ def _name_at(
         return last
     follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
     after = bits[last + 1] if follows else np.uint32(0)
-    told = (before | ago) & BEFORE != 0 or after & AFTER != 0
+    is_subject = (before | ago) & BEFORE != 0 or after & AFTER != 0
     if parts == 1 and bit & DATE and cue < _ALONE and _is_date(token_classes, bits, t, begin, stop):
         return np.int64(-1)
     speaks = _speaks(data, starts, ends, token_classes, t, last, begin, stop)
@@ -339,7 +339,7 @@ def _name_at(
         if begins and t > begin and strange:  # the last word
             is_name |= last + 1 == stop and parts <= 2
         if (strange or (listed and others == 0)) and not is_name:
-            is_name = strange > 1 or told
+            is_name = strange > 1 or is_subject
         is_park = parts == 2 and bit & COMMON and bits[t] & (GIVEN | PLAIN | OTHER) == GIVEN
         is_name &= before & AT == 0 and (bit & FIRM == 0 or (before | ago) & BEFORE != 0 or is_park)
         is_firm = follows and cases[last + 1] == 2 and (after & FIRM or (parts == 1 and bit & GIVEN == 0))

@@ -60,19 +60,19 @@ def make(name: str | Function, space: Space) -> Recognizer:
         from corpusveil.recognizers.terms import ListedTerms
 
         return OfFunction(path, ListedTerms.of_bytes(files.read_bytes(path), path))
-    found = _loaded(name) if isinstance(name, str) else name
-    return found.make(space) if isinstance(found, Declared) else OfFunction(name_of(name), found)
+    recognizer = _loaded(name) if isinstance(name, str) else name
+    return recognizer.make(space) if isinstance(recognizer, Declared) else OfFunction(name_of(name), recognizer)
 
 
 def identity(name: str | Function) -> str:
     """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
     if terms_path(name) is not None:
         return "terms/1"
-    found = _loaded(name) if isinstance(name, str) else name
-    if isinstance(found, Declared):
-        return _with_versions(f"{name}/{found.version}", found)
-    version = getattr(found, "version", None)
-    if version is None and "<" in getattr(found, "__qualname__", "<"):  # two of one name would be one release
+    recognizer = _loaded(name) if isinstance(name, str) else name
+    if isinstance(recognizer, Declared):
+        return _with_versions(f"{name}/{recognizer.version}", recognizer)
+    version = getattr(recognizer, "version", None)
+    if version is None and "<" in getattr(recognizer, "__qualname__", "<"):  # two of one name would be one release
         raise BadValueError(
             f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
             "with what it finds."
@@ -82,13 +82,13 @@ def identity(name: str | Function) -> str:
 
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
     """Return the kinds that recognizers find; None if one that may find any is among them."""
-    found: set[str] = set()
+    named: set[str] = set()
     for name in find:
         declared = _loaded(name) if isinstance(name, str) and terms_path(name) is None else None
         if not isinstance(declared, Declared) or declared.kinds is None:
             return None
-        found |= {*declared.kinds}
-    return found
+        named |= {*declared.kinds}
+    return named
 
 
 def terms_path(name: str | Function) -> str | None:
@@ -136,7 +136,7 @@ def imported(name: str) -> Any:
 def _imported(name: str, place: str) -> Declared | Function:
     """Return the recognizer at MODULE:OBJECT."""
     try:
-        found = imported(place)
+        named = imported(place)
     except PackageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything
@@ -144,7 +144,7 @@ def _imported(name: str, place: str) -> Declared | Function:
             f"{name}: this recognizer cannot be imported here ({type(error).__name__}); install its module, or put it "
             "into the working folder."
         ) from None
-    if not callable(found) and not isinstance(found, Declared):
+    if not callable(named) and not isinstance(named, Declared):
         raise UnknownError(f"{name}: this is no function; name one that takes a list of texts.")
-    recognizer: Declared | Function = found
+    recognizer: Declared | Function = named
     return recognizer

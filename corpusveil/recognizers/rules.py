@@ -51,7 +51,7 @@ _NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
 """Likelier columns of a table, a number and a count, a decimal, or a phone number: ids have other marks there."""
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}")
 _REST = re.compile(rb"(?:[-. /()]|\xc2\xa0){1,3}(\d+)")
-"""More digits behind a number."""
+"""More digits after a number."""
 _AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
 
 
@@ -437,7 +437,7 @@ def _is_phone(text: str, digits: str, form: int) -> bool:
 def _phones(data: Any, documents: Any, rows: list[list[int]]) -> dict[int, tuple[int, int]]:
     """Return the end of the phone number at each start, and of what is masked: no half of the digits in a row.
 
-    Of several ends the longest is right behind which no digits are left, or another phone number begins.
+    Of several ends the longest is right after which no digits are left, or another phone number begins.
     """
     ends: dict[int, list[int]] = {}
     for start, end, _, form in rows:

@@ -60,7 +60,7 @@ class ProductSearch:
 
 @njit(nogil=True, cache=True)
 def _offer(made: Any, top: int, sizes: Any, products: Any, ids: Any, low: int, high: int) -> None:
-    """Enter each row's columns among its best so far, which descend; equal products stay behind earlier ones."""
+    """Enter each row's columns among its best so far, which descend; equal products stay after earlier ones."""
     columns = made.shape[1]
     lanes = np.empty(_BLOCK, np.float32)
     for r in range(low, high):

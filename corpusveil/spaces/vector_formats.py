@@ -59,7 +59,7 @@ class VectorTable:
 
 @contextlib.contextmanager
 def open_plain(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading, behind its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
+    """Open a file for reading, after its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
     with files.open_read(url) as packed:
         plain = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
         if plain.peek(3).startswith(codecs.BOM_UTF8):

@@ -248,7 +248,7 @@ def _iso(times: npt.NDArray[np.datetime64]) -> pa.Array:
 
 
 def _durations(counts: pa.Array, digits: int) -> pa.Array:
-    """Return counts of units as seconds with so many digits after the point."""
+    """Return counts of units as seconds with this number of digits after the point."""
     texts = pc.utf8_lpad(pc.utf8_ltrim(counts, "-"), digits + 1, "0")
     sign = pc.if_else(pc.starts_with(counts, "-"), pa.scalar("-", pa.large_string()), pa.scalar("", pa.large_string()))
     if not digits:

@@ -45,7 +45,7 @@ _PLAIN = (
     | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 )
 _BREAK = re.compile(r"[^\S\r\n]*[\r\n]+(?:\s*[>|#])*\s*|\s{2,}|[^\S ]")
-"""A line break with the marks of quoted mail behind it, or other white space that is no single blank."""
+"""A line break with the marks of quoted mail after it, or other white space that is no single blank."""
 
 
 @functools.cache

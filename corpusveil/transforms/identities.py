@@ -95,7 +95,7 @@ def warn_of_repeated(identities: Sequence[Any]) -> None:
         warnings.warn(
             f"ids: {len(identities):,} texts have {several(different, 'different id')}. Equal texts with the same id "
             "get equal noise, which shows that they are equal; give each text an id of its own.",
-            stacklevel=7,
+            stacklevel=5,
         )
 
 

@@ -122,7 +122,7 @@ def test_the_digest_of_a_space(ground: Ground, tmp_path: Path) -> None:
 
 
 class TestLinks:
-    """Links in an input folder: those to files are the files, those to folders nothing; nobody goes in circles."""
+    """Links in an input folder: those to files are the files, all others an error; nobody goes in circles."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -130,14 +130,18 @@ class TestLinks:
         write_shard(folder / "a.jsonl", rows(2, 1))
         write_shard(tmp_path / "blobs" / "b.jsonl", rows(2, 2))
         (folder / "link.jsonl").symlink_to(tmp_path / "blobs" / "b.jsonl")
-        (folder / "folder").symlink_to(tmp_path / "blobs")
-        (folder / "loop").symlink_to(folder)
-        (folder / "broken.jsonl").symlink_to(tmp_path / "nowhere")
         return folder
 
     def test_that_are_files(self, folder: Path) -> None:
         for pattern in ("", "/*.jsonl", "/**/*.jsonl"):
             assert [shard.relative for shard in find_shards([f"{folder}{pattern}"])] == ["a.jsonl", "link.jsonl"]
+
+    def test_that_lead_to_a_folder_round_in_a_circle_or_nowhere_are_refused(self, folder: Path, tmp_path: Path) -> None:
+        for place in (tmp_path / "blobs", folder, tmp_path / "nowhere"):
+            (folder / "other.jsonl").symlink_to(place)
+            with refused("unusable-address", "other.jsonl"):
+                find_shards([str(folder)])
+            (folder / "other.jsonl").unlink()
 
     def test_paths_in_identities_hold_no_parents(self, folder: Path, tmp_path: Path) -> None:
         """Also of inputs that are named by way of a parent folder, and below a root."""

@@ -23,7 +23,7 @@ import corpusveil as cv
 from corpusveil.errors import CapError, CorpusveilError, OtherRunError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Caps, Spending
-from corpusveil.ledger.entries import Store
+from corpusveil.ledger.entries import EntryStore
 from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
@@ -373,15 +373,15 @@ class TestAtOnce:
     ) -> None:
         """The draws are those that were entered, or none."""
         write_shard(tmp_path / "in" / "s.jsonl", [{"text": TEXT}])
-        enter = Store.enter
+        enter = EntryStore.enter
 
-        def change(store: Store, *given: Any) -> None:
+        def change(store: EntryStore, *given: Any) -> None:
             write_shard(tmp_path / "in" / "s.jsonl", [{"text": WORDS[4]}])
             enter(store, *given)
 
         call = (release_of(space), [str(tmp_path / "in")], str(tmp_path / "out"), Local())
         with monkeypatch.context() as patched:
-            patched.setattr(Store, "enter", change)
+            patched.setattr(EntryStore, "enter", change)
             with refused("input-changed"):
                 privatize_corpus(*call, spending=Spending(ledger))
         assert not (tmp_path / "out" / "manifest.json").exists()

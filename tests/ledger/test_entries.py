@@ -23,7 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, Store, about_of, digest_of
+from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, about_of, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
 from tests.calls import refused
@@ -34,13 +34,13 @@ ROWS = [Row(k % 3, k) for k in range(9)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store.open(str(tmp_path / "ledger"), CUSTOMER)
+def store(tmp_path: Path) -> EntryStore:
+    store = EntryStore.open(str(tmp_path / "ledger"), CUSTOMER)
     store.check(CUSTOMER, begin=True)
     return store
 
 
-def enter(store: Store, entry: Entry, refuse: Any = None) -> str:
+def enter(store: EntryStore, entry: Entry, refuse: Any = None) -> str:
     digest = digest_of(entry.path, store.secret)
     folder = Path(entry.path).parent / "fetched"
     shutil.rmtree(folder, ignore_errors=True)
@@ -76,7 +76,7 @@ def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(
     assert digest_of(whole.path, bytes([1]) * 32) != digest_of(whole.path, bytes(32))
 
 
-def test_an_entry_is_written_once_private_and_kept(store: Store, tmp_path: Path) -> None:
+def test_an_entry_is_written_once_private_and_kept(store: EntryStore, tmp_path: Path) -> None:
     entry = entry_of(tmp_path / "in", ROWS)
     digest = enter(store, entry)
     assert enter(store, entry) == digest
@@ -89,7 +89,7 @@ def test_an_entry_is_written_once_private_and_kept(store: Store, tmp_path: Path)
 
 
 @pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied", "negative", "of another ledger"])
-def test_what_is_damaged_is_refused_by_all_that_reads_it(store: Store, tmp_path: Path, damage: str) -> None:
+def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_path: Path, damage: str) -> None:
     """Nothing can be counted on a ledger that is not whole; a run that finds it takes its own entry back."""
     for release in ("r", "s"):
         enter(store, entry_of(tmp_path / "in", ROWS, release=release))
@@ -117,7 +117,7 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: Store, tmp_path:
 
 
 @pytest.mark.parametrize("given", [{"length_epsilon": -1.0}, {"ranged": 1}, {"release": "two\nlines"}])
-def test_what_an_entry_is_about_is_checked(store: Store, tmp_path: Path, given: dict[str, Any]) -> None:
+def test_what_an_entry_is_about_is_checked(store: EntryStore, tmp_path: Path, given: dict[str, Any]) -> None:
     from corpusveil.ledger.questions import connected
 
     path, text = str(tmp_path / "e"), json.dumps({**about(), "documents": 1, "tokens": 1, **given})
@@ -130,7 +130,7 @@ def test_what_an_entry_is_about_is_checked(store: Store, tmp_path: Path, given: 
         about_of(path)
 
 
-def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: Store, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: EntryStore, tmp_path: Path) -> None:
     """Another run of the same release has an entry of its own, and keeps it; later ones rely on it."""
     entry = entry_of(tmp_path / "in", ROWS)
 
@@ -146,20 +146,20 @@ def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: Store, tmp_p
     assert store.names() == [name]
 
 
-def test_an_account_is_entered_in_its_own_ledger_alone(store: Store, tmp_path: Path) -> None:
+def test_an_account_is_entered_in_its_own_ledger_alone(store: EntryStore, tmp_path: Path) -> None:
     """A worker for which the address leads elsewhere makes no ledger there, and admits nothing by another one."""
     account = Account(None, about(), "r", "text", CUSTOMER, secret=store.secret)  # type: ignore[arg-type]
     note = write_note(tmp_path / "note", ROWS)
     with pytest.raises(NotMadeError):
         reserve(Spending(str(tmp_path / "elsewhere"), units=CUSTOMER), account, [note])
     assert not (tmp_path / "elsewhere").exists()
-    Store.open(str(tmp_path / "other"), CUSTOMER)
+    EntryStore.open(str(tmp_path / "other"), CUSTOMER)
     with pytest.raises(MismatchError):
         reserve(Spending(str(tmp_path / "other"), units=CUSTOMER), account, [note])
     assert len(reserve(Spending(store.url, units=CUSTOMER), account, [note])) == 1
 
 
-def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: Store, tmp_path: Path) -> None:
+def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: EntryStore, tmp_path: Path) -> None:
     enter(store, entry_of(tmp_path / "in", ROWS))
     assert store.fetched(f"{'0' * 32}.{'0' * 16}.parquet", str(tmp_path), store.secret) is None
     fetched = store.fetched(store.names()[0], str(tmp_path), store.secret)
@@ -174,7 +174,7 @@ class TestPlaces:
         (tmp_path / "linked").mkdir()
         (tmp_path / "linked" / ENTRIES).symlink_to(tmp_path)
         for enter_at in (
-            lambda: Store.open(str(tmp_path / "linked"), CUSTOMER),
+            lambda: EntryStore.open(str(tmp_path / "linked"), CUSTOMER),
             Ledger(str(tmp_path / "linked")).spent,
         ):
             with refused("unusable-address", ENTRIES, "symbolic link"):
@@ -184,7 +184,7 @@ class TestPlaces:
         ("name", "error"), [("secret.key", NotMadeError), ("ledger.json", BadRecordError), ("cut", SecretError)]
     )
     def test_a_ledger_without_its_secret_or_units_is_refused(
-        self, store: Store, tmp_path: Path, name: str, error: type[Exception]
+        self, store: EntryStore, tmp_path: Path, name: str, error: type[Exception]
     ) -> None:
         """Neither is made anew beside entries: a new secret would recognize nobody, and new units would miss them."""
         enter(store, entry_of(tmp_path / "in", ROWS))
@@ -193,10 +193,10 @@ class TestPlaces:
         else:
             (tmp_path / "ledger" / name).unlink()
         with pytest.raises(error):
-            assert Store.open(store.url, CUSTOMER).secret
+            assert EntryStore.open(store.url, CUSTOMER).secret
 
 
-def test_fingerprints_say_nothing_without_the_secret(store: Store, tmp_path: Path) -> None:
+def test_fingerprints_say_nothing_without_the_secret(store: EntryStore, tmp_path: Path) -> None:
     """Each purpose has a key of its own, and no key is the secret."""
     keys = {part(store.secret, purpose) for purpose in (b"unit", b"content", b"noise r", b"entry")}
     assert len(keys) == 4

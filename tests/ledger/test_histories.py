@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.ledger.entries import Store
+from corpusveil.ledger.entries import EntryStore
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS
@@ -59,7 +59,7 @@ def test_a_night_of_histories(small: Space, history: list[Any]) -> None:
 def test_a_ledger_that_forgets_would_be_noticed(small: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control for the histories above: without entries the same comparison fails."""
     never_too_low(small, CHAIN)
-    monkeypatch.setattr(Store, "enter", lambda *_: None)
+    monkeypatch.setattr(EntryStore, "enter", lambda *_: None)
     with pytest.raises(AssertionError):
         never_too_low(small, CHAIN)
 

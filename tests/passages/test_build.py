@@ -19,7 +19,7 @@ from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.passages.build import SALT_BYTES, Pieces, build_store, hash_of
+from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
 from corpusveil.passages.law import Exchange, best_neighbors
@@ -80,7 +80,7 @@ def reference(corpus: str, space: cv.Space, tmp_path_factory: pytest.TempPathFac
 class TestPieces:
     def fit(self, space: cv.Space, text: str, words: tuple[int, int] | None = (4, 12), *, excluded: str = "") -> Any:
         why: Counter[str] = Counter()
-        return Pieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [*why]
+        return PublicPieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [*why]
 
     def test_are_runs_of_sentences_that_reach_the_least_and_do_not_exceed_the_most(self, space: cv.Space) -> None:
         one, two, long = "It was cold.", "We went home early.", f"We saw {'a bird and ' * 6}a tree."

@@ -157,7 +157,7 @@ class StoreSettings(Section):
         commands={"store": ""}, needed=("store",))
     text: str = key("The column with the text.", "text", metavar="COLUMN")
     licence: str | None = key(
-        "The licence under which everybody may read and pass on these texts. It is recorded.", None, metavar="TEXT",
+        "The license under which everybody may read and pass on these texts. It is recorded.", None, metavar="TEXT",
         needed=("store",))
     attribution: str | None = key("Whom to name as the author of the texts. It is recorded.", None, metavar="TEXT")
     words: str = key(

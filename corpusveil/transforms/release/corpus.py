@@ -363,9 +363,9 @@ class _Start:
                 try:
                     entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
                 except CapError as error:
-                    told = refusal(error, accounting, tasks, job.records)
+                    refused = refusal(error, accounting, tasks, job.records)
                     if spending.over_cap == "refuse":
-                        raise told from None
+                        raise refused from None
                     job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
                     continue
                 agreed = _agreed(job.seen or inputs, inputs, tasks)
@@ -436,8 +436,8 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
     goes_on = (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine")  # no bad row was met so far
     if goes_on:
         theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
-    if (found := theirs.other(mine)) is not None:
-        name, words = found
+    if (other := theirs.other(mine)) is not None:
+        name, words = other
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
         words = f"another configuration ({'; '.join(changed)})" if changed else words
         raise InUseError(

@@ -32,7 +32,7 @@ MANY_TEXTS = 0.1
 TEXTS, CHARACTERS, WORDS, SHORT = 200, 2000, 100, 5
 """This many texts are looked at, and characters of each; fewer words than these, of all or of a text, show nothing."""
 RUN, IN_MANY, MANY_SHARED = 6, 20, 0.05
-"""Runs of so many words in more than so many rows are shared text; from this share of them on, a plan warns."""
+"""The words of a run, the rows above which it is shared text, and the share of such runs from which a plan warns."""
 _PERSONAL = (
     r"(?i)\S@\w+\.\w|\+\d[\d ()./-]{7,}\d|"
     r"\b(this is|my name is|I am|hi|hello|dear|regards|sincerely|thanks|cheers|best|from:)(?-i)[\s,:]+[A-Z][a-z]+"
@@ -85,7 +85,7 @@ def missed_names(
 ) -> dict[str, list[int]]:
     """Return words of D texts that look like names and are no spans, with the rows [D] of these texts. Private.
 
-    These are capitalized words behind another word, if the space lacks them or a word beside is capitalized, too.
+    These are capitalized words after another word, if the space lacks them or a word beside is capitalized, too.
     Without spans, and of passages, none.
     """
     if isinstance(release, PassageRelease) or release.spans is None:

@@ -21,7 +21,7 @@ from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, NotMadeError
 from corpusveil.ledger.account import Account, AccountPass
 from corpusveil.ledger.caps import Spending, metric_names, refuse_over
-from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, Store
+from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
@@ -205,7 +205,7 @@ def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
 def _secret(spending: Spending | None) -> bytes:
     """Return the secret of an existing ledger; no secret is made."""
     try:
-        return bytes(32) if spending is None else Store.existing(spending.ledger).secret
+        return bytes(32) if spending is None else EntryStore.existing(spending.ledger).secret
     except NotMadeError:
         return bytes(32)
 
@@ -233,7 +233,7 @@ def _decided(
     with spending.folder() as folder, connected(folder, spending.memory) as connection:
         before = []
         if files.exists(files.join(spending.ledger, SECRET)):
-            before = list(Store.open(spending.ledger, spending.units).entries(folder))
+            before = list(EntryStore.open(spending.ledger, spending.units).entries(folder))
         planned = [
             write_entry(connection, notes, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
             for number, unit in enumerate(spending.units)
