@@ -160,7 +160,7 @@ def _written(column: pa.Array, suffix: str) -> list[Any]:
     if ".csv" in suffix:
         return [value or "" for value in as_strings(column).to_pylist()]
     if ".jsonl" in suffix:
-        return [text.decode() for text in as_json(column)]
+        return as_json(column).to_pylist()
     return plain(as_strings(column) if column.type == JSON else column)
 
 

@@ -274,7 +274,7 @@ def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -
     Raises BadRowError for a text whose unit, within which pseudonyms are equal, is missing or has no text.
     """
     drawn = columns.drawn
-    values = dict(zip(drawn.keep, map(batch.of_texts, batch.kept), strict=True))
+    values = dict(zip(drawn.keep, map(batch.of_texts, batch.kept), strict=False))  # fields that no name keeps follow
     scopes = None
     if columns.unit is not None:
         unit = Unit(columns.unit, columns.unit)

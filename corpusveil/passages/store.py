@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpusveil.arrays import Float64, Int8
 from corpusveil.errors import ArtefactError, BadRecordError, DataError, MismatchError, NotMadeError, replaced
@@ -29,7 +28,7 @@ from corpusveil.spaces.space import absolute
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
-from corpusveil.storage.parquet import write_table
+from corpusveil.storage.parquet import read_table, write_table
 
 KIND = "store"
 VERSION = 1
@@ -161,7 +160,8 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
         )
     folder = home.local_folder(address, [TEXTS, VECTORS], info["digest"])
     try:
-        texts = pq.read_table(folder / TEXTS, memory_map=True).column("text").cast(pa.large_string()).combine_chunks()
+        column = read_table(str(folder / TEXTS), ["text"]).column("text")
+        texts = column.cast(pa.large_string()).combine_chunks()
         texts = texts if isinstance(texts, pa.Array) else pa.concat_arrays(texts.chunks)
         vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
     except (*BROKEN_ARRAY, pa.ArrowException, KeyError):

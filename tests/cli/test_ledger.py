@@ -62,13 +62,13 @@ def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypa
     assert run([*call, *UNITS]) == 0
     header = Path("ledger/ledger.json")
     data = header.read_text()
-    header.write_text(data.replace('"version": 5', '"version": 4'))
+    header.write_text(data.replace('"version": 1', '"version": 4'))
     fails(["ledger", "verify", "ledger"], "other-version", "version 4")
     header.write_text(data[:-5])
     assert "ledger.json" in command("ledger", "verify", "ledger").out, "damaged"
-    header.write_text(data.replace('"version": 5', '"version": 6'))
+    header.write_text(data.replace('"version": 1', '"version": 6'))
     monkeypatch.setattr("corpusveil.ledger.entries.VERSION", 6)
-    fails(["ledger", "verify", "ledger"], "other-version", "version 5", ".parquet")
+    fails(["ledger", "verify", "ledger"], "other-version", "version 1", ".parquet")
 
 
 def test_a_missing_entry_is_a_difference(call: list[str]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from corpusveil.cli.main import run as run_here
 from corpusveil.kernel.kernel import Kernel
+from corpusveil.storage.documents import Documents
 from tests.engines.corpora import (
     CANARIES,
     COLUMN_CANARY,
@@ -113,12 +113,12 @@ def test_whatever_is_bad_about_it(
     shard = spoil(source, bad)
     assert run_here(ground.arguments(source, tmp_path / "out")) == 2
     ended = capfd.readouterr()
-    assert ended.err.splitlines()[-1].startswith(f"corpusveil: {shard}, row 1: ")
+    assert ended.err.splitlines()[-1].startswith((f"corpusveil: {shard}, row 1: ", f"corpusveil: {shard}: this file"))
     assert found(PLANTED, ended.out + ended.err + records_text(tmp_path / "out")) == []
 
 
-def fail(_: Kernel, texts: Any, *__: Any) -> None:
-    raise ValueError(texts[0].as_py())
+def fail(_: Kernel, documents: Documents) -> None:
+    raise ValueError(documents.texts[0].as_py())
 
 
 @pytest.mark.parametrize(("engine", "debug"), [("local", False), ("local", True), ("beam", False)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 import uuid
@@ -138,15 +137,6 @@ def test_damage_is_noticed_and_the_folder_named(tmp_path: Path, space: Space, na
     with pytest.raises(ArtefactError) as error:
         load_space(str(tmp_path / "s"))
     assert f"{tmp_path}/s: this space is damaged" in str(error.value)
-
-
-def test_a_space_with_arcs_is_refused(tmp_path: Path, space: Space) -> None:
-    """As an earlier version made it; other versions and kinds are among the hostile calls."""
-    space.save(str(tmp_path / "s"))
-    artifact = tmp_path / "s" / "_artifact.json"
-    artifact.write_text(json.dumps({**space.info, "version": 3}))
-    with refused("other-version", "a space with arcs", "build the space again, without spacing"):
-        load_space(str(tmp_path / "s"))
 
 
 def test_a_saved_space_is_pickled_as_its_address_and_opened_once(tmp_path: Path, space: Space) -> None:

@@ -249,7 +249,7 @@ def privatize_corpus(
     release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
 ) -> Outcome:  # fmt: skip
     """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = {"name" if name == "corpus" else name: value for name, value in settings.items() if value is not None}
     parts = [
         {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
         for kind in (CorpusIn, CorpusOut)
