@@ -95,6 +95,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
     for page, printed in (
         ("tutorial", "Guarantee: ring-geometric, epsilon 1 a token"),
         ("spaces", "Space(58,711 words, 96 dimensions"),
+        ("choosing-the-unit", "a passage for a passage"),
     ):
         exec(compile(readme_output.example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
         assert printed in capsys.readouterr().out
@@ -143,4 +144,4 @@ def test_the_examples_of_spans_run(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_page_has_python_that_nobody_runs() -> None:
     """Here, or in test_documentation.py."""
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
-    assert pages == {"frames", "python", "streaming", "readable", "spaces", "spans", "tutorial"}
+    assert pages == {"choosing-the-unit", "frames", "python", "streaming", "readable", "spaces", "spans", "tutorial"}

@@ -31,7 +31,6 @@ from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
     "--leaked-key KEY": "missing-setting",
-    "--epsilon 1": "unknown-name",
     "--mechanism santext": "unknown-name",
     "--model nowhere": "wrong-value",
     "--model vectors": "missing-setting",
