@@ -97,9 +97,7 @@ def main() -> None:
         stage()
     recipe.archived()
     if call.install:
-        for name in (ARCHIVE, f"{ARCHIVE}.sha256"):
-            shutil.copy(call.work / "archives" / name, PACKAGE / name)
-            shutil.copy(call.work / "archives/collocations" / name, PACKAGE / "collocations" / name)
+        recipe.installed()
 
 
 class Recipe:
@@ -145,9 +143,9 @@ class Recipe:
                     outputs[path].write(orjson.dumps({"text": "\n".join(lines)}) + b"\n")
         for output in outputs.values():
             output.close()
-        self._sampled()
+        self.sampled()
 
-    def _sampled(self) -> None:
+    def sampled(self) -> None:
         """Write the sample of held-out text: of each register ``SAMPLE_WORDS`` words in passages of about 120."""
         words: Counter[str] = Counter()
         rows = []
@@ -184,7 +182,7 @@ class Recipe:
         lines = (f"{word}\t{count}\n" for word, count in zip(*table.to_pydict().values(), strict=True))
         (self.work / "counts.tsv").write_text("".join(lines), "utf-8")
         python = HERE.parents[1] / ".tools/space-en/bin/python"
-        excluded = ["--excluded", str(HERE / "excluded.txt")] if self.language == "en" else []
+        excluded = ["--excluded", str(PACKAGE / "excluded.txt")] if self.language == "en" else []
         call = [str(python), str(HERE / "words.py"), self.at("counts.tsv"), self.at("words.part.npz")]
         subprocess.run([*call, "--language", self.language, *excluded], check=True)
         (self.work / "words.part.npz").rename(self.work / "words.npz")
@@ -241,7 +239,7 @@ class Recipe:
         if (self.work / "collocation-space/_artifact.json").exists():
             return
         trained = read_vectors(self.at("vectors"))
-        excluded = set((HERE / "excluded.txt").read_text("utf-8").split()) if self.language == "en" else set()
+        excluded = set((PACKAGE / "excluded.txt").read_text("utf-8").split()) if self.language == "en" else set()
         known = {*load_space(self.at("space")).vocabulary.words}
         rows = [
             row for row, word in enumerate(trained.words[:COLLOCATION_WORDS])
@@ -260,6 +258,12 @@ class Recipe:
         figures = {FIGURES: (self.work / FIGURES).read_bytes()}
         archive(self.work, self.work / "archives" / ARCHIVE, parts, figures)
         archive(self.work, self.work / "archives/collocations" / ARCHIVE, {"space": "collocation-space"}, {})
+
+    def installed(self) -> None:
+        """Put both archives into the package."""
+        for name in (ARCHIVE, f"{ARCHIVE}.sha256"):
+            shutil.copy(self.work / "archives" / name, PACKAGE / name)
+            shutil.copy(self.work / "archives/collocations" / name, PACKAGE / "collocations" / name)
 
 
 def shards(text: Path) -> list[Path]:
