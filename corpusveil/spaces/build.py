@@ -70,8 +70,6 @@ def build_space(
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
         raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
     _check(embeddings, seed, order)
-    if isinstance(only, str) or isinstance(exclude, str):
-        raise BadTypeError("only and exclude: give a list of words, not one string.")
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
     call = call_of(

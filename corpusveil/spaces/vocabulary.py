@@ -17,6 +17,7 @@ from corpusveil.errors import (
     ArtefactError,
     BadFileError,
     BadRowError,
+    BadTypeError,
     BadValueError,
     FormatError,
     ShapeError,
@@ -129,6 +130,8 @@ def read_words(url: str) -> list[str]:
 
 def rows_without(words: Sequence[str], excluded: Collection[str]) -> list[int]:
     """Return the rows of words but the excluded: in any case, before an apostrophe, and within a collocation too."""
+    if isinstance(excluded, str):
+        raise BadTypeError("exclude: give a list of words, not one string.")
     refused = {word.casefold() for word in excluded}
 
     def offends(word: str) -> bool:

@@ -4,9 +4,9 @@
     python -m spaces.en.exclude LISTS TEXT WORK --judge
 
 LISTS is a folder of published lists, each a JSON array, a JSON object of ratings or a text of a word a line:
-naughty-words 1.2.0 (``en.json``), cuss 2.2.0 (its object as JSON), profane-words 2.1.0 and better-profanity 0.7.0. TEXT
-is the folder of which the archives were made (``make.py``). A word that is drawn stands in somebody's text, in any
-place; so what offends in a random place goes, however useful it is in its own:
+naughty-words 1.2.0 (``en.json``), cuss 2.2.0 (its object as JSON), profane-words 2.1.0, badwords-list 1.0.0 and
+better-profanity 0.7.0. TEXT is the folder of which the archives were made (``make.py``). A word that is drawn stands in
+somebody's text, in any place; so what offends in a random place goes, however useful it is in its own:
 
 * the words of the published lists, but of cuss those that it rates as unlikely to be profane, and but the kept ones;
 * words of the space that match a pattern of ``offensive.txt``.
@@ -43,7 +43,7 @@ RISKS, DENOISED, TEXTS = (0.3, 0.5, 0.7), (0.3, 0.5), 20_000
 
 
 def published(lists: Path) -> set[str]:
-    """Return the words of published lists that are one word of letters."""
+    """Return the words of published lists that are one word of ASCII letters."""
     words: set[str] = set()
     for path in sorted(lists.iterdir()):
         content = path.read_text("utf-8")
@@ -61,7 +61,7 @@ def judged(texts: Sequence[str], offensive: set[str]) -> float:
 def judge(text: Path, offensive: set[str]) -> None:
     """Print the share of customers' turns (MultiDoGO) with an offensive word: as written, drawn and denoised."""
     every = (row["text"] for shard in shards(text) for row in documents(shard) if row.get("source") == "multidogo")
-    turns = list(islice((line for lines in every for line in lines.split("\n") if line.count(" ") >= 5), TEXTS))
+    turns = list(islice((line for lines in every for line in lines.split("\n") if line.count(" ") >= 3), TEXTS))
     print(f"{len(turns):,} texts, as written: {judged(turns, offensive):.3%}", flush=True)
     law, model = cv.RingGeometric(load_space("space://en")), cv.load_model("space://en")
     for risk in RISKS:

@@ -104,6 +104,10 @@ def test_a_space_without_words_keeps_the_others_with_their_vectors_counts_and_or
         np.testing.assert_array_equal(kept.vectors[kept.id(word)], space.vectors[space.id(word)])
         assert kept.counts is not None
         assert kept.counts[kept.id(word)] == int(word[1:])
+    with refused("unsuitable-data", "two words"):
+        space.without(words[1:])
+    with refused("wrong-type", "list of words"):
+        space.without("w7")
     for shorter, longer in zip(kept.lists, space.lists, strict=True):
         assert list(map(kept.word, shorter)) == [space.word(i) for i in longer if space.word(i) not in ("w7", "w30")]
 
