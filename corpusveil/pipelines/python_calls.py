@@ -282,7 +282,7 @@ def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> A
 
 
 def demo_space() -> Space:
-    """Return the space ``en`` of the package corpusveil-space-en: 58,711 words of general English.
+    """Return the space ``en`` of the package corpusveil-space-en: 57,701 words of general English.
 
     The first call unpacks it into the user's cache folder. It has 96 dimensions, public frequencies and one list by
     meaning, grammar and frequency, so every mechanism works on it.

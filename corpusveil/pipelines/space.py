@@ -39,6 +39,7 @@ def build(settings: Settings, watch: Watch) -> Space:
         if chosen.grammar != 0 and chosen.lists:
             neighbors = read_neighbors(chosen.counts, Vocabulary.from_words(read[0].words, counts), *how_read)
     only = None if chosen.vocabulary is None else read_words(chosen.vocabulary)
+    exclude = () if chosen.exclude is None else read_words(chosen.exclude)
     size = len(read[0].words)
     if only is not None:
         known = set().union(*(vectors.words for vectors in read))
@@ -48,7 +49,7 @@ def build(settings: Settings, watch: Watch) -> Space:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
-        "only": only, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
+        "only": only, "exclude": exclude, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):

@@ -26,7 +26,7 @@ from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.spaces.vocabulary import Vocabulary
+from corpusveil.spaces.vocabulary import Vocabulary, rows_without
 from corpusveil.waiting import waiting
 
 
@@ -38,6 +38,7 @@ def build_space(
     counts: Int64 | None = None,
     order: str | None = None,
     only: Collection[str] | None = None,
+    exclude: Collection[str] = (),
     balance: float | None = 0.0,
     neighbors: Neighbors | None = None,
     grammar: float | None = None,
@@ -54,6 +55,7 @@ def build_space(
         counts: int64 [V of the first embedding], public counts; by default those of its file.
         order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
         only: keep only these words.
+        exclude: words that no text may receive: left out in any case, before an apostrophe and in a collocation too.
         balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
             balances the lists alone where there are counts, as ``corpusveil space`` does by default.
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
@@ -71,13 +73,13 @@ def build_space(
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
     call = call_of(
-        embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, balance=balance,
-        neighbors=neighbors, grammar=grammar,
+        embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, exclude=exclude,
+        balance=balance, neighbors=neighbors, grammar=grammar,
     )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
     counted = embeddings[0].words
-    if only is not None:
-        embeddings, public = _restricted(embeddings, public, only)
+    if only is not None or exclude:
+        embeddings, public = _restricted(embeddings, public, only, exclude)
     rows = _common_rows(embeddings)
     words = [embeddings[0].words[row] for row in rows[0]]
     if not 0 <= lists <= len(words):
@@ -114,7 +116,7 @@ def build_space(
 
 def call_of(
     embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None,
-    only: Collection[str] | None, balance: float | None = 0.0,
+    only: Collection[str] | None, exclude: Collection[str] = (), balance: float | None = 0.0,
     neighbors: Neighbors | None = None, grammar: float | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
@@ -126,6 +128,8 @@ def call_of(
         decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):
         decided.append(spoken)
+    if exclude:
+        decided.append({"exclude": sorted(exclude)})
     for part in (decided, *(embedding.words for embedding in embeddings)):
         sha.update(json.dumps(part).encode() + b"\n")
     for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
@@ -232,13 +236,13 @@ def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
 
 
 def _restricted(
-    embeddings: Sequence[Vectors], public: Int64 | None, only: Collection[str]
+    embeddings: Sequence[Vectors], public: Int64 | None, only: Collection[str] | None, exclude: Collection[str]
 ) -> tuple[list[Vectors], Int64 | None]:
-    """Return the embeddings with only these words, and the counts of the first."""
-    kept = set(only)
+    """Return the embeddings with only these words, none of the excluded, and the counts of the first."""
+    kept = None if only is None else set(only)
     made, counts = [], public
     for number, embedding in enumerate(embeddings):
-        rows = [row for row, word in enumerate(embedding.words) if word in kept]
+        rows = [row for row in rows_without(embedding.words, exclude) if kept is None or embedding.words[row] in kept]
         if len(rows) < 2:
             raise DataError(
                 f"{embedding.source}: the embedding has {len(rows)} of the requested words, and at least two are "

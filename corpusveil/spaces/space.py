@@ -10,7 +10,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,15 @@ from corpusveil.errors import (
     replaced,
 )
 from corpusveil.spaces.installed import located
-from corpusveil.spaces.vocabulary import BLANKS, BLOCK, Vocabulary, read_only, read_vocabulary, write_vocabulary
+from corpusveil.spaces.vocabulary import (
+    BLANKS,
+    BLOCK,
+    Vocabulary,
+    read_only,
+    read_vocabulary,
+    rows_without,
+    write_vocabulary,
+)
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
@@ -147,6 +155,21 @@ class Space:
             positions.setflags(write=False)
             object.__setattr__(self, "_positions", positions)
         return positions
+
+    def without(self, words: Collection[str]) -> Space:
+        """Return the space without words (as ``exclude`` of ``build_space``), not saved; its lists keep their order."""
+        rows = np.array(rows_without(self.vocabulary.words, words), np.int64)
+        vocabulary = Vocabulary.from_words(
+            [self.word(row) for row in rows], None if self.counts is None else self.counts[rows]
+        )
+        renumbered = np.full(len(self), -1, np.int32)
+        renumbered[rows] = np.arange(rows.size)
+        lists = renumbered[np.asarray(self.lists)]
+        lists = np.ascontiguousarray(lists[lists >= 0].reshape(len(lists), rows.size))
+        vectors = np.ascontiguousarray(self.vectors[rows])
+        digest = content_digest(vocabulary, vectors, lists)
+        info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
+        return Space(vocabulary, vectors, lists, digest, None, info | {"digest": digest, "words": rows.size})
 
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.

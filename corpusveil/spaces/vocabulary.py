@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from corpusveil.errors import (
     ArtefactError,
     BadFileError,
     BadRowError,
+    BadTypeError,
     BadValueError,
     FormatError,
     ShapeError,
@@ -125,6 +126,19 @@ def read_words(url: str) -> list[str]:
     if not seen:
         raise FormatError(f"{url}: this file has no words; write a word on each line.")
     return list(seen)
+
+
+def rows_without(words: Sequence[str], excluded: Collection[str]) -> list[int]:
+    """Return the rows of words but the excluded: in any case, before an apostrophe, and within a collocation too."""
+    if isinstance(excluded, str):
+        raise BadTypeError("exclude: give a list of words, not one string.")
+    refused = {word.casefold() for word in excluded}
+
+    def offends(word: str) -> bool:
+        pieces = word.split("_")
+        return word in refused or any({piece, piece.replace("’", "'").partition("'")[0]} & refused for piece in pieces)
+
+    return [row for row, word in enumerate(words) if not offends(word.casefold())]
 
 
 def parts(token: str) -> list[str]:

@@ -97,9 +97,7 @@ def main() -> None:
         stage()
     recipe.archived()
     if call.install:
-        for name in (ARCHIVE, f"{ARCHIVE}.sha256"):
-            shutil.copy(call.work / "archives" / name, PACKAGE / name)
-            shutil.copy(call.work / "archives/collocations" / name, PACKAGE / "collocations" / name)
+        recipe.installed()
 
 
 class Recipe:
@@ -145,9 +143,9 @@ class Recipe:
                     outputs[path].write(orjson.dumps({"text": "\n".join(lines)}) + b"\n")
         for output in outputs.values():
             output.close()
-        self._sampled()
+        self.sampled()
 
-    def _sampled(self) -> None:
+    def sampled(self) -> None:
         """Write the sample of held-out text: of each register ``SAMPLE_WORDS`` words in passages of about 120."""
         words: Counter[str] = Counter()
         rows = []
@@ -260,6 +258,12 @@ class Recipe:
         figures = {FIGURES: (self.work / FIGURES).read_bytes()}
         archive(self.work, self.work / "archives" / ARCHIVE, parts, figures)
         archive(self.work, self.work / "archives/collocations" / ARCHIVE, {"space": "collocation-space"}, {})
+
+    def installed(self) -> None:
+        """Put both archives into the package."""
+        for name in (ARCHIVE, f"{ARCHIVE}.sha256"):
+            shutil.copy(self.work / "archives" / name, PACKAGE / name)
+            shutil.copy(self.work / "archives/collocations" / name, PACKAGE / "collocations" / name)
 
 
 def shards(text: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from tests.calls import QUIET, fails, succeeds
+from tests.calls import QUIET, fails, refused, succeeds
 from tests.engines.corpora import WORDS
 
 
@@ -45,6 +45,22 @@ class TestVocabulary:
         more = ["--output", tmp_path / "space", "--vocabulary", tmp_path / "words.txt", *QUIET]
         assert "2 of its 22 words" in succeeds("space", *named, *more).err
         assert list(cv.load_space(tmp_path / "space").vocabulary.words) == WORDS[50:70]
+
+    def test_has_no_excluded_word_in_any_case_or_before_an_apostrophe(self, tmp_path: Path) -> None:
+        """Nor the words of one that is excluded later: the call that made a space includes the words."""
+        words = ["plain", "Harsh", "harsh's", "new_harsh", "harsher", *WORDS[:40]]
+        (tmp_path / "exclude.txt").write_text("harsh\nnowhere\n")
+        more = ["--vectors", vectors(tmp_path, 0, words), "--exclude", tmp_path / "exclude.txt", *QUIET]
+        for _ in range(2):
+            succeeds("space", "--output", tmp_path / "space", *more)
+        kept = ["plain", "harsher", *WORDS[:40]]
+        assert list(cv.load_space(tmp_path / "space").vocabulary.words) == kept
+        (tmp_path / "exclude.txt").write_text("harsh\nharsher\n")
+        fails(["space", "--output", tmp_path / "space", *more], "output-in-use", "space")
+        embedding = cv.read_vectors(vectors(tmp_path, 0, words))
+        assert list(cv.build_space(embedding, exclude=["HARSH"]).vocabulary.words) == kept
+        with refused("wrong-type", "exclude"):
+            cv.build_space(embedding, exclude="harsh")
 
     def test_that_is_wrong_is_one_sentence(self, tmp_path: Path) -> None:
         file, embedding = tmp_path / "words.txt", vectors(tmp_path, 0, WORDS[:100])

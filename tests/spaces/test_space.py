@@ -94,6 +94,23 @@ def test_a_saved_space_is_loaded_as_it_was(tmp_path: Path, where: str, lists: in
     assert isinstance(loaded.vectors, np.memmap)
 
 
+def test_a_space_without_words_keeps_the_others_with_their_vectors_counts_and_order(tmp_path: Path) -> None:
+    words = [f"w{i}" for i in range(40)]
+    space = build_space(embedding(1, words, "a.txt"), lists=2, counts=np.arange(40))
+    kept = load_space(str(space.without(["W7", "w30", "nowhere"]).save(tmp_path / "s").url))
+    assert list(kept.vocabulary.words) == [word for word in words if word not in ("w7", "w30")]
+    for word in kept.vocabulary.words:
+        np.testing.assert_array_equal(kept.vectors[kept.id(word)], space.vectors[space.id(word)])
+        assert kept.counts is not None
+        assert kept.counts[kept.id(word)] == int(word[1:])
+    with refused("unsuitable-data", "two words"):
+        space.without(words[1:])
+    with refused("wrong-type", "list of words"):
+        space.without("w7")
+    for shorter, longer in zip(kept.lists, space.lists, strict=True):
+        assert list(map(kept.word, shorter)) == [space.word(i) for i in longer if space.word(i) not in ("w7", "w30")]
+
+
 def test_a_saved_space_is_never_overwritten(tmp_path: Path, space: Space) -> None:
     url = str(tmp_path / "s")
     space.save(url)

@@ -126,6 +126,9 @@ class SpaceSettings(Section):
     order: Literal["greedy", "improved"] | None = key(
         "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
     vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
+    exclude: str | None = key(
+        "Leave out the words in this file, one per line, so that none of them is ever drawn.", None, path=True,
+        metavar="FILE")
     counts: str | None = key(
         "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
         path=True, metavar="URL")
