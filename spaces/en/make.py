@@ -29,7 +29,7 @@ import shutil
 import subprocess
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from corpusveil.choices import Policy
 from corpusveil.language.context_risk import GRID, measured
 from corpusveil.language.model import load_model
+from corpusveil.language.modelling import build_model
 from corpusveil.language.sample import NAME as SAMPLE
 from corpusveil.language.sample import EveryFigures
 from corpusveil.mechanisms.registry import make
-from corpusveil.pipelines import collocations, language
+from corpusveil.pipelines import collocations
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
@@ -53,6 +55,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.installed import ARCHIVE, FIGURES
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors, read_vectors
+from corpusveil.storage.engine import Here
 from corpusveil.text.policy import TextPolicy
 
 HERE = Path(__file__).parent
@@ -66,7 +69,9 @@ STEPS, COLLOCATION_STEPS, COLLOCATION_WORDS = 8, 2.5, 27_000
 BEFORE_ZIP = (1980, 1, 1, 0, 0, 0)
 SAMPLE_WORDS = 6_000
 """Words of the sample in each register."""
-MEASURED = (("ring-geometric", "privatize"), ("ring-geometric", "keep"), ("diffractor-geometric", "privatize"))
+MEASURED: tuple[tuple[str, Policy], ...] = (
+    ("ring-geometric", "privatize"), ("ring-geometric", "keep"), ("diffractor-geometric", "privatize"),
+)  # fmt: skip
 """Mechanisms and treatments of stop words whose figures the archive has; for others, a risk needs a text."""
 EPSILONS = [epsilon for at, epsilon in enumerate(GRID) if at % 8 == 0 or (at % 4 == 0 and 1 / 8 <= epsilon <= 2)]
 UNCOUNTED = ("howto", "news", "speech")
@@ -207,9 +212,7 @@ class Recipe:
         pruned = self.work / "pruned"
         if not (pruned / "_artifact.json").exists():
             prune(self.work / "counted", pruned, load_space(self.at("space")).vocabulary.words)
-        language.build_model(
-            self.settings(model={"path": self.at("model"), "counts": str(pruned), "sample": self.at(SAMPLE)}), Watch()
-        )
+        build_model(str(pruned), self.at("model"), Here(), sample=self.at(SAMPLE))
 
     def figured(self) -> None:
         """Measure what readers recover of the sample: its text may not be passed on, these figures may."""
@@ -217,7 +220,7 @@ class Recipe:
         if output.exists():
             return
         chosen, model = load_space(self.at("space")), load_model(self.at("model"))
-        by_basis = {}
+        by_basis: dict[str, Any] = {}
         for name, treated in MEASURED:
             policy = TextPolicy(stop_words=treated)
             by_basis |= measured(make(name, chosen), model, policy, EPSILONS).by_basis
@@ -301,7 +304,7 @@ def ngrams(counts: Path, n: int) -> pa.Table:
     return table.filter(pc.equal(table["n"], n)).select(["ngram", "count"])
 
 
-def prune(counts: Path, output: Path, words: list[str]) -> None:
+def prune(counts: Path, output: Path, words: Sequence[str]) -> None:
     """Write counts of n-grams of these words alone that occur ``LEAST`` times, sorted, so that they compress well."""
     (output / "ngrams").mkdir(parents=True, exist_ok=True)
     known = pa.array(words, pa.string())

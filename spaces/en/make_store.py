@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import corpusveil as cv
-from corpusveil.passages.build import Pieces, build_store
+from corpusveil.passages.build import PublicPieces, build_store
 from corpusveil.passages.encoder import LENGTH, mean_vectors
 from corpusveil.passages.figures import NEAR_TWIN
 from corpusveil.search.inner_products import ProductSearch
@@ -31,7 +31,7 @@ TEXTS = HERE / "store"
 
 def fit(space: cv.Space) -> dict[str, list[str]]:
     """Return the fit lines of each file, and print what is left out."""
-    pieces = Pieces(space, None, tuple(sorted(excluded_words(space.url))))
+    pieces = PublicPieces(space, None, tuple(sorted(excluded_words(space.url))))
     lines: list[tuple[str, str]] = []
     for path in sorted(TEXTS.glob("*.txt")):
         refused: Counter[str] = Counter()

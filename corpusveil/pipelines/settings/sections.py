@@ -151,8 +151,8 @@ class StoreSettings(Section):
     COMMANDS = ("store",)
 
     path: str = key(
-        "Replace each text by one of the nearest public texts of this store, instead of each word: a folder or URL, or "
-        "the name of an installed store, such as en. 'store' writes a store.", path=True, named=True,
+        "The store whose public texts replace whole texts, instead of words: a folder or URL, or the name of an "
+        "installed store, such as en. 'store' writes a store.", path=True, named=True,
         commands={"store": "output"} | dict.fromkeys(SHOWING, "store"), needed=("store",), often=True, metavar="URL",
         group="How private")
     input: list[str] = key(
