@@ -31,14 +31,11 @@ from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
     "--leaked-key KEY": "missing-setting",
-    "--mechanism santext": "unknown-name",
     "--model nowhere": "wrong-value",
     "--model vectors": "missing-setting",
     "--seeds 1": "wrong-value",
     "--documents 3": "wrong-value",
     "--counts nowhere": "missing-artefact",
-    "--words nowhere": "unknown-name",
-    "--second topic": "unknown-name",
     "--label topic --attribute topic": "conflicting-settings",
     "--encoder x --similarity-vectors y": "conflicting-settings",
     "--output FILE": "output-in-use",
