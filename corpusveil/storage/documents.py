@@ -54,9 +54,9 @@ class Documents:
         at = np.flatnonzero(np.asarray(there)).tolist()
 
         def chosen(values: Any) -> Any:
-            return (
-                None if values is None else values.take(pa.array(at)) if _is_arrow(values) else [values[k] for k in at]
-            )
+            if values is None:
+                return None
+            return values.take(pa.array(at, pa.int64())) if _is_arrow(values) else [values[k] for k in at]
 
         return Documents(
             self.texts.filter(there), chosen(self.identities), self.column,

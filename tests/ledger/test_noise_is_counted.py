@@ -18,6 +18,8 @@ import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.kernel import kernel as kernel_module
 from corpusveil.kernel.kernel import Kernel
+from corpusveil.ledger.account import Account
+from corpusveil.ledger.units import Unit
 from corpusveil.sampling.draws import Draws
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release import release as release_module
@@ -200,3 +202,13 @@ def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: py
     monkeypatch.setattr(Kernel, "account", forgetful)
     with pytest.raises(AssertionError):
         equal_where_counted_once(monkeypatch, list(cases(BASE)))
+
+
+def test_a_batch_in_which_no_document_has_a_text_spends_nothing() -> None:
+    """Engines cut batches where they like; such a one has the unit's column all the same."""
+    none = pa.array([None, None], pa.large_string())
+    values = {"customer": pa.array([1, 2], pa.int32())}
+    account = Account(BASE.kernel(), {}, "", "text", (Unit.of("customer"),), secret=bytes(32))
+    assert account.rows(Documents(none, ["a", "b"], values=values, rows=range(2))).num_rows == 0
+    some = Documents(pa.array([None, TEXT], pa.large_string()), ["a", "b"], values=values, rows=range(2))
+    assert account.rows(some).num_rows == 1
