@@ -103,7 +103,8 @@ def _notes(folder: str, release: str, documents: int, each: int, seed: int) -> l
         total = np.minimum(largest * tokens * (1 + 2.0**-40), BUDGET)
         tags = noise.integers(0, 256, (2, size, 16), np.uint8)
         drawn = [units[(first + np.arange(size)) * 7919 % len(units)], tags[0], tags[1]]
-        columns = [*map(_uuids, drawn), tokens, fixed(total), fixed(largest), tokens * 30 * 10**9]
+        rows = first + np.arange(size)
+        columns = [*map(_uuids, drawn), tokens, fixed(total), fixed(largest), tokens * 30 * 10**9, rows]
         paths.append(f"{folder}/{release}-{first}.parquet")
         pq.write_table(pa.table(columns, schema=schema(UNITS)), paths[-1], compression="zstd", row_group_size=8192)
     return paths

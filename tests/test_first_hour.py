@@ -124,7 +124,7 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         if "transformers" not in block:
             exec(compile(block, "readable", "exec"), names)
     assert Path("readable/manifest.json").exists()
-    assert Path("chosen/manifest.json").exists()
+    assert {"row", "text", "places"} <= set(names["table"].column_names)
 
 
 def test_the_examples_of_spans_run(capsys: pytest.CaptureFixture[str]) -> None:
