@@ -118,7 +118,7 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "notes.txt", "released", cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
     )
     few = [space.id(word) for word in ("river", "cold", "road", "nurse")]
-    names = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
+    names: dict[str, Any] = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
     names["counts"] = np.arange(1, 5)
     for block in blocks("docs/readable.md"):
         if "transformers" not in block:
