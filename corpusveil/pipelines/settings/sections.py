@@ -153,8 +153,8 @@ class StoreSettings(Section):
     path: str = key(
         "The store whose public texts replace whole texts, instead of words: a folder or URL, or the name of an "
         "installed store, such as en. 'store' writes a store.", path=True, named=True,
-        commands={"store": "output"} | dict.fromkeys(SHOWING, "store"), needed=("store",), often=True, metavar="URL",
-        group="How private")
+        commands={"store": "output"} | dict.fromkeys((*SHOWING, EVALUATE), "store"), needed=("store",), often=True,
+        metavar="URL", group="How private")
     input: list[str] = key(
         "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...",
         commands={"store": ""}, needed=("store",))
