@@ -114,7 +114,8 @@ def _sampled(attempt: Attempt, store: Store, size: int, per: str, count: int) ->
     kernel, where = release.kernel(), f"K = {size}, per {per}"
     found = []
     for text in texts:
-        out = cv.privatize([text] * count, release, ids=range(count))
+        alike = pa.array([text] * count, pa.large_string())
+        out = kernel.privatize(Documents(alike, list(range(count))))[0].to_pylist()
         cells = np.bincount(_codes(store, out), minlength=len(store) ** (1 + (per == "sentence")))
         laws = [np.ones(1), np.ones(1)]
         points = store.encoder.encode(pa.array(kernel.pieces(pa.array([text], pa.large_string())), pa.large_string()))
