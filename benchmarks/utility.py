@@ -51,6 +51,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
 from corpusveil.storage.documents import Documents
 from corpusveil_evaluate.statistics.similarity import cosine
+from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.text_classifiers import Remembered
 from corpusveil_evaluate.utility.training_modes import baselines
 
@@ -59,7 +60,7 @@ SHARES = (0.5, 0.3, 0.7)
 NEAR = 0.004
 """How near to the share a pilot has to come."""
 DRAWN = (0.15, 0.6)
-"""Recovered shares of a picture."""
+"""Recovered shares of a picture, of words."""
 LEAST, MOST = 1e-3, 2.0**14
 """Epsilons between which one is looked for."""
 KEEP = "stop words kept"
@@ -76,6 +77,8 @@ PILOT = {"quick": 80, "full": 80, "smallest": 100}
 WORDS = {"quick": 12_000, "full": 0, "smallest": 0}
 """The most frequent words, which are the space; 0: all."""
 ERRORS = 2.0
+PICTURED = ("en", "c4-like 100,000")
+"""Stores of the picture."""
 Values = dict[str, list[float]]
 
 
@@ -140,7 +143,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
         if (way == "plain") == (name != OURS):
             cells += [cell for task in asked.task if (cell := measured(task, name, way, share, asked))]
     if asked.picture:
-        draw(asked.picture, asked.size)
+        draw(asked)
     tables = both + [over_all(share, cells) for share in asked.recovered]
     tables += [table(asked.size, task, share, cells) for share in asked.recovered for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
@@ -229,8 +232,27 @@ def measured(task: str, name: str, way: str, share: float, asked: argparse.Names
     return Cell(**json.loads(path.read_bytes()))
 
 
-def draw(file: str, size: str) -> None:
-    """Draw a curve for each mechanism: what its better text keeps, over what the strongest reader recovers."""
+def passages(name: str, per: str, asked: argparse.Namespace) -> list[Point]:
+    """Return the points of passages of a store, of which a reader recovers what comes back."""
+    path, known = pilots("passages", f"{per}, {name}", asked.size)
+    texts, law = pilot_texts(asked.size), cv.PassageExchange(stores.opened(name, per))
+    for epsilon in [] if known or asked.kept else asked.epsilon:
+        release = cv.PassageRelease(law, epsilon, per, key=key_of("pilot"))  # type: ignore[arg-type]
+        out = stores.released(release, texts)
+        back = words_back(texts, out, content_words(law.store.space))[0]
+        weighted = float(np.mean(cosine(texts, out, independent(True))))
+        known.append(Point(epsilon, law.exchange(epsilon).epsilon, {"drawn": back}, {"drawn": weighted}))
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(orjson.dumps(known))
+    return known
+
+
+def draw(asked: argparse.Namespace) -> None:
+    """Draw a curve for each mechanism and of passages: what its better text keeps, over what a reader recovers.
+
+    Words are drawn where epsilon was looked for, passages at each epsilon that was asked for.
+    """
+    file, size = asked.picture, asked.size
     plt = importlib.import_module("matplotlib.pyplot")
     plt.rcParams["svg.hashsalt"] = "utility"
     figure, axis = plt.subplots(figsize=(7.2, 4.4))
@@ -238,12 +260,19 @@ def draw(file: str, size: str) -> None:
         known = [one for one in pilots(name, way, size)[1] if DRAWN[0] <= one.most <= DRAWN[1]]
         if len(known) < 3:
             continue
-        best = [max(one.weighted["drawn"], one.weighted["denoised"]) for one in known]
+        best = [max(one.weighted.values()) for one in known]
         nats = min(known, key=lambda one: abs(one.most - 0.5)).nats
         bound = "no guarantee" if nats is None else f"{nats:.0f} nats at 0.5"
         axis.plot(
             [one.most for one in known], best, label=f"{name} ({bound})", linewidth=2.6 if name == OURS else 1.1,
             color="black" if name == OURS else None, marker="o", markersize=3, linestyle=":" if nats is None else "-",
+        )  # fmt: skip
+    for (name, per), mark in zip(itertools.product(PICTURED, asked.per), "^v^v", strict=False):
+        known = passages(name, per, asked)
+        axis.plot(
+            [one.most for one in known], [max(one.weighted.values()) for one in known], linestyle="--", marker=mark,
+            color="black" if name == "en" else "gray", markersize=4, linewidth=1.1,
+            label=f"passages of {name}, {known[0].epsilon:g} to {known[-1].epsilon:g} nats a {per}",
         )  # fmt: skip
     axis.set(xlabel="content words that the strongest reader recovers", ylabel="weighted similarity to the original")
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
