@@ -8,8 +8,7 @@ the K that rank first for the piece in their place. With all texts alike before,
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,6 @@ from scipy import sparse
 
 from corpusveil.kernel.passage_kernel import BETWEEN
 from corpusveil.passages.pieces import pieces_of
-from corpusveil.passages.store import Store
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil_evaluate.matching import spread
@@ -62,11 +60,13 @@ def texts_picked(
     near, _ = store.search.several(points, exchange.neighbors)
     ends = np.arange(0, near.size + 1, near.shape[1])
     has = sparse.csr_matrix((np.ones(near.size, np.int32), near.ravel(), ends), (len(near), len(store)))
-    sizes, readable = np.diff(split.offsets), _Pieces.of(store, BETWEEN[release.per])
+    sizes = np.diff(split.offsets)
+    numbers = {text: number for number, text in enumerate(store.texts.to_pylist())}
+    written, longest = BETWEEN[release.per], max(map(len, numbers))
     won, alike, unread = 0.0, 0.0, 0
     for size in np.unique(sizes).tolist():
         equal = np.flatnonzero(sizes == size)
-        parts = (readable.ids(privates[rows[row]], size) for row in equal.tolist())
+        parts = (_pieces_in(privates[rows[row]], size, written, numbers, longest) for row in equal.tolist())
         read = {at: ids for at, ids in enumerate(parts) if ids is not None}
         there = list(read)
         unread += equal.size - len(there)
@@ -80,41 +80,17 @@ def texts_picked(
     return Picked(won / number, alike / number, len(rows), unread)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """The pieces of a store by their text, and the lengths of those that begin with a word, the longest first."""
-
-    by_text: dict[str, int]
-    lengths: dict[str, list[int]]
-    between: str
-
-    @classmethod
-    def of(cls, store: Store, between: str) -> _Pieces:
-        by_text: dict[str, int] = {}
-        lengths = defaultdict[str, set[int]](set)
-        for number, text in enumerate(store.texts.to_pylist()):
-            by_text.setdefault(text, number)
-            lengths[_first_word(text)].add(len(text))
-        return cls(by_text, {word: sorted(some, reverse=True) for word, some in lengths.items()}, between)
-
-    def ids(self, text: str, size: int) -> list[int] | None:
-        """Return the pieces that a released text is made of; None if it is not made of so many."""
-        if not size:
-            return None if text else []
-        return next(self._read(text, 0, size), None)
-
-    def _read(self, text: str, start: int, size: int) -> Iterator[list[int]]:
-        for length in self.lengths.get(_first_word(text[start : start + 200]), ()):
-            end, number = start + length, self.by_text.get(text[start : start + length])
-            if number is None:
-                continue
-            if size == 1:
-                if end == len(text):
-                    yield [number]
-            elif text.startswith(self.between, end):
-                for rest in self._read(text, end + len(self.between), size - 1):
-                    yield [number, *rest]
-
-
-def _first_word(text: str) -> str:
-    return next(iter(text.split(None, 1)), "")
+def _pieces_in(text: str, size: int, between: str, numbers: Mapping[str, int], longest: int) -> list[int] | None:
+    """Return the pieces of a store that a released text is made of; None if it is not made of ``size`` pieces."""
+    if size == 0:
+        return None if text else []
+    if size == 1:
+        return [numbers[text]] if text in numbers else None
+    end = text.find(between)
+    while 0 <= end <= longest:
+        if (first := numbers.get(text[:end])) is not None:
+            rest = _pieces_in(text[end + len(between) :], size - 1, between, numbers, longest)
+            if rest is not None:
+                return [first, *rest]
+        end = text.find(between, end + 1)
+    return None
