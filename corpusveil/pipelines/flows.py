@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.sister import EVALUATE, imported
+from corpusveil.registry import EVALUATE, imported
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings

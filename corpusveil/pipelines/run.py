@@ -14,7 +14,7 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.fields import declared
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
-from corpusveil.sister import EVALUATE, imported
+from corpusveil.registry import EVALUATE, imported
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.inputs import find_shards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
+import pkgutil
 import re
 import types
 import typing
@@ -60,8 +60,7 @@ class Setting:
         """The allowed names, if only the program knows them."""
         if self.choices is None:
             return ()
-        module, _, name = self.choices.partition(":")
-        names = getattr(importlib.import_module(module), name)
+        names = pkgutil.resolve_name(self.choices)
         return tuple(names() if callable(names) else names)
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
 from corpusveil.errors import UserError
-from corpusveil.jobs import registry
+from corpusveil.storage.engine import ENGINES, settings_of
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
@@ -244,8 +244,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
     """Refuse settings of other engines; each engine declares its own settings."""
     for name in settings.engine.chosen():
-        if name not in registry.settings_of(settings.engine.name):
-            owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
+        if name not in settings_of(settings.engine.name):
+            owners = " or ".join(engine for engine in ENGINES.names() if name in settings_of(engine))
             yield f"engine.{name}", _needs(f"{{engine.name}} {owners}")
 
 

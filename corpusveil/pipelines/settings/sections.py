@@ -460,8 +460,8 @@ class EngineSettings(Section):
 
     name: str = key(
         "The engine, such as spark or beam; all write the same output.", "local",
-        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
-        often=True)
+        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), often=True,
+        choices="corpusveil.storage.engine:ENGINES.names")
     workers: int | None = key("The number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
     master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
@@ -469,9 +469,9 @@ class EngineSettings(Section):
 
     def make(self) -> Engine:
         """Return the engine, ready to run."""
-        from corpusveil.jobs import registry
+        from corpusveil.storage.engine import make_engine
 
-        return registry.make_engine(self.name, **self.chosen())
+        return make_engine(self.name, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
