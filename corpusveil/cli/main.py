@@ -221,7 +221,7 @@ def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> i
     if show is not None:  # a usage error of the command line
         if (refused := gone_option(arguments)) is not None:
             from corpusveil.cli.derived import CommandCall
-            from corpusveil.pipelines.settings.fields import named
+            from corpusveil.pipelines.fields import named
 
             name, option, sentence = refused
             print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [unknown-name]", file=sys.stderr)

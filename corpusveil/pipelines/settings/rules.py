@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
 from corpusveil.errors import UserError
+from corpusveil.pipelines.fields import SECTIONS, Section
 from corpusveil.storage.engine import ENGINES, settings_of
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
-        _evaluate,
         _audit,
+        _added,
     ):
         yield from rule(settings)
 
@@ -257,19 +258,18 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
     nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
-    for section in ("denoise", "evaluate"):
-        if nested and getattr(settings, section) is not None:
-            yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
+    if nested and settings.denoise is not None:
+        yield "denoise", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
-def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
-    asked = settings.evaluate
-    if asked is None:
-        return
-    if asked.encoder is not None and asked.vectors is not None:
-        yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
-    if asked.label is not None and asked.label == asked.attribute:
-        yield "evaluate", "{evaluate.label} and {evaluate.attribute}: a column is named twice; give different columns"
+def _of_others(settings: Settings) -> list[Section]:
+    """Return the requested sections of other packages."""
+    return [section for name in SECTIONS.names() if (section := getattr(settings, name)) is not None]
+
+
+def _added(settings: Settings) -> Iterator[tuple[str, str]]:
+    for section in _of_others(settings):
+        yield from section.broken(settings.value)
 
 
 def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -298,13 +298,13 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "space", "this section is missing; {denoise} needs the space of the release"
     if settings.audit is not None and space is None:
         yield "space", "this section is missing; {audit} needs the space of the mechanism"
-    if settings.evaluate is not None and settings.evaluate.path is None:
-        yield "evaluate.path", "this key is missing"
+    for added in (others := _of_others(settings)):
+        yield from added.incomplete()
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"
             yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
-    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
+    elif not (release or model or denoise or settings.audit or others or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"
