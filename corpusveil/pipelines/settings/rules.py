@@ -142,28 +142,23 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _store(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Refuse what is of words in a release by passages, and the reverse."""
+    """Refuse settings for words in a release by passages, and settings for passages in a release by words."""
     per, asked = settings.value("budget.per"), settings.store
     if asked is None:
         if per in ("paragraph", "sentence"):
             yield "budget.per", f"{per}: words are replaced one by one; choose token or document, or add {{store.path}}"
         return
-    of_words = (
-        settings.text.model_fields_set, settings.spans.model_fields_set, settings.length.model_fields_set
-    )  # fmt: skip
-    for section, names in zip(("text", "spans", "length"), of_words, strict=True):
-        for name in sorted(names):
-            yield f"{section}.{name}", "this is about words, and {store.path} replaces whole passages; leave either out"
+    of_words = "this setting is for words, and {store.path} replaces whole passages"
+    for section in ("text", "spans", "length"):
+        for name in sorted(getattr(settings, section).model_fields_set):
+            yield f"{section}.{name}", f"{of_words}; leave either out"
     for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
         if settings.value(place) is not None:
-            instead = "; give {ledger.cap_ldp}, which holds over words and passages" if "ledger" in place else ""
-            yield (
-                place,
-                f"this is about words, and {{store.path}} replaces whole passages{instead or '; leave either out'}",
-            )
+            over_all = "give {ledger.cap_ldp}, which holds over words and passages"
+            yield place, f"{of_words}; {over_all if 'ledger' in place else 'leave either out'}"
     for section in ("mechanism", "denoise"):
         if getattr(settings, section) is not None:
-            yield section, "this is for words, and {store.path} replaces whole passages; leave either out"
+            yield section, f"{of_words}; leave either out"
     if per == "token" and settings.is_given("budget.per"):
         yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
     if asked.most_pieces is not None and per not in ("paragraph", "sentence"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,19 +12,17 @@ import pyarrow.compute as pc
 
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
-from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.display import Card, rounded_up
 from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
-from corpusveil.ledger.account import Account
-from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per, normalized
-from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
+from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 NO_AUTHOR = (
@@ -43,7 +40,7 @@ FAR = 0.15
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PassageRelease(Shown):
+class PassageRelease(KeyedRelease):
     """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
 
     ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
@@ -111,17 +108,6 @@ class PassageRelease(Shown):
         }  # fmt: skip
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 (hex) of the canonical JSON of the configuration."""
-        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
-
-    @property
-    def name(self) -> str:
-        """The name of the release in a ledger: half of each digest, of configuration and key."""
-        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
-
-    @property
     def metric(self) -> str:
         """The name of the metric within which readings of releases add up: that of any two pieces of text."""
         return hashlib.sha256(self.mechanism.name.encode()).hexdigest()[:16]
@@ -131,24 +117,17 @@ class PassageRelease(Shown):
 
         Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
         """
-        if self.duplicates == "drop" and not whole_corpus:
-            raise BadValueError(
-                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
-                "remove copies beforehand."
-            )
         return PassageKernel(
-            self.mechanism, self.epsilon, self.per, DrawKey.derive(self.key, self.digest),
+            self.mechanism, self.epsilon, self.per, self.draw_key(whole_corpus=whole_corpus),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
         )  # fmt: skip
 
-    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
-        """Return what accounts in a ledger for documents of this release and text column."""
-        about = {
-            "version": LEDGER_VERSION, "column": column, "release": self.name, "metric": self.metric,
-            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest, "ranged": False,
-            "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
+    def spending(self) -> dict[str, Any]:
+        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        return {
+            "metric": self.metric, "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
+            "ranged": False, "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
         }  # fmt: skip
-        return Account(self.kernel(whole_corpus=whole_corpus), about, f"{self.digest} {self.key.fingerprint()}", column)
 
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
