@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,12 +24,9 @@ from corpusveil.passages.pieces import PERS, Per, normalized
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import KeyedRelease
+from corpusveil.transforms.release.promises import NO_AUTHOR, OF_PASSAGES, OF_PASSAGES_IN_BRIEF, Promise, sentences
 from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
-NO_AUTHOR = (
-    "No line of this was written by the author of its row: each is a public text of like topic and tone. It keeps "
-    "topic, not facts."
-)
 UNKNOWN_KIND = (
     "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
     "a store (docs/passages.md), or release words instead."
@@ -132,22 +130,23 @@ class PassageRelease(KeyedRelease):
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
-        lines = [_PER_TEXT if self.per == "document" else self._of_pieces(), *piece.notes, NO_AUTHOR, _NOTHING_PRIVATE]
-        if self.duplicates == "same-noise":
-            lines.append("Equal pieces get equal replacements, so all equal pieces count as one.")
         key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
         return dataclasses.replace(
-            piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()), notes=tuple(lines), per=self.per,
+            piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
+            notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
             plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
         )  # fmt: skip
 
-    def _of_pieces(self) -> str:
-        most = "" if self.most_pieces is None else f", n at most {self.most_pieces:,}"
-        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
-        return (
-            f"A text of n {self.per}s costs n times epsilon{most}: the log-ratio of any output for two texts of "
-            f"equally many {self.per}s is at most n times {nats} nats."
-        )
+    def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
+        """Yield the sentences of a table of promises that hold."""
+        piece = self.mechanism.guarantee(self.epsilon)
+        values = {
+            "per": lambda: str(self.per),
+            "nats": lambda: rounded_up(piece.plain_ldp),
+            "most_pieces": lambda: "" if self.most_pieces is None else f", n at most {self.most_pieces:,}",
+            "law": lambda: " ".join(piece.notes),
+        }
+        return sentences(table, {"budget.per": (self.per,), "output.duplicates": (self.duplicates,)}, values)
 
     def _disclosed(self) -> list[str]:
         shown = ["which texts are missing (null)"]
@@ -167,13 +166,7 @@ class PassageRelease(KeyedRelease):
 
     def in_brief(self) -> str:
         """Return the guarantee in two sentences."""
-        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
-        if self.per == "document":
-            return f"without the key, a reader can distinguish any two texts by at most {nats} nats. {NO_AUTHOR}"
-        return (
-            f"without the key, a reader can distinguish any two {self.per}s by at most {nats} nats, and two texts by "
-            f"the sum over their {self.per}s. {NO_AUTHOR}"
-        )
+        return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear."""
@@ -220,11 +213,6 @@ class PassageRelease(KeyedRelease):
         return len(there) / max(1, len(pieces)) if len(there) >= FEW else 0.0
 
 
-_PER_TEXT = "A whole text costs epsilon once, for any two texts of any length."
-_NOTHING_PRIVATE = (
-    "Every released piece was public before: no name, number or phrase of a private text stands in the release unless "
-    "the store has it."
-)
 _NEIGHBORS = {
     "document": "any two texts, of any length",
     "paragraph": "texts of equally many paragraphs; plain_ldp is for a paragraph",
