@@ -1,4 +1,4 @@
-"""Write ``docs/settings.md``, every setting with its option, from ``corpusveil/pipelines/settings/sections.py``.
+"""Write ``docs/settings.md``, every setting with its option.
 
 ``make lint`` runs it; ``tests/cli/test_settings.py`` fails if the page is out of date.
 """
@@ -30,7 +30,7 @@ def page() -> str:
         "# Settings",
         "",
         "Every key of a configuration file, with its command-line option. This page is generated from",
-        "`corpusveil/pipelines/settings/sections.py` by `scripts/settings_page.py`.",
+        "`corpusveil/pipelines/settings` by `scripts/settings_page.py`.",
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from corpusveil.errors import ConflictError, UnsetError
 from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
-from corpusveil.pipelines.settings import rules, sections
+from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
 T = TypeVar("T", bound=Section)
 
@@ -18,11 +18,11 @@ class _OwnSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True)
 
-    collocations: sections.CollocationsSettings | None = None
-    embeddings: sections.EmbeddingsSettings | None = None
-    model: sections.ModelSettings | None = None
-    space: sections.SpaceSettings | None = None
-    store: sections.StoreSettings | None = None
+    collocations: artifact_sections.CollocationsSettings | None = None
+    embeddings: artifact_sections.EmbeddingsSettings | None = None
+    model: artifact_sections.ModelSettings | None = None
+    space: artifact_sections.SpaceSettings | None = None
+    store: artifact_sections.StoreSettings | None = None
     corpus: sections.CorpusSettings | None = None
     mechanism: sections.MechanismSettings | None = None
     budget: sections.BudgetSettings | None = None

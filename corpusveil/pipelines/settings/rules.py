@@ -7,7 +7,7 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
@@ -18,7 +18,6 @@ from corpusveil.storage.engine import ENGINES, settings_of
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
 
-Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
 OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger", "output", "schedule")
 """The sections that only a release uses."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
