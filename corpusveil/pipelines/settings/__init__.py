@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from corpusveil.errors import ConflictError, UnsetError
+from corpusveil.errors import ConflictError, PackageError, UnsetError
 from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
 from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
@@ -100,6 +100,8 @@ class _OwnSettings(BaseModel):
 if TYPE_CHECKING:
     Settings = _OwnSettings
 else:
+    if taken := _OwnSettings.model_fields.keys() & {*SECTIONS.names()}:
+        raise PackageError(f"Another package provides the section {min(taken)}, which is of corpusveil; uninstall it.")
     _added = {name: (SECTIONS.find(name) | None, None) for name in SECTIONS.names()}
     Settings = create_model("Settings", __base__=_OwnSettings, __module__=__name__, **_added)
     Settings.__doc__ = "Every section, those of other packages last; a section that is None is not requested."
