@@ -87,7 +87,8 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     parser.add_argument("--keys", type=int, default=3)
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--risk", type=float, nargs="*", default=[0.5])
-    parser.add_argument("--store", nargs="+", help="of those in the table")
+    parser.add_argument("--best", type=float, nargs="*", default=BEST_AT, help="where every K is tried")
+    parser.add_argument("--store", nargs="*", help="of those in the table")
     asked = parser.parse_args(list(arguments))
     if (shared := inputs.data()) is None or not (shared / "open-en").is_dir():
         raise Skipped("the shared data and its conversations are not on this machine.")
@@ -98,7 +99,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
         ("store", "ε", "K", "told", "best K", "told by it", "back", "back by chance"),
     )
     for name, made in domains().items():
-        if asked.store and name not in asked.store:
+        if asked.store is not None and name not in asked.store:
             continue
         store = made()
 
@@ -112,7 +113,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
             back = float(np.mean([words_back(task.texts, texts, words)[0] for texts in out]))
             best = (
                 max((told(texts_at(epsilon, 0, size)), size) for size in NEIGHBORS if size <= len(store))
-                if epsilon in BEST_AT else (float("nan"), "")
+                if epsilon in asked.best else (float("nan"), "")
             )  # fmt: skip
             size = cv.PassageExchange(store).exchange(epsilon).neighbors
             shown.rows.append((name, epsilon, size, interval([told(each) for each in out]), *best[::-1], back, floor))
