@@ -66,6 +66,8 @@ from corpusveil.spaces.vectors import Vectors as Vectors
 from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
+from corpusveil.transforms.columns import expr as expr
+from corpusveil.transforms.columns import register_sql as register_sql
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import candidates as candidates
@@ -77,7 +79,6 @@ from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
-from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
@@ -154,6 +155,7 @@ __all__ = [
     "denoise",
     "epsilon_for_risk",
     "evaluate_release",
+    "expr",
     "load_collocations",
     "load_model",
     "load_space",
