@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from corpusveil.errors import BadRowError, BadTypeError, ConflictError
 from corpusveil.ledger.summary import Ledger
-from corpusveil.ledger.units import scope_of
-from corpusveil.storage.documents import Documents
-from corpusveil.transforms.frames import is_text, require_text
-from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.release.release import AnyRelease, require_release
-from corpusveil.transforms.table import plain_texts, privatized_parts
-
-OfColumns: TypeAlias = Callable[[Any, Any, Any], pa.Array]
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.table import of_columns
 
 
 def register_sql(
@@ -74,34 +67,3 @@ def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
         return pl.Series(text, run(pa.repeat(text, len(texts)), ids, texts))
 
     return pl.map_batches([pl.col(id), pl.col(text)], draw, pl.String, is_elementwise=True).alias(text)
-
-
-def of_columns(release: AnyRelease, name: str) -> OfColumns:
-    """Return the function of a column's name, ids and texts, Arrow arrays of equal length, to the private texts.
-
-    Raises UserError, which calls the function ``name``, for a release that needs further columns.
-    """
-    kernel = require_release(release).kernel()
-    scope_of(None, scoped=release.scoped)  # a function of rows has no unit
-    if release.spans is not None and release.spans.spans_from:
-        raise ConflictError(f"spans_from: {name} has no further columns; privatize the frame instead.")
-
-    def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
-        names = column.unique().to_pylist() if is_text(column.type) else [""]
-        texts, ids = _whole(texts), _whole(ids)
-        if pa.types.is_null(texts.type):
-            texts = texts.cast(pa.string())
-        if not names:
-            return texts
-        if len(names) > 1 or not names[0]:
-            raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
-        require_text(texts.type, names[0])
-        documents = Documents(plain_texts(texts, names[0]), identities_of(ids, "id"), names[0])
-        kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
-        return pa.concat_arrays(privatized_parts(kernel, documents, kind))
-
-    return run
-
-
-def _whole(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

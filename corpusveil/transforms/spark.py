@@ -33,13 +33,12 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.columns import of_columns
 from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import plain_texts, privatized_parts
+from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
