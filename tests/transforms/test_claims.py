@@ -200,7 +200,7 @@ cv = types.SimpleNamespace(verify=lambda _: types.SimpleNamespace(properties=lam
 exec(recipe)
 table = "lake.db.reviews" if kind == "iceberg" else "reviews"
 spark.read.parquet("private/data").writeTo(table).append()
-spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('owner' = 'x')")
+spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('stage' = 'x')")
 """
 
 
