@@ -33,6 +33,7 @@ _PUBLIC = {
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
     "corpusveil.pipelines.python_calls": (
+        "compare",
         "demo_model",
         "demo_space",
         "denoise",

@@ -51,6 +51,7 @@ from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
+from corpusveil.pipelines.python_calls import compare as compare
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import denoise as denoise
@@ -147,6 +148,7 @@ __all__ = [
     "build_space",
     "build_store",
     "candidates",
+    "compare",
     "content_weights",
     "context_risk",
     "count_corpus",
