@@ -89,9 +89,9 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
 
 @pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_an_example_with_spark_runs(number: int, place: Path) -> None:
-    """Classic, of SQL, and of Connect: each starts a Java of its own."""
+    """Of a frame, and of SQL: each starts a Java of its own."""
     run_apart(START + [example for _, example in EXAMPLES if "pyspark" in example][number], place)
 
 

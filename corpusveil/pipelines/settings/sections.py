@@ -64,7 +64,7 @@ class CorpusSettings(Section):
 
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
-        start=["reviews.jsonl.gz"])
+        start=["reviews.parquet"])
     text: str = key(
         "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
         "path is a document.", "text", often=True, metavar="COLUMN", start="text")
@@ -303,7 +303,7 @@ class OutputSettings(Section):
 
     path: str = key("The release: a new folder or URL.", path=True, metavar="URL", start="private")
     format: str = key(
-        "The format of the output, such as jsonl.gz, csv or parquet.", "same",
+        "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
     page: bool = key(

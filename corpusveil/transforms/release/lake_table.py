@@ -29,7 +29,7 @@ def properties_of(url: str) -> dict[str, str] | None:
     if url.endswith((".metadata.json", ".metadata.json.gz")):
         return _texts(_iceberg(url))
     if names := files.listing(log := files.join(url, "_delta_log")):
-        return next((_texts(found) for found in _delta(log, names)), None)
+        return next((_texts(properties) for properties in _delta(log, names)), None)
     folder = files.join(url, "metadata")
     made = {name: match for name in files.listing(folder) if (match := _ICEBERG.fullmatch(name))}
     if not made:
@@ -75,9 +75,9 @@ def _delta(log: str, names: list[str]) -> Iterator[Any]:
                 yield dict(about["configuration"])
 
 
-def _texts(found: Any) -> dict[str, str]:
+def _texts(given: Any) -> dict[str, str]:
     """Return properties that can be shown on one line; others are left out."""
-    pairs = found.items() if isinstance(found, dict) else ()
+    pairs = given.items() if isinstance(given, dict) else ()
     return {name: value for name, value in pairs if isinstance(value, str) and value.isprintable()}
 
 
