@@ -88,8 +88,8 @@ def _first_use() -> Table:
     for stage, (warm, cold) in spent.items():
         table.rows.append((stage, statistics.median(warm), min(warm), max(warm), cold[0]))
     totals = [sum(ways[0][number] for ways in spent.values()) for number in range(ROUNDS)]
-    cold = sum(ways[1][0] for ways in spent.values())
-    table.rows.append(("together", statistics.median(totals), min(totals), max(totals), cold))
+    once = sum(ways[1][0] for ways in spent.values())
+    table.rows.append(("together", statistics.median(totals), min(totals), max(totals), once))
     return table
 
 
