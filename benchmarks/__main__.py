@@ -7,7 +7,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import bench, compare, examples, ledger, rehearsal, startup, tickets, utility
+from benchmarks import bench, compare, examples, ledger, passages, rehearsal, startup, tickets, utility
 from benchmarks import names as people
 from benchmarks.report import Skipped, Table, machine, save
 
@@ -19,13 +19,14 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "names": people.run,
     "tickets": tickets.run,
     "utility": utility.run,
+    "passages": passages.run,
     "examples": examples.run,
 }
 
 COMMANDS = {"bench": bench.main, "compare": compare.main}
 """Benchmarks with their own arguments: a file to write; two to compare."""
 
-WITH_OPTIONS = {"ledger", "names", "tickets", "utility"}
+WITH_OPTIONS = {"ledger", "names", "passages", "tickets", "utility"}
 """Benchmarks that receive the arguments after the names, from the first option on."""
 
 

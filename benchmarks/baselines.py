@@ -178,6 +178,24 @@ def substituting() -> Callable[[str], dict[str, Any]]:
     return longest_wait(functools.partial(pattern.sub, lambda _: random.choice(words)))
 
 
+def random_rows(number: int) -> npt.NDArray[np.int8]:
+    """Return vectors of 96 dimensions and about length 127, as a store has them."""
+    made = np.random.default_rng(number).normal(size=(number, 96)).astype(np.float32)
+    return np.rint(made * (127 / np.linalg.norm(made, axis=1, keepdims=True))).astype(np.int8)
+
+
+def nearest_numpy(pieces: int, points: int, neighbors: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare choosing among the largest products, by blocks of a matrix of float32."""
+    rows, asked = random_rows(pieces).astype(np.float32), random_rows(points).astype(np.float32)
+
+    def run(_: str) -> dict[str, Any]:
+        for start in range(0, points, 256):
+            np.argpartition(asked[start : start + 256] @ rows.T, -neighbors, axis=1)[:, -neighbors:]
+        return {"items": points}
+
+    return run
+
+
 KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "standard copy": standard_copy,
     "cmp, NumPy": cmp_numpy,
@@ -186,4 +204,5 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "counter": counter,
     "grouped": grouped,
     "substituting": substituting,
+    "nearest, NumPy": nearest_numpy,
 }

@@ -181,6 +181,13 @@ def at_large() -> Iterator[Planned]:
     masking = {"kind": "masking", "at": inputs.space()}
     plain = {"kind": "substituting"}
     yield Planned("masker, 100 words, 99th percentile", "texts", masking, "re.sub, any word", plain, clock="wall")
+    passages: dict[str, Any] = {
+        "pieces": 10 * TOKENS if inputs.SMALLEST else 100_000,
+        "points": TOKENS,
+        "neighbors": 30,
+    }
+    plain = {"kind": "nearest, NumPy", **passages}
+    yield Planned("passages of 100,000", "pieces", {"kind": "passages", **passages}, NUMPY, plain)
     ledger = {"kind": "ledger", "documents": DOCUMENTS}
     yield Planned(
         "ledger: read, two verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS

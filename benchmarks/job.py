@@ -35,6 +35,8 @@ from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+PASSAGE_EPSILON = 14.0
+"""Nearly every piece is searched for."""
 DOCUMENTS = 4000
 """As many texts of a shard are searched for spans."""
 
@@ -200,6 +202,21 @@ def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any
     return run
 
 
+def passages(pieces: int, points: int, neighbors: int) -> Callable[[str], dict[str, Any]]:
+    """Prepare drawing passages for so many pieces, whose vectors and those of the store are random."""
+    rows, asked = baselines.random_rows(pieces), baselines.random_rows(points)
+    texts = pa.array(map(str, range(pieces)), pa.large_string())
+    exchange = cv.PassageExchange(cv.Store(texts, rows, cv.load_space("en"), "0" * 64), neighbors)
+    draws = Draws.of_tokens(DrawKey.derive(cv.Key.for_tests(), "00" * 32), points)
+    exchange.privatize(asked, PASSAGE_EPSILON, draws)
+
+    def run(_: str) -> dict[str, Any]:
+        exchange.privatize(asked, PASSAGE_EPSILON, draws)
+        return {"items": points}
+
+    return run
+
+
 def masking(at: str) -> Callable[[str], dict[str, Any]]:
     """Prepare ``cv.masker``: the wall time is what one of 100 texts of 100 words waits longer than, in a hook."""
     return baselines.longest_wait(cv.masker(inputs.release(at)))
@@ -241,6 +258,7 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "drawing": drawing,
     "masking": masking,
     "spans": spans,
+    "passages": passages,
     "ledger": ledger,
     **baselines.KINDS,
 }

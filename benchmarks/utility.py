@@ -2,6 +2,8 @@
 
     python -m benchmarks utility [--quick | --full] [--recovered .5 ...] [--task sst2 ...] [--mechanism cmp ...]
 
+First comes a table of both units (``units.py``; ``--units``: that alone).
+
 Words are those of ``en``, and every reader knows its model, which has read none of these texts. Epsilon is where the
 strongest of three readers (drawn text as it is; denoised, with and without a margin) recovers the share that is asked
 for of the content words of the sets, found on a pilot of texts under a key of its own. Then the sets are released under
@@ -21,38 +23,44 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
-from scipy import stats
 
 import corpusveil as cv
-from benchmarks import contextual, inputs
+from benchmarks import contextual, inputs, stores, units
 from benchmarks.report import Skipped, Table
+from benchmarks.sets import (
+    BEGINNING,
+    SIMILAR_BY,
+    SIZES,
+    TASKS,
+    WEIGHT,
+    Linear,
+    Sample,
+    content_words,
+    figures,
+    independent,
+    interval,
+    learned,
+    sampled,
+)  # fmt: skip
 from corpusveil.errors import DataError
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights
-from corpusveil.spaces import Space
-from corpusveil.spaces.vectors import Vectors
-from corpusveil.storage import formats
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.rows import Columns
-from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.similarity import cosine
-from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
-from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
-from corpusveil_evaluate.utility.training_modes import MODES, baselines, train_and_test
+from corpusveil_evaluate.statistics.words_back import words_back
+from corpusveil_evaluate.utility.text_classifiers import Remembered
+from corpusveil_evaluate.utility.training_modes import baselines
 
 KEYS = 5
 SHARES = (0.5, 0.3, 0.7)
 NEAR = 0.004
 """How near to the share a pilot has to come."""
 DRAWN = (0.15, 0.6)
-"""Recovered shares of a picture."""
+"""Recovered shares of a picture, of words."""
 LEAST, MOST = 1e-3, 2.0**14
 """Epsilons between which one is looked for."""
 KEEP = "stop words kept"
@@ -64,63 +72,14 @@ PUBLISHED = (
     "vickrey-cmp", "vickrey-mahalanobis", "cmp", "mahalanobis", "santext", "tem", "syntf", "diffractor-geometric",
     "diffractor-exponential", "custext", "custext-per-word", "truncated-gumbel",
 )  # fmt: skip
-TASKS = {
-    "sst2": ("SST-2", ("label",)),
-    "ag_news": ("AG News", ("label",)),
-    "blog_authors": ("blogs", ("author", "gender")),
-    "imdb": ("film reviews", ()),
-    "rte": ("RTE", ()),
-    "film": ("200 sentences of gensim's package", ("label",)),
-}
-"""Titles and labels. RTE has pairs, and no label that a classifier of words can learn."""
-SIZES = {
-    "quick": {
-        "sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450), "rte": (0, 277), "imdb": (0, 300)
-    },
-    "smallest": {"film": (0, 200)},
-    "full": {
-        "sst2": (6000, 872), "ag_news": (4000, 2000), "blog_authors": (2100, 450), "rte": (2490, 277), "imdb": (0, 1500)
-    },
-}  # fmt: skip
-"""Rows to train on and to test on."""
 PILOT = {"quick": 80, "full": 80, "smallest": 100}
 """Texts of each set in the pilot."""
-BEGINNING = {"quick": 60, "full": 0, "smallest": 60}
-"""The most words of a text, 0 for all; blogs are long."""
 WORDS = {"quick": 12_000, "full": 0, "smallest": 0}
 """The most frequent words, which are the space; 0: all."""
-WEIGHT = 1e-3
-"""Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
-SIMILAR_BY = "GloVe vectors, 25 dimensions"
 ERRORS = 2.0
+PICTURED = ("en", "c4-like 100,000")
+"""Stores of the picture."""
 Values = dict[str, list[float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """TF-IDF of words and a linear support vector machine: as good as logistic regression, and fast for 50 authors."""
-
-    name: str = "tfidf, linear svm"
-    seeded: bool = False
-
-    def fit(self, train: LabelledTexts, seed: int) -> Predictor:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.svm import LinearSVC
-
-        fitted = make_pipeline(
-            TfidfVectorizer(sublinear_tf=True, token_pattern=WORD_PATTERN), LinearSVC(random_state=seed)
-        ).fit(train.texts, train.labels)
-        return lambda task: [str(label) for label in fitted.predict(task.texts)]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Texts, and for each label the task to learn it; the last ``pairs`` texts are the second of pairs."""
-
-    texts: list[str]
-    labels: dict[str, LabelledTexts]
-    pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +120,31 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     parser.add_argument("--mechanism", nargs="+", choices=(OURS, *PUBLISHED), default=(OURS, *PUBLISHED))
     parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--units", action="store_true", help="only the table of words beside passages")
+    parser.add_argument("--store", nargs="*", default=stores.STORES)
+    parser.add_argument("--per", nargs="+", choices=units.PERS, default=units.PERS)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=units.EPSILONS)
+    parser.add_argument("--risk", type=float, nargs="*", default=units.RISKS)
     parser.add_argument("--picture", help="the SVG file into which the pilots' figures are drawn")
     parser.add_argument("--kept", action="store_true", help="show what was measured before, and measure nothing")
     asked = parser.parse_args(list(arguments))
     asked.size = "smallest" if inputs.SMALLEST else "full" if asked.full else "quick"
     if asked.size == "smallest":
         asked.task, asked.mechanism, asked.way, asked.recovered, asked.keys = ["film"], [OURS], ["en"], [0.7], 2
+        asked.store, asked.epsilon, asked.risk = ["en"], [10.0], [0.7]
     elif (shared := inputs.data()) is None or not (shared / "tasks").is_dir():
         raise Skipped("the shared data and its task sets are not on this machine.")
+    asked.key_of = key_of
+    both = [] if asked.kept else [units.table(asked)]
+    if asked.units:
+        return both
     began, cells = time.perf_counter(), []
     for share, name, way in itertools.product(asked.recovered, asked.mechanism, asked.way):
         if (way == "plain") == (name != OURS):
             cells += [cell for task in asked.task if (cell := measured(task, name, way, share, asked))]
     if asked.picture:
-        draw(asked.picture, asked.size)
-    tables = [over_all(share, cells) for share in asked.recovered]
+        draw(asked)
+    tables = both + [over_all(share, cells) for share in asked.recovered]
     tables += [table(asked.size, task, share, cells) for share in asked.recovered for task in asked.task]
     tables[-1].notes.append(f"This run took {(time.perf_counter() - began) / 60:.0f} minutes, without what was kept.")
     return tables
@@ -263,8 +232,27 @@ def measured(task: str, name: str, way: str, share: float, asked: argparse.Names
     return Cell(**json.loads(path.read_bytes()))
 
 
-def draw(file: str, size: str) -> None:
-    """Draw a curve for each mechanism: what its better text keeps, over what the strongest reader recovers."""
+def passages(name: str, per: str, asked: argparse.Namespace) -> list[Point]:
+    """Return the points of passages of a store, of which a reader recovers what comes back."""
+    path, known = pilots("passages", f"{per}, {name}", asked.size)
+    texts, law = pilot_texts(asked.size), cv.PassageExchange(stores.opened(name, per))
+    for epsilon in [] if known or asked.kept else asked.epsilon:
+        release = cv.PassageRelease(law, epsilon, per, key=key_of("pilot"))  # type: ignore[arg-type]
+        out = stores.released(release, texts)
+        back = words_back(texts, out, content_words(law.store.space))[0]
+        weighted = float(np.mean(cosine(texts, out, independent(True))))
+        known.append(Point(epsilon, law.exchange(epsilon).epsilon, {"drawn": back}, {"drawn": weighted}))
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(orjson.dumps(known))
+    return known
+
+
+def draw(asked: argparse.Namespace) -> None:
+    """Draw a curve for each mechanism and of passages: what its better text keeps, over what a reader recovers.
+
+    Words are drawn where epsilon was looked for, passages at each epsilon that was asked for.
+    """
+    file, size = asked.picture, asked.size
     plt = importlib.import_module("matplotlib.pyplot")
     plt.rcParams["svg.hashsalt"] = "utility"
     figure, axis = plt.subplots(figsize=(7.2, 4.4))
@@ -272,69 +260,24 @@ def draw(file: str, size: str) -> None:
         known = [one for one in pilots(name, way, size)[1] if DRAWN[0] <= one.most <= DRAWN[1]]
         if len(known) < 3:
             continue
-        best = [max(one.weighted["drawn"], one.weighted["denoised"]) for one in known]
+        best = [max(one.weighted.values()) for one in known]
         nats = min(known, key=lambda one: abs(one.most - 0.5)).nats
         bound = "no guarantee" if nats is None else f"{nats:.0f} nats at 0.5"
         axis.plot(
             [one.most for one in known], best, label=f"{name} ({bound})", linewidth=2.6 if name == OURS else 1.1,
             color="black" if name == OURS else None, marker="o", markersize=3, linestyle=":" if nats is None else "-",
         )  # fmt: skip
+    for (name, per), mark in zip(itertools.product(PICTURED, asked.per), "^v^v", strict=False):
+        known = passages(name, per, asked)
+        axis.plot(
+            [one.most for one in known], [max(one.weighted.values()) for one in known], linestyle="--", marker=mark,
+            color="black" if name == "en" else "gray", markersize=4, linewidth=1.1,
+            label=f"passages of {name}, {known[0].epsilon:g} to {known[-1].epsilon:g} nats a {per}",
+        )  # fmt: skip
     axis.set(xlabel="content words that the strongest reader recovers", ylabel="weighted similarity to the original")
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(file, metadata={"Date": None}, bbox_inches="tight")
-
-
-@functools.cache
-def sampled(name: str, size: str) -> Sample:
-    """Return some rows to train on and to test on, drawn by a fixed seed."""
-    if name == "film":
-        return films()
-    shared, (train, test) = inputs.data(), SIZES[size][name]
-    assert shared is not None
-    rng = np.random.default_rng(0)
-
-    def begun(texts: Sequence[str]) -> list[str]:
-        return [" ".join(text.split()[: BEGINNING[size] or None]) for text in texts]
-
-    if name == "imdb":
-        texts = held_out("imdb")
-        return Sample(begun([texts[at] for at in np.sort(rng.permutation(len(texts))[:test])]), {})
-    rows = pq.read_table(shared / "tasks" / f"{name}.parquet")
-    parts = np.array(rows["split"].to_pylist())
-    last = "test" if "test" in parts else "dev"
-    some = [np.sort(rng.permutation(np.flatnonzero(parts == part))[:most]) for part, most in
-            (("train", train), (last, test))]  # fmt: skip
-    rows, split = rows.take(np.concatenate(some)), ["train"] * some[0].size + ["test"] * some[1].size
-    texts, pairs = begun(rows["text"].to_pylist()), begun(rows["text2"].to_pylist()) if name == "rte" else []
-    labels = {
-        label: LabelledTexts(texts, [str(value) for value in rows[label].to_pylist()], None, name, split)
-        for label in TASKS[name][1]
-    }
-    return Sample([*texts, *pairs], labels, len(pairs))
-
-
-def films() -> Sample:
-    """Return the labeled sentences that gensim's package ships, every second to train on."""
-    from gensim.test.utils import datapath
-
-    with open(datapath("pang_lee_polarity.cor"), encoding="utf-8", errors="replace") as file:
-        labels, texts = zip(*(line.split(maxsplit=1) for line in file), strict=True)
-    split = ["train", "test"] * (len(texts) // 2)
-    return Sample(list(texts), {"label": LabelledTexts(list(texts), list(labels), None, "film", split)})
-
-
-@functools.cache
-def held_out(source: str) -> list[str]:
-    """Return the texts of the last shard, which no model has read, whose address names a source."""
-    url = inputs.shards()[-1]
-    batches = formats.find(formats.form_of(url)).batches
-    texts: list[str] = []
-    with open(url, "rb") as file:
-        for batch in batches(file, url, Columns("text", None, ("url",))):
-            addresses = batch.kept[0].to_pylist()
-            texts += [text for text, at in zip(batch.texts.to_pylist(), addresses, strict=True) if source in at]
-    return texts
 
 
 def values_of(
@@ -347,63 +290,21 @@ def values_of(
         release = cv.Release(law, cv.Budget(epsilon), policy, key=key_of(str(key)), accept_no_guarantee=True)
         texts = cv.privatize(sample.texts, release, cv.RowNumbers(task))
         for values, some in zip(both, (texts, readable(law, epsilon, policy, MARGIN, texts)), strict=True):
-            for name, value in figures(sample, some, law.space, originals).items():
+            found = {
+                "content": contextual.share(*contextual.right_words(sample.texts, some, content_words(law.space)))[0],
+                "perplexity": contextual.reader().perplexity(some).value,
+                **figures(sample, some, law.space),
+                **{name: float(np.mean(right)) for name, right in learned(sample, some, originals).items()},
+            }
+            for name, value in found.items():
                 values.setdefault(name, []).append(value)
     return both
-
-
-def figures(sample: Sample, texts: list[str], space: Space, originals: dict[str, Remembered]) -> dict[str, float]:
-    """Return the figures of private texts."""
-    out = {
-        "content": contextual.share(*contextual.right_words(sample.texts, texts, content_words(space)))[0],
-        "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
-        "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
-        "attested": contextual.attested(texts),
-        "perplexity": contextual.reader().perplexity(texts).value,
-    }
-    if sample.pairs:
-        pairs = [alike(some, sample.pairs) for some in (sample.texts, texts)]
-        out["STS"] = float(stats.spearmanr(*pairs).statistic)
-    for label, task in sample.labels.items():
-        train, test = task.train_and_test(0)
-        private, fitted = task.with_texts(texts), Remembered(Linear(), most=1)
-        versions = {"original": (task, originals[label]), "private": (private, fitted)}
-        for mode in MODES:
-            (source, model), (target, _) = (versions[name] for name in mode.split("-"))
-            out[f"{label}, {mode}"] = train_and_test(source.take(train), target.take(test), model).accuracy
-    return out
-
-
-def alike(texts: list[str], pairs: int) -> Any:
-    """Return the similarity of the two texts of each pair; float64."""
-    return cosine(texts[:-pairs], texts[-pairs:], independent(True))
-
-
-@functools.lru_cache(maxsize=2)
-def content_words(space: Space) -> frozenset[str]:
-    return frozenset(itertools.compress(space.vocabulary.words, content_weights(space)))
-
-
-@functools.cache
-def independent(weighted: bool) -> AveragedVectors:
-    """Return averaged vectors from which no space here is made; ``weighted`` against frequency."""
-    shared = inputs.data()
-    vectors = cv.read_vectors(
-        str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz") if shared else inputs.vectors()
-    )
-    values = vectors.vectors
-    if weighted:
-        counts = contextual.counts_of(vectors.words)
-        share = counts / counts.sum()
-        values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
-    space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
-    return AveragedVectors(space, centered=not weighted, of=SIMILAR_BY)
 
 
 def over_all(share: float, cells: Sequence[Cell]) -> Table:
     """Return the means over sets, and what classifiers learn: labels of original text, authors of private text."""
     named = ("similarity", "weighted", "attested")
-    learned = (("sst2", "label, private-original"), ("ag_news", "label, private-original"),
+    taught = (("sst2", "label, private-original"), ("ag_news", "label, private-original"),
                ("blog_authors", "author, original-private"), ("blog_authors", "author, private-private"))  # fmt: skip
     columns = ("mechanism", "way", "text", "nats", "recovered", *named, "SST-2", "AG News", "authors", "adaptive")
     shown = Table(f"Means over sets where {share:g} are recovered", columns)
@@ -413,7 +314,7 @@ def over_all(share: float, cells: Sequence[Cell]) -> Table:
         for text in ("drawn", "denoised"):
             values = {task: getattr(cell, text) for task, cell in some.items()}
             means = [np.mean([np.mean(each[of]) for each in values.values()]) for of in ("content", *named)]
-            right = [np.mean(values[task][of]) if task in values else math.nan for task, of in learned]
+            right = [np.mean(values[task][of]) if task in values else math.nan for task, of in taught]
             nats = next(iter(some.values())).nats
             shown.rows.append((name, way, text, math.nan if nats is None else nats, *map(float, (*means, *right))))
     return shown
@@ -447,13 +348,6 @@ def table(size: str, task: str, share: float, cells: Sequence[Cell]) -> Table:
         "Of authors and gender, original-private is the static attacker, private-private the adaptive one.",
     ]
     return shown
-
-
-def interval(values: Sequence[float], digits: int = 3) -> str:
-    if len(values) < 2:
-        return f"{values[0]:,.{digits}f}"
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return f"{np.mean(values):,.{digits}f} ± {half:.{digits}f}"
 
 
 def targets(shown: Table, cells: Sequence[Cell]) -> None:

@@ -17,6 +17,7 @@ FLOW = Flow(
     "evaluate", "", "", "corpusveil_evaluate.report.beside_original:run",
     """
     space: path=space
+    store: path=store
     evaluate: * original!= private!= path!=output models=model leaked_keys=leaked_key vectors=similarity_vectors
     """,
     wanted=("evaluate.path",), command=COMMAND,

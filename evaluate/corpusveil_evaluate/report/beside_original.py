@@ -21,6 +21,7 @@ from corpusveil.errors import (
     UnsetError,
     no_column,
 )
+from corpusveil.passages.store import Store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
@@ -32,6 +33,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.identities import values_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.verification import verify
 from corpusveil_evaluate.matching import Matched, match, spread
@@ -87,9 +89,10 @@ class Asked(TypedDict, total=False):
 def evaluate_release(
     original: Any,
     private: Any,
-    release: Release | None = None,
+    release: Release | PassageRelease | None = None,
     *,
     space: Space | None = None,
+    store: Store | None = None,
     collocations: Collocations | None = None,
     encoder: Encoder | None = None,
     vectors: Vectors | None = None,
@@ -101,8 +104,8 @@ def evaluate_release(
     ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
     memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
     without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
-    ``collocations``, and for texts in memory its guarantee; a release in files has a manifest. ``encoder`` or
-    ``vectors`` measure similarity of meaning. ``keys`` are leaked keys.
+    ``collocations`` or its ``store``, and for texts in memory its guarantee; a release in files has a manifest.
+    ``encoder`` or ``vectors`` measure similarity of meaning. ``keys`` are leaked keys.
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
@@ -112,9 +115,12 @@ def evaluate_release(
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.
     """
-    if release is not None:
+    if isinstance(release, PassageRelease):
+        store = store or release.mechanism.store
+    elif release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations
-    question = Question.of(space=space, collocations=collocations, encoder=encoder, vectors=vectors, keys=keys, **asked)
+    opened: dict[str, Any] = {"encoder": encoder, "vectors": vectors}
+    question = Question.of(space=space, store=store, collocations=collocations, keys=keys, **opened, **asked)
     in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
     if any(in_files) and not all(in_files):
         raise BadTypeError(

@@ -6,19 +6,25 @@ mechanism is evaluated as well, and keys are tried.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from corpusveil.errors import DataError, MismatchError, NotMadeError, UserError
+import pyarrow as pa
+
+from corpusveil.errors import ConflictError, DataError, MismatchError, NotMadeError, UserError
 from corpusveil.language.denoise import NO_FACTS, Denoiser
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
+from corpusveil.storage.documents import Documents
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.leaked_keys import replay_keys
+from corpusveil_evaluate.attacks.picked_texts import PICKED, texts_picked
 from corpusveil_evaluate.attacks.word_attacks import attack_words
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.classifier_figures import (
@@ -28,8 +34,10 @@ from corpusveil_evaluate.report.classifier_figures import (
 )
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.manifest_release import (
+    by_passages,
     guarantee_lines,
     mechanism_of,
+    passage_release_of,
     picture_of,
     release_of,
     spanned_release_of,
@@ -40,9 +48,12 @@ from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import examples_of
 from corpusveil_evaluate.statistics.pairs import Pairs, pairs_of
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from corpusveil_evaluate.statistics.statistic import Evidence, Figure, of_measures, of_texts
+from corpusveil_evaluate.statistics.statistic import Evidence, Figure, Reading, of_measures, of_texts
 from corpusveil_evaluate.terms import count_words
 from corpusveil_evaluate.utility.text_classifiers import Remembered
+
+CHANCE = 1e-9
+"""The epsilon of pieces that are drawn at random."""
 
 
 @waiting("evaluating")
@@ -57,6 +68,7 @@ def evaluate_release(
     """
     began = time.monotonic()
     _check(manifest, question)
+    passages = by_passages(manifest)
     given, own = matched, manifest  # as they are, for keys to be replayed on
     matched, manifest = without_markup(matched, manifest)
     if not count_words(matched.originals)[1]:
@@ -76,16 +88,20 @@ def evaluate_release(
     evidence = Evidence(
         matched.originals, matched.privates, question.space, question.encoder_or_vectors(),
         lambda texts: language.perplexity(texts).value, held_out,
-        _promised(manifest, question), pairs,
+        _promised(manifest, question), pairs, not passages, _at_random(matched, manifest, question),
     )  # fmt: skip
     measures += of_texts(evidence)
+    if passages and manifest is not None:
+        reached("picking texts from a list")
+        figures, more = _picked(matched, manifest, question)
+        measures, notes = measures + figures, [*notes, NO_AUTHOR, *more]
     reader, unread = _reader(manifest, question, language)
     for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")
         measures += classifier_figures(question, tasks, matched.privates, Remembered(model), readable=reader)
     notes += unread if asked.attribute is not None else []
     notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
-    if manifest is not None and own is not None and question.space is not None:
+    if manifest is not None and own is not None and question.space is not None and not passages:
         reached("attacks on words")
         measures += attack_words(
             mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
@@ -124,7 +140,10 @@ def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
             "A leaked key is replayed with the settings in a manifest, and these private texts have no manifest; give "
             "the folder of a release."
         )
-    for name, artefact in (("space", question.space), ("collocations", question.collocations)):
+    if question.keys and by_passages(manifest):
+        raise ConflictError("Leaked keys are replayed on releases by words, and this is by passages; leave them out.")
+    opened = {"space": question.space, "store": question.store, "collocations": question.collocations}
+    for name, artefact in opened.items():
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
             raise MismatchError(
                 f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
@@ -135,6 +154,8 @@ def _reader(
     manifest: Mapping[str, Any] | None, question: Question, language: KneserNey
 ) -> tuple[Readable | None, list[str]]:
     """Return an attacker's denoising of the release before training, None if it is impossible; and why."""
+    if by_passages(manifest):
+        return None, []  # each line is public text as it is
     if manifest is None or question.space is None:
         return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
     if question.asked.counts is None:
@@ -176,7 +197,7 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
 
     Raises MismatchError if these cannot be the originals of the release.
     """
-    if manifest is None or question.space is None:
+    if manifest is None or question.space is None or by_passages(manifest):
         return None
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
         return None  # what a joined collocation became has no bounds in the text
@@ -189,10 +210,35 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
     return pairs
 
 
+def _at_random(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> list[str] | None:
+    """Return a release by passages at no epsilon, of the same number of pieces; None without its store."""
+    if manifest is None or question.store is None:
+        return None
+    release = passage_release_of(manifest, question.store)
+    kernel = dataclasses.replace(release, epsilon=CHANCE, duplicates="independent").kernel()
+    texts = pa.array(matched.originals, pa.large_string())
+    random: list[str] = kernel.privatize(Documents(texts, list(range(len(texts)))))[0].to_pylist()
+    return random
+
+
+def _picked(matched: Matched, manifest: Mapping[str, Any], question: Question) -> tuple[list[Figure], list[str]]:
+    """Return how often an original is picked from a list, and notes."""
+    if question.store is None:
+        return [], ["Nobody picked originals from a list: this needs the release's store."]
+    found = texts_picked(passage_release_of(manifest, question.store), matched.originals, matched.privates)
+    if 2 * found.unread > found.candidates:
+        raise MismatchError(
+            "Most private texts are not made of as many pieces of the store as their originals have: these are not the "
+            "originals of this release. Give the original itself, with the id column of the release."
+        )
+    note = f"by a reader who holds {found.candidates:,} of them, with store, law and epsilon"
+    return [PICKED.measure(Reading(found.share, "exact law", note), floor=found.floor)], []
+
+
 def _promised(manifest: Mapping[str, Any] | None, question: Question) -> float | None:
     """Return the expected share of unchanged known words; None if words or their epsilons differ."""
     if manifest is None or question.space is None or manifest["configuration"]["budget"]["per"] != "token":
-        return None
+        return None  # of passages it is never that
     text = manifest["configuration"]["text"]
     if text.get("tokenizer", "word") != "word" or text.get("stop_words", "privatize") != "privatize":
         return None

@@ -20,12 +20,14 @@ GROUPS = {
     "language": "What the text is like",
 }
 FIRST: tuple[tuple[str, ...], ...] = (
+    ("texts picked from a list",),
     (
         "content words guessed from context",
         "content words guessed, Bayes-optimal",
         "words guessed from context",
         "words guessed, Bayes-optimal",
         "words guessed by the released word",
+        "content words that come back",
     ),
     ("content words guessed with half of the originals",),
     ("attribute, best attack",),

@@ -13,6 +13,8 @@ from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.store import Store
 from corpusveil.recognizers.registry import kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -20,6 +22,7 @@ from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.illustration import Illustration, illustrate
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
@@ -63,6 +66,24 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     )
 
 
+def by_passages(manifest: Mapping[str, Any] | None) -> bool:
+    """Return whether a manifest is that of a release by passages."""
+    return manifest is not None and "store" in manifest["configuration"]
+
+
+def passage_release_of(manifest: Mapping[str, Any], store: Store) -> PassageRelease:
+    """Return the release by passages of a manifest under a fresh key."""
+    configuration = manifest["configuration"]
+    try:
+        exchange = PassageExchange(store, configuration["mechanism"]["neighbors"])
+        return PassageRelease(
+            exchange, configuration["budget"]["epsilon"], configuration["budget"]["per"], key=Key.generate(),
+            most_pieces=configuration.get("most_pieces"), duplicates=configuration.get("duplicates", "independent"),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        raise BadRecordError(DAMAGED) from None
+
+
 def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     """Return the release of a manifest with its spans, as far as everyone has what recognizes them."""
     configured = manifest["configuration"].get("spans")
@@ -78,8 +99,10 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
 
 
 def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
-    """Return the effect of the release on a public sentence; None if its collocations are not given."""
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+    """Return the effect of the release on a public sentence; None of passages, or without its collocations."""
+    if by_passages(manifest) or (
+        manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None
+    ):
         return None
     release = release_of(manifest, question)
     parts = (release.mechanism, release.budget, release.policy, release.collocations)

@@ -11,6 +11,7 @@ from typing import Any, Self
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import BadValueError, ConflictError, UnsetError, UserError
+from corpusveil.passages.store import Store, load_store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
 from corpusveil.sampling.keys import Key
@@ -32,6 +33,7 @@ class Question:
 
     asked: EvaluateSettings = field(default_factory=EvaluateSettings)
     space: Space | None = None
+    store: Store | None = None
     collocations: Collocations | None = None
     encoder: Encoder | None = None
     vectors: Vectors | None = None
@@ -40,7 +42,9 @@ class Question:
     @classmethod
     def of(cls, *, keys: Sequence[Key] = (), **given: Any) -> Self:
         """Return a question from opened artifacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
-        opened = {name: given.pop(name, None) for name in ("space", "collocations", "encoder", "vectors")}
+        opened = {name: given.pop(name, None) for name in ("space", "store", "collocations", "encoder", "vectors")}
+        if opened["space"] is None and opened["store"] is not None:
+            opened["space"] = opened["store"].space
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
         settings = validated({"evaluate": asked}, _Arguments())
         return cls(needed(settings.section(EvaluateSettings), "evaluate"), keys=tuple(keys), **opened)
@@ -52,9 +56,12 @@ class Question:
         given, table = {}, asked.collocations or settings.text.collocations
         if (of := settings.corpus) is not None:
             given = {"text": of.text, "separator": of.separator, "corpus": of.name}
+        space = None if settings.space is None else load_space(settings.space.path)
+        store = None if settings.store is None else load_store(settings.store.path, space=space)
         return cls(
             asked.model_copy(update={name: getattr(asked, name) or other for name, other in given.items()}),
-            None if settings.space is None else load_space(settings.space.path),
+            space if store is None else store.space,
+            store,
             None if table is None else load_collocations(table),
             None if asked.encoder is None else SentenceEncoder(asked.encoder),
             None if asked.vectors is None else read_vectors(asked.vectors),

@@ -70,6 +70,8 @@ def _among(evidence: Evidence, among: Container[str] | None = None) -> ChangedSh
 
 def _paired(evidence: Evidence) -> ChangedShare | None:
     """Return which words changed; None if words cannot be aligned."""
+    if not evidence.aligned:
+        return None
     try:
         return _among(evidence)
     except UserError:  # if a mechanism or policy adds or drops words, positions cannot be compared

@@ -91,8 +91,9 @@ class Evidence:
     """Texts with their private versions, and further data to compare them; missing data are None.
 
     ``perplexity`` is that of a language model, which was not made from the documents ``held_out``. ``promised`` is the
-    share of the space's words that should come back unchanged, and ``pairs`` the words beside what
-    they became, by the release's own tokens.
+    share of the space's words that should come back unchanged, and ``pairs`` the words beside what they became, by the
+    release's own tokens. ``aligned`` says whether a released word stands at the place of an original one; of a release
+    by passages none does, and ``random`` are public pieces drawn at random in the place of its texts.
     """
 
     originals: Sequence[str]
@@ -103,6 +104,8 @@ class Evidence:
     held_out: slice = field(default_factory=lambda: slice(None))
     promised: float | None = None
     pairs: Paired | None = None
+    aligned: bool = True
+    random: Sequence[str] | None = None
     _computed: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Evidence], T]) -> T:
@@ -145,7 +148,7 @@ class Statistic:
     """Whether the top of the page shows it."""
     floor: str = "by chance"
     """The baseline that reaches the floor, in words."""
-    floor_of: Callable[[Evidence], float] | None = None
+    floor_of: Callable[[Evidence], float | None] | None = None
     """The floor itself, computed for reports only."""
     floor_from: str = ""
     """Another statistic whose value is the floor."""

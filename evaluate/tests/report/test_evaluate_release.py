@@ -5,25 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import corpusveil as cv
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.passages.store import Store
 from corpusveil.spaces import Space
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.matching import Matched, match
+from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_texts
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import render
 from corpusveil_evaluate.statistics.statistic import Figure
+from corpusveil_evaluate.statistics.words_back import flipped, words_back
 from evaluate.tests.releases import DOCUMENTS, call, manifest_of, texts
-from tests.calls import fails, succeeds
-from tests.engines.corpora import WORDS, make_space, write_shard
+from tests.calls import fails, refused, succeeds
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
+from tests.passages.stores import passage_release, small_store
 
 
 class TestMatching:
@@ -197,3 +206,65 @@ class TestTheReport:
         assert "<script>" not in page
         assert "<b>x</b>" not in page
         assert "&lt;i&gt;" in page
+
+
+class TestPassages:
+    """Releases by passages are read by text: a public piece has as many words as an original by chance only."""
+
+    ORIGINALS: ClassVar = [f"{' '.join(WORDS[at : at + 4][::-1]).capitalize()}." for at in range(60)]
+
+    @pytest.mark.parametrize(("per", "most"), [("document", None), ("sentence", None), ("sentence", 2)])
+    def test_the_original_is_picked_by_the_exact_law(self, per: str, most: int | None) -> None:
+        """Beside a reader who multiplies the law's probabilities; of other numbers of pieces none is possible."""
+        ends = range(3, 13)
+        texts = [" ".join(self.ORIGINALS[end - 1 - end % 3 : end]) for end in ends]
+        release = passage_release(per, 4.0, most_pieces=most)
+        privates = cv.privatize(texts, release, ids=list(ends))
+        found, kernel, law = texts_picked(release, texts, privates), release.kernel(), release.mechanism
+        laws = [[law.distribution(law.store.encoder.encode(pa.array([piece], pa.large_string()))[0], 4.0) for piece in
+                 kernel.pieces(pa.array([text], pa.large_string()))] for text in texts]  # fmt: skip
+        ids = {text: number for number, text in enumerate(law.store.texts.to_pylist())}
+        won = 0.0
+        for row, text in enumerate(privates):
+            drawn = [ids[text]] if per == "document" else [ids[f"{piece}."] for piece in text[:-1].split(". ")]
+            same = [len(each) == len(drawn) for each in laws]
+            likely = [even * math.prod(each[at][piece] for at, piece in enumerate(drawn)) if even else 0.0
+                      for even, each in zip(same, laws, strict=True)]  # fmt: skip
+            best = [np.isclose(each, max(likely), rtol=1e-9) for each in likely]
+            won += best[row] / sum(best)
+        assert found.share == pytest.approx(won / len(texts))
+        assert (found.candidates, found.unread) == (len(texts), 0)
+        assert found.share > found.floor
+
+    def test_no_words_are_paired_and_no_law_of_words_is_asked(self) -> None:
+        """Figures by text instead; of texts in memory, and without the store fewer."""
+        release = passage_release(epsilon=8.0)
+        privates = cv.privatize(self.ORIGINALS, release, ids=range(60))
+        assert any(len(a.split()) == len(b.split()) for a, b in zip(self.ORIGINALS, privates, strict=True))
+        found = evaluate_texts(self.ORIGINALS, privates, release)
+        figures = {figure.name: figure for figure in found.measures}
+        assert not {"words unchanged", "words changed (PP)", "retention of a word (N_w)"} & set(figures)
+        assert figures["texts picked from a list"].value > 0.2 > (figures["texts picked from a list"].floor or 1)
+        assert figures["content words that come back"].value > 2 * (figures["content words that come back"].floor or 1)
+        assert NO_AUTHOR in found.notes
+        assert found.publishable().measures == ()
+
+    def test_what_is_not_of_this_release_is_refused(self, source: Path, private: Path) -> None:
+        store = small_store()
+        release = passage_release(epsilon=8.0)
+        privates = cv.privatize(self.ORIGINALS, release, ids=range(60))
+        other = Store.of(store.texts.slice(0, 9), store.space)
+        with refused("mismatch", "store"):
+            evaluate_texts(self.ORIGINALS, privates, release, store=other)
+        with refused("mismatch", "originals"):
+            evaluate_texts(self.ORIGINALS, self.ORIGINALS[::-1], release)
+        with refused("conflicting-settings", "keys"):
+            evaluate_texts(self.ORIGINALS, privates, release, keys=[cv.Key(TEST_KEY)])
+        with refused("mismatch", "store"):
+            evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(store=store))
+
+    def test_what_comes_back_is_counted_wherever_it_stands(self) -> None:
+        originals, privates = ["the red car", "no car here", "Red red tape"], ["a car, red as the RED", "here", "red"]
+        assert words_back(originals, privates, {"red", "car", "tape"}) == (4 / 6, 6)
+        assert flipped(originals, privates) == 1 / 3
+        assert flipped(["I can't go", "nothing"], ["never", "notes on nobody’s not"]) == 0

@@ -1,0 +1,193 @@
+"""Texts with labels, and figures of their private versions, whatever was replaced: words or passages."""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from scipy import stats
+
+import corpusveil as cv
+from benchmarks import contextual, inputs
+from corpusveil.mechanisms.content import content_weights
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.storage import formats
+from corpusveil.storage.rows import Columns
+from corpusveil_evaluate.statistics.encoders import AveragedVectors
+from corpusveil_evaluate.statistics.similarity import cosine
+from corpusveil_evaluate.statistics.words_back import flipped, words_back
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
+from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
+from corpusveil_evaluate.utility.training_modes import MODES
+
+TASKS = {
+    "sst2": ("SST-2", ("label",)),
+    "ag_news": ("AG News", ("label",)),
+    "blog_authors": ("blogs", ("author", "gender")),
+    "imdb": ("film reviews", ()),
+    "rte": ("RTE", ()),
+    "film": ("200 sentences of gensim's package", ("label",)),
+}
+"""Titles and labels. RTE has pairs, and no label that a classifier of words can learn."""
+SIZES = {
+    "quick": {
+        "sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450), "rte": (0, 277), "imdb": (0, 300)
+    },
+    "smallest": {"film": (0, 200)},
+    "full": {
+        "sst2": (6000, 872), "ag_news": (4000, 2000), "blog_authors": (2100, 450), "rte": (2490, 277), "imdb": (0, 1500)
+    },
+}  # fmt: skip
+"""Rows to train on and to test on."""
+BEGINNING = {"quick": 60, "full": 0, "smallest": 60}
+"""The most words of a text, 0 for all; blogs are long."""
+WEIGHT = 1e-3
+"""Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
+SIMILAR_BY = "GloVe vectors, 25 dimensions"
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """TF-IDF of words and a linear support vector machine: as good as logistic regression, and fast for 50 authors."""
+
+    name: str = "tfidf, linear svm"
+    seeded: bool = False
+
+    def fit(self, train: LabelledTexts, seed: int) -> Predictor:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.svm import LinearSVC
+
+        fitted = make_pipeline(
+            TfidfVectorizer(sublinear_tf=True, token_pattern=WORD_PATTERN), LinearSVC(random_state=seed)
+        ).fit(train.texts, train.labels)
+        return lambda task: [str(label) for label in fitted.predict(task.texts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Texts, and for each label the task to learn it; the last ``pairs`` texts are the second of pairs."""
+
+    texts: list[str]
+    labels: dict[str, LabelledTexts]
+    pairs: int = 0
+
+
+@functools.cache
+def sampled(name: str, size: str) -> Sample:
+    """Return some rows to train on and to test on, drawn by a fixed seed."""
+    if name == "film":
+        return films()
+    shared, (train, test) = inputs.data(), SIZES[size][name]
+    assert shared is not None
+    rng = np.random.default_rng(0)
+
+    def begun(texts: Sequence[str]) -> list[str]:
+        return [" ".join(text.split()[: BEGINNING[size] or None]) for text in texts]
+
+    if name == "imdb":
+        texts = held_out("imdb")
+        return Sample(begun([texts[at] for at in np.sort(rng.permutation(len(texts))[:test])]), {})
+    rows = pq.read_table(shared / "tasks" / f"{name}.parquet")
+    parts = np.array(rows["split"].to_pylist())
+    last = "test" if "test" in parts else "dev"
+    some = [np.sort(rng.permutation(np.flatnonzero(parts == part))[:most]) for part, most in
+            (("train", train), (last, test))]  # fmt: skip
+    rows, split = rows.take(np.concatenate(some)), ["train"] * some[0].size + ["test"] * some[1].size
+    texts, pairs = begun(rows["text"].to_pylist()), begun(rows["text2"].to_pylist()) if name == "rte" else []
+    labels = {
+        label: LabelledTexts(texts, [str(value) for value in rows[label].to_pylist()], None, name, split)
+        for label in TASKS[name][1]
+    }
+    return Sample([*texts, *pairs], labels, len(pairs))
+
+
+def films() -> Sample:
+    """Return the labeled sentences that gensim's package ships, every second to train on."""
+    from gensim.test.utils import datapath
+
+    with open(datapath("pang_lee_polarity.cor"), encoding="utf-8", errors="replace") as file:
+        labels, texts = zip(*(line.split(maxsplit=1) for line in file), strict=True)
+    split = ["train", "test"] * (len(texts) // 2)
+    return Sample(list(texts), {"label": LabelledTexts(list(texts), list(labels), None, "film", split)})
+
+
+@functools.cache
+def held_out(source: str) -> list[str]:
+    """Return the texts of the last shard, which no model has read, whose address names a source."""
+    url = inputs.shards()[-1]
+    batches = formats.find(formats.form_of(url)).batches
+    texts: list[str] = []
+    with open(url, "rb") as file:
+        for batch in batches(file, url, Columns("text", None, ("url",))):
+            addresses = batch.kept[0].to_pylist()
+            texts += [text for text, at in zip(batch.texts.to_pylist(), addresses, strict=True) if source in at]
+    return texts
+
+
+def figures(sample: Sample, texts: list[str], space: Space) -> dict[str, float]:
+    """Return the figures of private texts that need no classifier."""
+    out = {
+        "back": words_back(sample.texts, texts, content_words(space))[0],
+        "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
+        "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
+        "attested": contextual.attested(texts),
+        "flips": flipped(sample.texts, texts),
+    }
+    if sample.pairs:
+        pairs = [alike(some, sample.pairs) for some in (sample.texts, texts)]
+        out["STS"] = float(stats.spearmanr(*pairs).statistic)
+    return out
+
+
+def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) -> dict[str, list[bool]]:
+    """Return of each label and mode which of the test texts a classifier labels right."""
+    out = {}
+    for label, task in sample.labels.items():
+        train, test = task.train_and_test(0)
+        private, fitted = task.with_texts(texts), Remembered(Linear(), most=1)
+        versions = {"original": (task, originals[label]), "private": (private, fitted)}
+        for mode in MODES:
+            (source, model), (target, _) = (versions[name] for name in mode.split("-"))
+            asked = target.take(test)
+            guesses = model.fit(source.take(train), 0)(asked)
+            out[f"{label}, {mode}"] = [a == b for a, b in zip(guesses, asked.labels, strict=True)]
+    return out
+
+
+def alike(texts: list[str], pairs: int) -> Any:
+    """Return the similarity of the two texts of each pair; float64."""
+    return cosine(texts[:-pairs], texts[-pairs:], independent(True))
+
+
+@functools.lru_cache(maxsize=2)
+def content_words(space: Space) -> frozenset[str]:
+    return frozenset(itertools.compress(space.vocabulary.words, content_weights(space)))
+
+
+@functools.cache
+def independent(weighted: bool) -> AveragedVectors:
+    """Return averaged vectors from which no space here is made; ``weighted`` against frequency."""
+    shared = inputs.data()
+    vectors = cv.read_vectors(
+        str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz") if shared else inputs.vectors()
+    )
+    values = vectors.vectors
+    if weighted:
+        counts = contextual.counts_of(vectors.words)
+        share = counts / counts.sum()
+        values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
+    space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
+    return AveragedVectors(space, centered=not weighted, of=SIMILAR_BY)
+
+
+def interval(values: Sequence[float], digits: int = 3) -> str:
+    if len(values) < 2:
+        return f"{values[0]:,.{digits}f}"
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return f"{np.mean(values):,.{digits}f} ± {half:.{digits}f}"

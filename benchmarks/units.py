@@ -1,0 +1,159 @@
+"""Words beside passages: what each keeps of a text, what comes back, how often its original is picked from a list.
+
+    python -m benchmarks utility --units [--store en "c4-like 100,000"] [--per document] [--epsilon 10] [--risk .5]
+
+Words are those of the whole ``en``, at the epsilon that ``--risk`` chooses, as drawn and denoised. K of passages
+follows from the store's public figures. Cells are kept in the work folder.
+"""
+
+import argparse
+import functools
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import orjson
+
+import corpusveil as cv
+from benchmarks import contextual, inputs, stores
+from benchmarks.report import Table
+from benchmarks.sets import Linear, Sample, figures, learned, sampled
+from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from corpusveil_evaluate.attacks.picked_texts import texts_picked
+from corpusveil_evaluate.utility.text_classifiers import Remembered
+
+EPSILONS, RISKS, PERS = (6.0, 8.0, 10.0, 12.0, 14.0), (0.3, 0.5, 0.7), ("document", "sentence")
+LABEL = "label, private-original"
+AUTHORS = "author, private-private"
+MEASURES = (
+    ("weighted", None, "weighted"), ("attested", None, "attested"), ("flips", None, "flips"), ("back", None, "back"),
+    ("SST-2", "sst2", LABEL), ("AG News", "ag_news", LABEL), ("static", "blog_authors", "author, original-private"),
+    ("adaptive", "blog_authors", AUTHORS), ("picked", "ag_news", "picked"),
+)  # fmt: skip
+"""Columns: of a task, or the mean over tasks."""
+Cell = dict[str, Any]
+
+
+@functools.cache
+def originals(task: str, size: str) -> dict[str, Remembered]:
+    return {label: Remembered(Linear(), most=1) for label in sampled(task, size).labels}
+
+
+@functools.lru_cache(maxsize=1)
+def word_law() -> cv.RingGeometric:
+    return cv.RingGeometric(cv.load_space("en"))
+
+
+@functools.cache
+def epsilon_of(risk: float) -> float:
+    return cv.epsilon_for_risk(word_law(), risk, model=contextual.model()).epsilon
+
+
+def add(cell: Cell, task: str, size: str, texts: list[str]) -> None:
+    """Add the figures of one key; of which test texts are labeled right the number of keys."""
+    sample, space = sampled(task, size), word_law().space
+    right = learned(sample, texts, originals(task, size))
+    found = figures(sample, texts, space) | {name: float(np.mean(each)) for name, each in right.items()}
+    for name, value in found.items():
+        cell["values"].setdefault(name, []).append(value)
+    for name in {LABEL, AUTHORS} & set(right):
+        cell["right"][name] = (np.array(cell["right"].get(name, 0)) + np.array(right[name])).tolist()
+
+
+def of_words(task: str, risk: float, asked: argparse.Namespace) -> list[Cell]:
+    epsilon, policy = epsilon_of(risk), cv.TextPolicy()
+    cells: list[Cell] = [{"values": {}, "right": {}, "epsilon": epsilon} for _ in range(2)]
+    denoiser = Denoiser(word_law(), cv.Budget(epsilon), policy, contextual.model(), Search(margin=MARGIN))
+    for key in range(asked.keys):
+        release = cv.Release(word_law(), cv.Budget(epsilon), policy, key=asked.key_of(str(key)))
+        drawn = cv.privatize(sampled(task, asked.size).texts, release, cv.RowNumbers(task))
+        for cell, texts in zip(cells, (drawn, denoiser.readable(drawn)), strict=True):
+            add(cell, task, asked.size, texts)
+    return cells
+
+
+def of_passages(task: str, name: str, per: Any, epsilon: float, asked: argparse.Namespace) -> list[Cell]:
+    sample: Sample = sampled(task, asked.size)
+    law = cv.PassageExchange(stores.opened(name, per))
+    cell: Cell = {"values": {}, "right": {}, "epsilon": epsilon, "neighbors": law.exchange(epsilon).neighbors}
+    for key in range(asked.keys):
+        release = cv.PassageRelease(law, epsilon, per, key=asked.key_of(str(key)))
+        add(cell, task, asked.size, texts := stores.released(release, sample.texts))
+        if not key:
+            cell["values"]["picked"] = [texts_picked(release, sample.texts, texts).share]
+    return [cell]
+
+
+def kept(name: str, make: Any) -> list[Cell]:
+    """Return cells that were measured before, or measure and keep them."""
+    path = inputs.work() / "unit-cells" / f"{name}.json"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        cells = make()
+        path.write_bytes(orjson.dumps(cells))
+        print(f"  {name}", flush=True)
+    out: list[Cell] = orjson.loads(path.read_bytes())
+    return out
+
+
+def cells_of(asked: argparse.Namespace) -> dict[tuple[str, ...], dict[str, Cell]]:
+    """Return the cells by unit and text, and then by task."""
+    rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for name, per in itertools.product(asked.store, asked.per):
+        for epsilon, task in itertools.product(asked.epsilon, asked.task):
+            label = f"{asked.size}-{asked.keys}-{task}-{per}-{name}-{epsilon:g}"
+            cell, = kept(label, functools.partial(of_passages, task, name, per, epsilon, asked))  # fmt: skip
+            rows.setdefault((per, name, f"{epsilon:g}"), {})[task] = cell
+    for risk, task in itertools.product(asked.risk, asked.task):
+        label = f"{asked.size}-{asked.keys}-{task}-words-{risk:g}"
+        pair = kept(label, functools.partial(of_words, task, risk, asked))
+        for text, cell in zip(("drawn", "denoised"), pair, strict=True):
+            rows.setdefault(("word", f"risk {risk:g}", text), {})[task] = cell
+    return rows
+
+
+def table(asked: argparse.Namespace) -> Table:
+    """Return a row for each unit, with the means over keys."""
+    rows = cells_of(asked)
+    shown = Table(
+        "Words and passages: means over sets, labels of original text by a classifier of private text",
+        ("unit", "store or risk", "text or nats", "ε", "K", *(column for column, _, _ in MEASURES)),
+    )
+    for row, cells in rows.items():
+        first = next(iter(cells.values()))
+        means = [
+            float(np.mean([np.mean(cell["values"][name]) for task, cell in cells.items()
+                           if of in (None, task) and name in cell["values"]] or [math.nan]))
+            for _, of, name in MEASURES
+        ]  # fmt: skip
+        shown.rows.append((*row, first["epsilon"], first.get("neighbors", math.nan), *means))
+    spreads = [
+        float(np.std(values, ddof=1)) for cells in rows.values() for cell in cells.values()
+        for name, values in cell["values"].items() if len(values) > 1 and name in ("weighted", "back", "attested")
+    ]  # fmt: skip
+    widest = max(spreads, default=math.nan)
+    shown.notes.append(f"{asked.keys} keys; the largest deviation of weighted, back or attested: {widest:.3f}.")
+    targets(shown, rows)
+    return shown
+
+
+def targets(shown: Table, rows: dict[tuple[str, ...], dict[str, Cell]]) -> None:
+    """Compare passages with words denoised at risk .5, paired over test texts, where both were measured."""
+    words = rows.get(("word", "risk 0.5", "denoised"), {})
+    for (per, store, nats), cells in rows.items():
+        if per == "word" or float(nats) not in (10, 12, 14):
+            continue
+        for task, name in (("ag_news", LABEL), ("sst2", LABEL), ("blog_authors", AUTHORS)):
+            if task in words and task in cells and name in cells[task]["right"]:
+                pair = [cell[task]["right"][name] for cell in (cells, words)]
+                keys = [len(cell[task]["values"][name]) for cell in (cells, words)]
+                less = np.array(pair[0]) / keys[0] - np.array(pair[1]) / keys[1]
+                error = float(np.std(less, ddof=1)) / math.sqrt(less.size)
+                shown.notes.append(
+                    f"{per}, {store}, {nats} nats: {task} {less.mean():+.3f} ± {error:.3f} against words denoised at "
+                    "risk 0.5."
+                )
+
+
+__all__ = ["table"]
