@@ -24,10 +24,10 @@ from corpusveil.spaces import Space
 
 GROUP = "corpusveil.mechanisms"
 EVALUATE = (
-    "custext-per-word", "tight-exponential", "truncated-gumbel", "vickrey-cmp-excluding",
-    "vickrey-mahalanobis-excluding",
+    "custext-per-word", "santext-as-run", "syntf-as-run", "tight-exponential", "truncated-gumbel",
+    "truncated-gumbel-as-run", "vickrey-cmp-as-run", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding",
 )  # fmt: skip
-"""The mechanisms of ``corpusveil-evaluate``: those whose published theorems are false, and one for comparison."""
+"""The mechanisms of ``corpusveil-evaluate``: those whose published theorems are false, and others for comparison."""
 OF_PASSAGES = "passage-exchange"
 """The mechanism on a store; it takes pieces of text, where all others take words of a space."""
 _BY_NAME: dict[str, type[Mechanism]] = {}

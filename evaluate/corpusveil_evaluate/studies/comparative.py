@@ -124,6 +124,7 @@ class Comparative(Study):
             ),
             f"Texts without word order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
             "PP of these: the share of words that are not among a text's private terms, counted with repetitions.",
+            "PUC counts a mean cosine below 0 as 0.",
         )
         vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
         names = {
@@ -212,13 +213,13 @@ def score_of(
 ) -> float | None:
     """Return PUC: ``alpha 100 accuracy / whole + (1 - alpha) [(100 - N_w) + S_w + PP + CS + (100 - LOW)] / 5``.
 
-    The metrics are in percent. Similarity to the original, CS, counts as privacy here, as in the paper. None if a
-    metric is missing or out of its range (a cosine below 0).
+    The metrics are in percent. Similarity to the original, CS, counts as privacy here, as in the paper; a cosine below
+    0 counts as 0, the end of PUC's range. None if a metric is missing.
     """
     values = [five[name] for name in METRICS]
-    if accuracy is None or not whole or any(value is None or not 0 <= value <= 100 for value in values):
+    if accuracy is None or not whole or None in values:
         return None
-    n_w, s_w, pp, cs, low = (float(value) for value in values if value is not None)
+    n_w, s_w, pp, cs, low = (max(float(value), 0.0) for value in values if value is not None)
     return alpha * 100 * accuracy / whole + (1 - alpha) * (100 - n_w + s_w + pp + cs + 100 - low) / 5
 
 

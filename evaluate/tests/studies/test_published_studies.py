@@ -143,7 +143,9 @@ def test_puc_is_that_of_the_rows_of_its_paper(
     metrics: dict[str, float | None] = dict(zip(METRICS, five, strict=True))
     for alpha, value in zip((0.75, 0.5, 0.25), printed, strict=True):
         assert score_of(accuracy / 100, baseline / 100, metrics, alpha) == pytest.approx(value, abs=0.0051)
-    for missing in ((accuracy, baseline, metrics | {"cs": -1.0}), (None, baseline, metrics), (accuracy, None, metrics)):
+    below, at_0 = (score_of(accuracy, baseline, metrics | {"cs": cs}, 0.5) for cs in (-7.0, 0.0))
+    assert below == at_0, "a cosine below 0 counts as 0"
+    for missing in ((accuracy, baseline, metrics | {"cs": None}), (None, baseline, metrics), (accuracy, None, metrics)):
         assert score_of(*missing, 0.5) is None
 
 
