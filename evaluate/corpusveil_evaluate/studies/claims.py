@@ -178,7 +178,7 @@ def _verdict(claim: Claim, seen: Rows, paper: Rows, texts: float) -> bool | None
 def _differences(claim: Claim, rows: Rows, half: int) -> Iterator[float]:
     """Yield the differences that a claim calls positive: of ends, by series, or of the halves of each row."""
     if claim.kind in ("rises", "falls"):
-        for first, *_, last in (() if len(rows) < 2 else zip(*rows, strict=True)):
+        for first, *_, last in () if len(rows) < 2 else zip(*rows, strict=True):
             yield _less(last, first) if claim.kind == "rises" else _less(first, last)
     else:
         for row in rows:
