@@ -159,8 +159,8 @@ def _verdict(claim: Claim, seen: Rows, paper: Rows, texts: float) -> bool | None
     if any(value is None for row in seen for value in row):
         return None
     if claim.kind == "order":
-        order = [sorted(range(len(row)), key=lambda at, row=row: row[at] or 0) for row in (seen[0], paper[0])]
-        return order[0] == order[1]
+        orders = [sorted((value or 0, at) for at, value in enumerate(row)) for row in (seen[0], paper[0])]
+        return [at for _, at in orders[0]] == [at for _, at in orders[1]]
     if claim.kind == "least":
         return all(value is not None and value >= least for row in seen for value in row)
     ours, theirs = (list(_differences(claim, rows, half)) for rows in (seen, paper))

@@ -29,7 +29,7 @@ STUDIES = {
     "adversarial-robustness": "adversarial_robustness",
 }
 """Study -> module."""
-SLOW_LAWS = ("truncated-gumbel",)
+SLOW_LAWS = ("truncated-gumbel", "truncated-gumbel-as-run")
 """Mechanisms whose exact law takes seconds to minutes per word: N_w and S_w are sampled."""
 
 WHICH_CELLS = {
