@@ -177,12 +177,14 @@ class TestSynTfAsRun(RefutedContract):
 
 def test_what_a_study_ran_hardly_depends_on_epsilon_and_may_return_the_input() -> None:
     """Gumbel below its floor and SynTF; Vickrey leaves out the nearest word, so a little noise never returns it."""
-    space = space_of(normal(60, 8))
+    space = space_of(normal(60, 8) / 4)
     gumbel = TruncatedGumbelAsRun(space)
-    assert floor_of(60, extent(space)[0]) > 10
+    assert floor_of(60, extent(space)[0]) > 40
     assert gumbel.retention(10.0) == pytest.approx(gumbel.retention(1.0), abs=0.02)
     assert 0.1 < gumbel.retention(1.0) < 0.6
+    with pytest.raises(DataError, match="no positive b"):
+        gumbel.retention(0.99 * floor_of(60, extent(space)[0]))
     assert SynTfAsRun(space, K=5).retention(1e6) == pytest.approx(0.2)
     vickrey = make("vickrey-cmp-as-run", space)
     assert (draw(vickrey, 3, 1e6, 1_000) == 3).sum() == 0
-    assert 0 < (draw(vickrey, 3, 4.0, 5_000) == 3).mean() < 0.3
+    assert 0 < (draw(vickrey, 3, 16.0, 5_000) == 3).mean() < 0.3
