@@ -49,6 +49,8 @@ class CollocationGrid(Grid):
     neighbors_shown: int = Field(default=0, ge=0)
     s1_stop_words: Literal["privatize", "keep"] = "privatize"
     """The paper says that S1 keeps them; its example texts have them replaced."""
+    joined_scale: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The median distance of two words in the spaces of S2 to S4, if it is not ``scale``."""
     read_first: bool = False
     """Whether attackers also denoise first: a law for every number of units, minutes per cell except on lists."""
 
@@ -70,7 +72,8 @@ class Collocated(Study):
 
     def needs(self, grid: CollocationGrid) -> Needs:
         how = {STRATEGIES[name]["tokenizer"] for name in grid.strategies} | {"word"}
-        return grid.needs(tokenizers=tuple(tokenizer for tokenizer in ("word", "gst", "mst") if tokenizer in how))
+        needed = grid.needs(tokenizers=tuple(tokenizer for tokenizer in ("word", "gst", "mst") if tokenizer in how))
+        return dataclasses.replace(needed, joined_scale=grid.joined_scale)
 
     def cells(self, grid: CollocationGrid, data: StudyData) -> list[Cell]:
         tasks = data.names(grid.tasks, grid.bundled)

@@ -98,6 +98,8 @@ class Needs:
     min_count: int = 5
     scale: float | None = None
     """The median distance of two words to which vectors that are trained here are scaled; given ones never are."""
+    joined_scale: float | None = None
+    """That of the spaces with collocations, if it is another."""
     variants: int = 3
     """Embeddings that are trained where a space takes all."""
     language: bool = False

@@ -55,7 +55,8 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
     for name in needs.tokenizers:
         where = data.address("spaces", f"corpus-{name}")
         if not is_artifact(where):
-            build_space(read_vectors(data.address(f"vectors-{name}")), scale=needs.scale).save(where)
+            scale = needs.scale if name == "word" else needs.joined_scale or needs.scale
+            build_space(read_vectors(data.address(f"vectors-{name}")), scale=scale).save(where)
 
 
 def _begun(data: StudyData) -> bool:
