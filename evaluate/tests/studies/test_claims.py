@@ -26,9 +26,9 @@ def cells(**values: dict[float, float | None]) -> Results:
     ])  # fmt: skip
 
 
-def checked(results: Results, **claim: Any) -> list[Check]:
+def checked(results: Results, *, encoder: bool = False, **claim: Any) -> list[Check]:
     made = Claim.model_validate({"claim": "it does at {at}", "differs": "all", "at": "all", **claim})
-    return list(compare([made], results, 200, {}))
+    return list(compare([made], results, 200, {"sentences": encoder}))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,13 @@ def test_a_difference_far_below_the_papers_shows_no_direction() -> None:
     assert check.same is True
     (check,) = checked(cells(cmp={1: 0.1, 10: 0.3}), kind="rises", series=[ONE], paper={"1": [0], "10": [float("nan")]})
     assert check.same is True  # the paper does not say how far
+
+
+def test_a_claim_of_a_sentence_encoder_is_not_told_by_averaged_vectors() -> None:
+    for encoder, sentences, same in ((False, True, None), (True, True, True), (False, False, True)):
+        some = cells(cmp={1: 0.1, 2: 0.9})
+        (check,) = checked(some, kind="rises", series=[ONE], sentences=sentences, encoder=encoder)
+        assert check.same is same
 
 
 def test_an_order_with_a_missing_part_is_not_shown() -> None:
