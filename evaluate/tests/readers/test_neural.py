@@ -30,7 +30,9 @@ def model() -> CausalModel:
         return rng.normal(size=shape).astype(np.float32)
 
     layers = [
-        Layer(drawn(SIZE), drawn(SIZE, 2 * SIZE), drawn(SIZE, SIZE), drawn(SIZE), drawn(SIZE, 2 * FEED), drawn(FEED, SIZE))
+        Layer(*(drawn(*shape) for shape in (
+            (SIZE,), (SIZE, 2 * SIZE), (SIZE, SIZE), (SIZE,), (SIZE, 2 * FEED), (FEED, SIZE)
+        )))
         for _ in range(2)
     ]  # fmt: skip
     tokens = ["<>", "Ġ", ",", *LETTERS, *(f"Ġ{letter}" for letter in LETTERS)]
@@ -103,9 +105,9 @@ def test_a_wide_beam_finds_what_trying_every_text_finds(
     comma = model.encode(",")
     texts = [
         [Place(rng.permutation(4)[:3], 2 * rng.normal(size=3), at > 0, comma if at == 2 else []) for at in range(size)]
-        for size in (4, 2)
+        for size in (3, 2)
     ]
-    for text, found in zip(texts, masses(forms, texts, beam, lag=10), strict=True):
+    for text, found in zip(texts, masses(forms, texts, beam), strict=True):
         expected = [np.zeros(3) for _ in text]
         for choice in itertools.product(range(3), repeat=len(text)):
             ids, score = [0], 0.0
@@ -180,4 +182,5 @@ def test_the_model_expects_english() -> None:
             model.read(pool, np.array([token], np.int32), paths, np.array([at]))[0] for at, token in enumerate(ids)
         ]
         perplexities.append(math.exp(-np.mean([read[token] for read, token in zip(reads, ids[1:], strict=False)])))
-    assert perplexities[0] < 40 < 400 < perplexities[1]
+    assert perplexities[0] < 40
+    assert perplexities[1] > 400
