@@ -107,8 +107,9 @@ def epsilon_for_risk(
     """Return the largest epsilon at which a reader recovers at most ``risk`` of the content words of public text.
 
     The reader reads whole texts, and knows the mechanism, epsilon, ``policy``, the public counts of the space and a
-    language ``model``: by default that of the package of the space, if it has one. ``texts`` are public texts of your
-    own kind; by default the sample that the model keeps. Epsilons are 2^(j/8), for mechanisms on vectors in finer
+    language ``model``: by default that of the package of the space, if it has one. It is the strongest whose figures
+    the model keeps. ``texts`` are public texts of your own kind, read with the trigrams alone; by default the sample
+    that the model keeps. Epsilons are 2^(j/8), for mechanisms on vectors in finer
     steps. Only public artifacts are read, so the choice costs no privacy, and it is the same on every machine. Raises
     UserError without a model, and where no epsilon has so small a risk.
     """
