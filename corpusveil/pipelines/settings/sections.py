@@ -127,8 +127,9 @@ class BudgetSettings(Section):
         "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
         group="Rarely used")
     risk_text: str | None = key(
-        "For {budget.risk}: public text of your kind, which a reader with the trigrams reads. In the form and column of "
-        "the input. Default: the sample of the model, or what its strongest reader recovered.", None, path=True, metavar="FILE", group="Rarely used")
+        "For {budget.risk}: public text of your kind, in the form and column of the input, which a reader with the "
+        "trigrams reads. Default: the sample of the model, or what its strongest reader recovered.", None, path=True,
+        metavar="FILE", group="Rarely used")
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
         "or for each paragraph or sentence.", "token")
