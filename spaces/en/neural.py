@@ -1,6 +1,6 @@
 """Measure what a reader with SmolLM2-135M gains on the sample of ``en``, and put the gains beside its figures.
 
-    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.0884 0.7071 0.0156] [--install]
+    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.0884 1 0.0156] [--install]
 
 TEXT is the folder of which the archives were made (``make.py``); the sample made of it must be the one whose figures
 the archive has. The first texts like the model's are released and read, and of those unlike it (``neural.py`` of
@@ -26,7 +26,7 @@ from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, measured_gains
 from spaces.en.make import BEFORE_ZIP, PACKAGE, Recipe
 
-EPSILONS = [2.0**-3.5, 2.0**-0.5, 2.0**-6]
+EPSILONS = [2.0**-3.5, 1.0, 2.0**-6]
 """Near the risks 0.5, 0.7 and 0.3."""
 
 

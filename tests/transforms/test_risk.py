@@ -17,9 +17,9 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs.local import Local
 from corpusveil.language.context_risk import GRID, MOST_ERROR, context_risk, hits_of, measured, share_of
 from corpusveil.language.context_risk import WORDS as MOST
-from corpusveil.language.sample import Figures, Stronger
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
+from corpusveil.language.sample import Figures, Stronger
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.mechanisms.risk import SLACK, prior_of, word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
@@ -178,15 +178,16 @@ class TestFromContext:
         """Who gains more than the trigrams decides, and is named; whose gain is below 0 reads as these do."""
         epsilons = [2.0**exponent for exponent in range(-8, 7)]
         points = [[at / 14, at / 14, 0.01] for at in range(15)]
+        unlike = [[0.9 * share, 0.9 * share, 0.01] for share, *_ in points]
         chosen = {}
         for gain in (None, 0.1, -0.1):
             rows = [[gain, gain, 0.01]] * 2
             stronger = () if gain is None else (
-                Stronger(reader="two models", model="0" * 64, words=(9, 9), epsilons=[0.25, 1.0], like=rows, unlike=rows,
-                         highest=((0.2, 0.01),) * 2),
+                Stronger(reader="two models", model="0" * 64, words=(9, 9), epsilons=[0.25, 1.0], like=rows,
+                         unlike=rows, highest=((0.2, 0.01),) * 2),
             )  # fmt: skip
             figures = Figures(
-                text="0" * 64, epsilons=epsilons, like=points, unlike=[[0.9 * share, 0.9 * share, 0.01] for share, *_ in points],
+                text="0" * 64, epsilons=epsilons, like=points, unlike=unlike,
                 highest=((0.7, 0.01),) * 15, registers=("fiction",) * 15, stronger=stronger,
             )  # fmt: skip
             monkeypatch.setattr(f"{context_risk.__module__}.figures_of", lambda *_, figures=figures: figures)

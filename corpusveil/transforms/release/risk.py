@@ -34,12 +34,12 @@ class EpsilonAtRisk(Shown):
     """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader recovers at this epsilon.
 
     The ``reader`` reads whole public texts with the language model whose digest is ``model``, and perhaps another; it
-    is the strongest that was measured. ``measured`` is of the content words of text like the model's, with its standard ``error``, and ``beside`` of all words; ``unlike`` is of
-    text of kinds that the model has not counted, None if not measured. ``highest`` is the register like the model's of
-    which most is recovered, its share and standard error. ``text`` is a digest of texts, and with ``own_text`` they are
-    texts that were given. ``blind`` is what ``measured`` is without the release. ``plain_ldp`` is in nats; None without
-    a guarantee. The choice holds for the mechanism, space and treatment of stop words whose digest is ``basis``; None
-    if unknown.
+    is the strongest that was measured. ``measured`` is of the content words of text like the model's, with its standard
+    ``error``, and ``beside`` of all words; ``unlike`` is of text of kinds that the model has not counted, None if not
+    measured. ``highest`` is the register like the model's of which most is recovered, its share and standard error.
+    ``text`` is a digest of texts, and with ``own_text`` they are texts that were given. ``blind`` is what ``measured``
+    is without the release. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for the mechanism,
+    space and treatment of stop words whose digest is ``basis``; None if unknown.
     """
 
     risk: float
