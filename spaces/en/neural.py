@@ -1,6 +1,6 @@
 """Measure what a reader with SmolLM2-135M gains on the sample of ``en``, and put the gains beside its figures.
 
-    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.0884 1 0.0156] [--install]
+    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.25 1 0.0884 0.0156] [--install]
 
 TEXT is the folder of which the archives were made (``make.py``); the sample made of it must be the one whose figures
 the archive has. The first texts like the model's are released and read, and of those unlike it (``neural.py`` of
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import zipfile
 from pathlib import Path
 
@@ -23,11 +24,12 @@ from corpusveil.mechanisms.risk import basis_of
 from corpusveil.spaces.installed import ARCHIVE, FIGURES
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
-from corpusveil_evaluate.readers.neural import READER, NeuralReader, measured_gains
+from corpusveil_evaluate.readers.neural import READER, NeuralReader, gained, measured_gains
 from spaces.en.make import BEFORE_ZIP, PACKAGE, Recipe
 
-EPSILONS = [2.0**-3.5, 1.0, 2.0**-6]
+EPSILONS = [0.25, 1.0, 2.0**-3.5, 2.0**-6]
 """Near the risks 0.5, 0.7 and 0.3."""
+LONGEST = 120
 
 
 def main() -> None:
@@ -46,32 +48,35 @@ def main() -> None:
     figures = every[basis_of(law, DEFAULT)]
     if figures.text != sample.digest:
         raise SystemExit(f"{call.text}: the figures of the archive are of another sample.")
-    causal = load_causal()
-    readers = [
-        NeuralReader(causal, law, model, texts[:count], DEFAULT, registers[:count])
-        for count, texts, registers in zip(
-            call.texts, (sample.like, sample.unlike), (sample.registers, ()), strict=True
-        )
-    ]
-    gains = {}
-    for epsilon in call.epsilons:
-        gains[epsilon] = measured_gains(
-            readers, epsilon, recipe.work / f"neural-{call.texts[0]}-{call.texts[1]}-{epsilon:.6f}.json"
-        )
-        print(f"{epsilon:.4f}: {gains[epsilon]}", flush=True)
-    epsilons = sorted(call.epsilons)
-    like, unlike = ([gains[epsilon][kind] for epsilon in epsilons] for kind in (0, 1))
-    highest = max(set(figures.registers), key=figures.registers.count)
+    causal, readers = load_causal(), []
+    for count, texts, registers in zip(call.texts, (sample.like, sample.unlike), (sample.registers, ()), strict=True):
+        some = [shortened(text) for text in texts[:count]]
+        readers.append(NeuralReader(causal, law, model, some, DEFAULT, registers[:count]))
+    measured = {float(path.stem.removeprefix("neural-")) for path in recipe.work.glob("neural-*.json")}
+    rows = []
+    for epsilon in [*call.epsilons, *sorted(measured - set(call.epsilons))]:
+        parts = measured_gains(readers, epsilon, recipe.work / f"neural-{epsilon!r}.json")
+        gains = [[gained(some, kind) for kind in ("every", "content")] for some in parts]
+        highest = max(set(figures.registers), key=figures.registers.count)
+        of_highest = gained([part for part in parts[0] if part["register"] == highest], "content")
+        words = [int(sum(part["content"][0] for part in some)) for some in parts]
+        rows.append((epsilon, *([every[0], *content] for every, content in gains), of_highest, words))
+        print(rows[-1], flush=True)
+    epsilons, like, unlike, highest_gains, words_read = zip(*sorted(rows), strict=True)
     stronger = Stronger(
-        reader=READER, model=DIGEST, words=(like[0]["words"], unlike[0]["words"]), epsilons=epsilons,
-        like=[[gain["every"][1][0], *gain["content"][1]] for gain in like],
-        unlike=[[gain["every"][1][0], *gain["content"][1]] for gain in unlike],
-        highest=tuple(gain[f"content of {highest}"] for gain in like),
+        reader=READER, model=DIGEST, words=list(words_read), epsilons=list(epsilons), like=list(like),
+        unlike=list(unlike), highest=highest_gains,
     )  # fmt: skip
     every[basis_of(law, DEFAULT)] = figures.model_copy(update={"stronger": (stronger,)})
     (recipe.work / FIGURES).write_bytes(EveryFigures(by_basis=every).data())
     if call.install:
         install((recipe.work / FIGURES).read_bytes())
+
+
+def shortened(text: str) -> str:
+    """Return the first ``LONGEST`` words of a text: a few long ones would be read alone, at half the speed."""
+    found = re.match(rf"(?:\s*\S+){{1,{LONGEST}}}", text)
+    return "" if found is None else found[0]
 
 
 def install(figures: bytes) -> None:

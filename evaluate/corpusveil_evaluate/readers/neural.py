@@ -24,7 +24,7 @@ import orjson
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.errors import ConflictError
 from corpusveil.language.channel import ALL, Candidates
-from corpusveil.language.context_risk import TextReader, TextShares, hits_of, share_of
+from corpusveil.language.context_risk import TextReader, TextShares, hits_of
 from corpusveil.language.denoise import CUT, MEMORY
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import room
@@ -199,25 +199,21 @@ class NeuralReader(TextReader):
                 guesses.append([place.words[shares.argmax()] for shares in (left, weighed)])
         return np.asarray(np.transpose(guesses) == self._truth)
 
-    def gain(self, epsilon: float, right: Bool) -> dict[str, Any]:
-        """Return what the trigrams recover alone, and what this reader gains: shares with their standard errors.
+    def gain(self, epsilon: float, right: Bool) -> list[dict[str, Any]]:
+        """Return what was read of each part of a text.
 
-        Of all words, of content words, and of these by register, paired word by word.
+        Its register, and of all words (``every``) and of ``content`` words how many there are, and how many of them the
+        trigrams and this reader recover.
         """
         known = self._truth >= 0
         alone = (self.guesses(epsilon, self.released(epsilon)) == self._truth)[:, known]
         part, register = self._part[known], self._register[known]
         kinds = {"every": np.ones(part.size), "content": self._weights[self._truth[known]]}
-        out: dict[str, Any] = {"words": int(kinds["content"].sum())}
+        out = [{"register": str(register[part == at][0])} for at in np.unique(part)]
         for at, (kind, weight) in enumerate(kinds.items()):
             hits = hits_of(alone[2 * at : 2 * at + 2], weight, part)
-            more = right[at, known].astype(np.int8) - hits
-            reads = [share_of(each, weight, part) for each in (hits, more)]
-            out[kind] = [(read.share, read.error) for read in reads]
-            for name in filter(None, np.unique(register).tolist()):
-                some = register == name
-                read = share_of(more[some], weight[some], part[some])
-                out[f"{kind} of {name}"] = (read.share, read.error)
+            for each, some in zip(out, (part == at for at in np.unique(part)), strict=True):
+                each |= {kind: [float((weight * read)[some].sum()) for read in (1, hits, right[at, known])]}
         return out
 
     def places(self, epsilon: float, released: Int32) -> list[list[Place]]:
@@ -261,8 +257,8 @@ class NeuralReader(TextReader):
         return written, bool(spaced)
 
 
-def measured_gains(readers: Sequence[NeuralReader], epsilon: float, record: Path) -> list[dict[str, Any]]:
-    """Return what each of several readers gains at an epsilon, from the file ``record`` if an earlier call wrote it."""
+def measured_gains(readers: Sequence[NeuralReader], epsilon: float, record: Path) -> list[list[dict[str, Any]]]:
+    """Return the parts that each of several readers read, from the file ``record`` if an earlier call wrote it."""
     if not record.exists():
         texts = [reader.places(epsilon, reader.released(epsilon)) for reader in readers]
         found = masses(readers[0].forms, [text for some in texts for text in some])  # together, as that is quicker
@@ -274,3 +270,14 @@ def measured_gains(readers: Sequence[NeuralReader], epsilon: float, record: Path
         part.write_bytes(orjson.dumps(gains))
         part.replace(record)
     return list(orjson.loads(record.read_bytes()))
+
+
+def gained(parts: Sequence[dict[str, Any]], kind: str) -> tuple[float, float]:
+    """Return what the reader gains on the trigrams, and its standard error: texts are drawn by registers in turn."""
+    counts = np.array([part[kind] for part in parts])
+    words, more = counts[:, 0], counts[:, 2] - counts[:, 1]
+    registers = np.unique([part["register"] for part in parts], return_inverse=True)[1]
+    of_each = np.bincount(registers, more) / np.bincount(registers, words)
+    residues = more - of_each[registers] * words
+    freedom = len(parts) / max(len(parts) - of_each.size, 1)
+    return float(more.sum() / words.sum()), float(np.sqrt(freedom * (residues**2).sum()) / words.sum())
