@@ -61,7 +61,7 @@ Four texts of each of five kinds, chosen by a seed, as written, as drawn and as 
 gensim's package ships; the others were written for this page before they were released.
 `python -m benchmarks examples` writes this page.
 
-A risk is the share of content words that a reader with the model of `en` recovers of text like the model's; of other
+A risk is the share of content words that a reader with {reader} recovers of text like the model's; of other
 text it is less:
 {risks}.
 
@@ -74,7 +74,8 @@ def run() -> list[Table]:
     key, model = cv.Key(hashlib.sha256(b"examples").digest()), cv.load_model("en")
     chosen = {risk: cv.epsilon_for_risk(law, risk, model=model) for risk in RISKS}
     said = [f"at {risk:g}, ε is {at.epsilon:.2g}, and it is {at.unlike or 0:.0%}" for risk, at in chosen.items()]
-    page = [HEAD.format(words=len(law.space), first=WORDS[0], last=WORDS[-1], risks="; ".join(said))]
+    told = {"risks": "; ".join(said), "reader": chosen[RISKS[0]].reader}
+    page = [HEAD.format(words=len(law.space), first=WORDS[0], last=WORDS[-1], **told)]
     for kind, texts in kinds().items():
         columns = [("original", texts)]
         for risk, at in chosen.items():
