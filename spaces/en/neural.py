@@ -1,21 +1,25 @@
 """Measure what a reader with SmolLM2-135M gains on the sample of ``en``, and put the gains beside its figures.
 
-    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--epsilons 0.25 1 0.0884 0.0156] [--install]
+    python -m spaces.en.neural TEXT WORK [--texts 21 14] [--skip 0 0] [--epsilons 0.25 1 0.0884 0.0156] [--install]
 
 TEXT is the folder of which the archives were made (``make.py``); the sample made of it must be the one whose figures
 the archive has. The first texts like the model's are released and read, and of those unlike it (``neural.py`` of
-``corpusveil-evaluate``, whose extra ``neural`` this needs): an epsilon takes MINUTES minutes of a processor. WORK keeps
-each epsilon, so a call goes on where another stopped. ``--install`` writes the figures into the archive of
-``spaces/en``.
+``corpusveil-evaluate``, whose extra ``neural`` this needs): an epsilon takes three minutes of a processor. WORK keeps
+each epsilon, so a call goes on where another stopped, and one that skips the first texts adds others. ``--install``
+writes the figures into the archive of ``spaces/en``.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 import corpusveil as cv
 from corpusveil.language.sample import NAME as SAMPLE
@@ -25,7 +29,7 @@ from corpusveil.spaces.installed import ARCHIVE, FIGURES
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, gained, measured_gains
-from spaces.en.make import BEFORE_ZIP, PACKAGE, Recipe
+from spaces.en.make import BEFORE_ZIP, PACKAGE, UNCOUNTED, Recipe
 
 EPSILONS = [0.25, 1.0, 2.0**-3.5, 2.0**-6]
 """Near the risks 0.5, 0.7 and 0.3."""
@@ -37,6 +41,7 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--texts", type=int, nargs=2, default=[21, 14])
+    parser.add_argument("--skip", type=int, nargs=2, default=[0, 0])
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--install", action="store_true")
     call = parser.parse_args()
@@ -49,15 +54,19 @@ def main() -> None:
     if figures.text != sample.digest:
         raise SystemExit(f"{call.text}: the figures of the archive are of another sample.")
     causal, readers = load_causal(), []
-    for count, texts, registers in zip(call.texts, (sample.like, sample.unlike), (sample.registers, ()), strict=True):
-        some = [shortened(text) for text in texts[:count]]
-        readers.append(NeuralReader(causal, law, model, some, DEFAULT, registers[:count]))
-    measured = {float(path.stem.removeprefix("neural-")) for path in recipe.work.glob("neural-*.json")}
-    rows = []
-    for epsilon in [*call.epsilons, *sorted(measured - set(call.epsilons))]:
-        parts = measured_gains(readers, epsilon, recipe.work / f"neural-{epsilon!r}.json")
+    registers = sample.registers, UNCOUNTED * len(sample.unlike)
+    for first, count, texts, names in zip(call.skip, call.texts, (sample.like, sample.unlike), registers, strict=True):
+        some = slice(first, first + count)
+        readers.append(NeuralReader(causal, law, model, [*map(shortened, texts[some])], DEFAULT, names[some]))
+    for epsilon in call.epsilons:
+        measured_gains(readers, epsilon, recipe.work / f"neural-{epsilon!r}-{call.skip[0]}-{call.skip[1]}.json")
+    records: dict[float, list[list[list[dict[str, Any]]]]] = {}
+    for path in sorted(recipe.work.glob("neural-*.json")):
+        records.setdefault(float(path.stem.split("-")[1]), []).append(orjson.loads(path.read_bytes()))
+    highest, rows = max(set(figures.registers), key=figures.registers.count), []
+    for epsilon, record in records.items():
+        parts = [[*itertools.chain(*kind)] for kind in zip(*record, strict=True)]
         gains = [[gained(some, kind) for kind in ("every", "content")] for some in parts]
-        highest = max(set(figures.registers), key=figures.registers.count)
         of_highest = gained([part for part in parts[0] if part["register"] == highest], "content")
         words = [int(sum(part["content"][0] for part in some)) for some in parts]
         rows.append((epsilon, *([every[0], *content] for every, content in gains), of_highest, words))
