@@ -123,6 +123,7 @@ class RiskField(Record):
     highest: tuple[Line, float, float] | None = None
     text: Line | None = None
     own_text: bool | None = None
+    reader: str | None = None
 
 
 class Manifest(AnyVersion):
