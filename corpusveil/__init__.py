@@ -33,6 +33,7 @@ _PUBLIC = {
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
     "corpusveil.pipelines.python_calls": (
+        "compare",
         "demo_model",
         "demo_space",
         "denoise",
@@ -61,7 +62,7 @@ _PUBLIC = {
     "corpusveil.passages.passage_exchange": ("PassageExchange",),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
-    "corpusveil.transforms.spark": ("register_sql",),
+    "corpusveil.transforms.columns": ("expr", "register_sql"),
     "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
 }
 """Public names and their modules, which are imported when a name is first used.

@@ -51,6 +51,7 @@ from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
+from corpusveil.pipelines.python_calls import compare as compare
 from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import denoise as denoise
@@ -66,6 +67,8 @@ from corpusveil.spaces.vectors import Vectors as Vectors
 from corpusveil.spaces.vectors import read_vectors as read_vectors
 from corpusveil.text.policy import TextPolicy as TextPolicy
 from corpusveil.text.spans import SpanPolicy as SpanPolicy
+from corpusveil.transforms.columns import expr as expr
+from corpusveil.transforms.columns import register_sql as register_sql
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import candidates as candidates
@@ -77,7 +80,6 @@ from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
-from corpusveil.transforms.spark import register_sql as register_sql
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
@@ -146,6 +148,7 @@ __all__ = [
     "build_space",
     "build_store",
     "candidates",
+    "compare",
     "content_weights",
     "context_risk",
     "count_corpus",
@@ -154,6 +157,7 @@ __all__ = [
     "denoise",
     "epsilon_for_risk",
     "evaluate_release",
+    "expr",
     "load_collocations",
     "load_model",
     "load_space",

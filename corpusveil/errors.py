@@ -118,6 +118,8 @@ class RefutedError(WorkError, code="refuted-guarantee"):
     """An audit refuted a guarantee."""
 class ReleaseDiffersError(WorkError, code="release-differs"):
     """The files of a release are not those that its manifest lists, or the manifest has another digest."""
+class NotMetError(WorkError, code="not-met"):
+    """A release, or a table made of one, does not claim what was required of it."""
 class LedgerDiffersError(WorkError, code="ledger-differs"):
     """More was spent than the ledger says."""
 class InstallationError(WorkError, code="broken-installation"):

@@ -41,8 +41,8 @@ MISSING = (
 )
 OF_EVALUATE: Mapping[str, tuple[str, ...]] = {
     "mechanism": (
-        "custext-per-word", "tight-exponential", "truncated-gumbel", "vickrey-cmp-excluding",
-        "vickrey-mahalanobis-excluding",
+        "custext-per-word", "santext-as-run", "syntf-as-run", "tight-exponential", "truncated-gumbel",
+        "truncated-gumbel-as-run", "vickrey-cmp-as-run", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding",
     ),
     "section": ("evaluate",),
 }  # fmt: skip

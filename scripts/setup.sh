@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes .venv, complete and in the versions of uv.lock, out of nothing but a Python and pip: no root, no ensurepip.
+# Makes .venv, complete and in the versions of uv.lock, out of nothing but a Python and pip: no root, no ensurepip; and
+# compiles the loops that the first use would wait for.
 # Does nothing when that is done already; may be stopped anywhere and started again. PYTHON names the interpreter.
 set -eu
 cd "$(dirname "$0")/.."
@@ -125,4 +126,6 @@ if ! install_with_uv; then
     install_with_pip || fail "pip could not install the packages either; what it said stands above."
 fi
 [ -x .venv/bin/corpusveil ] || fail ".venv is complete, but without the corpusveil command; remove .venv and start again."
+say "compiling the inner loops, once for this installation: about a minute of one core"
+nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null || say "the loops were not compiled; the first use compiles its own."
 printf '%s\n' "$now" >"$STAMP"

@@ -38,6 +38,8 @@ def title(example: str) -> str:
     return " ".join(name for name in found if not name.startswith("corpusveil")) or "corpusveil"
 
 
+OTHERS = "ray|dask|daft"
+"""Engines that are not installed beside the tests."""
 STARTS, EXAMPLES = {}, []
 for page in ("docs/frames.md", "docs/python.md"):
     STARTS[page], *others = blocks(page)
@@ -76,7 +78,7 @@ def run_apart(program: str, place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "example"), [one for one in EXAMPLES if not re.search("import ray|pyspark", one[1])], ids=title
+    ("page", "example"), [one for one in EXAMPLES if not re.search(f"pyspark|import ({OTHERS})", one[1])], ids=title
 )
 def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each goes on from the first lines of its page, and from nothing that another one made."""
@@ -87,17 +89,20 @@ def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.Ca
 
 @pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_an_example_with_spark_runs(number: int, place: Path) -> None:
-    """Classic, of SQL, and of Connect: each starts a Java of its own."""
+    """Of a frame, and of SQL: each starts a Java of its own."""
     run_apart(START + [example for _, example in EXAMPLES if "pyspark" in example][number], place)
 
 
 @pytest.mark.engines
-def test_an_example_with_ray_runs(place: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: make engines installs it")
-    (example,) = (one for _, one in EXAMPLES if "import ray" in one)
-    run_apart(START + example, place)
+@pytest.mark.parametrize("engine", OTHERS.split("|"))
+def test_an_example_of_another_engine_gives_the_bytes_of_a_frame_by_words_and_by_passages(
+    engine: str, place: Path
+) -> None:
+    pytest.importorskip(engine, reason=f"{engine} is not installed: make engines installs it")
+    (example,) = (one for _, one in EXAMPLES if re.search(f"^import {engine}", one, re.MULTILINE))
+    run_apart(f"{START}{example}\nrelease = cv.release(store='en', epsilon=10, key=key)\n{example}", place)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def plan(
 
     Example: corpusveil plan release.toml --unit customer_id
 
-    Example: corpusveil plan privatize 'reviews/*.jsonl.gz' --risk 0.5 --output private
+    Example: corpusveil plan privatize 'reviews/*.parquet' --risk 0.5 --output private
     """
     import dataclasses
 

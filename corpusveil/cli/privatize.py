@@ -24,7 +24,7 @@ def privatize(
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
 
-    Example: corpusveil privatize 'reviews/*.jsonl.gz' --text review --risk 0.5 --key release.key --output private
+    Example: corpusveil privatize 'reviews/*.parquet' --text review --risk 0.5 --key release.key --output private
     """
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee, run

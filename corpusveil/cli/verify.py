@@ -10,17 +10,32 @@ COMMAND = ("verify", "Check that a release is the one that its manifest describe
 
 
 def verify(
-    release: Annotated[str, typer.Argument(help="The folder or URL of a release.", metavar="RELEASE")],
+    release: Annotated[
+        str, typer.Argument(help="The folder or URL of a release, or of an Iceberg or Delta table.", metavar="RELEASE")
+    ],
     digest: Annotated[
         str | None, typer.Option(help="The SHA-256 of manifest.json, as the sender states it elsewhere.")
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What the manifest has to claim: nats<=N with per=WHAT, cap-ldp<=N with unit=COLUMN, or mechanism, "
+            "space, release, key or kept=NAME. Repeatable.",
+            metavar="CLAIM",
+        ),
+    ] = None,
+    statement: Annotated[
+        bool, typer.Option("--statement", help="Write statement.intoto.json beside the manifest, for you to sign.")
+    ] = False,
 ) -> None:
     """Compare every file of a release with its manifest, and the manifest with a digest; nothing may be added.
 
-    Example: corpusveil verify private/2026-11 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    Example: corpusveil verify private/2026-11 --require 'nats<=14' --require per=document
     """
-    from corpusveil.transforms.release.verification import verify
+    from corpusveil.transforms.release.verification import verify, write_statement
 
-    verification = verify(release, digest)
+    verification = verify(release, digest, require or ())
     print(verification)
     verification.require()
+    if statement:
+        print(write_statement(verification))

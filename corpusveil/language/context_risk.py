@@ -28,7 +28,7 @@ from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.language.sample import EveryFigures, Figures, Sample, figures_of, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import LOWEST, basis_of, recovered
+from corpusveil.mechanisms.risk import LOWEST, TRIGRAMS, basis_of, recovered
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
@@ -64,11 +64,13 @@ class ReadShare:
 class TextShares(ReadShare):
     """What readers recover of all words of a text, and of ``content`` words who care for these alone.
 
-    ``highest`` is the register of which they recover most content words, this share and its standard error.
+    ``highest`` is the register of which they recover most content words, this share and its standard error; ``reader``
+    says with what they read.
     """
 
     content: ReadShare
     highest: tuple[str, float, float] | None = None
+    reader: str = TRIGRAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,9 @@ class ContextRisk(TextShares):
     def sentence(self) -> str:
         """Say it in one sentence, without its full stop."""
         unlike = None if self.unlike is None else (self.unlike.content.share, self.unlike.content.error)
-        return ", and ".join(recovered((self.content.share, self.content.error), unlike, highest=self.highest))
+        return ", and ".join(
+            recovered((self.content.share, self.content.error), unlike, reader=self.reader, highest=self.highest)
+        )
 
 
 def context_risk(
@@ -95,7 +99,8 @@ def context_risk(
     Raises UserError without a sample, and for texts that are too few to measure a share.
     """
     like, *others = (precise(each.read(epsilon)) for each in readers_of(mechanism, model, texts, policy, content)[0])
-    return ContextRisk(like.share, like.error, like.words, like.content, like.highest, others[0] if others else None)
+    unlike = others[0] if others else None
+    return ContextRisk(like.share, like.error, like.words, like.content, like.highest, like.reader, unlike)
 
 
 def readers_of(
@@ -114,8 +119,10 @@ def readers_of(
                 "risk: this language model keeps no sample of texts, on which a reader of this mechanism would be "
                 "measured; give public texts of your kind (risk_text), or make the model again with a sample."
             )
-        like = PastReader(past.epsilons, past.like, past.highest, past.registers)
-        return [like, *([PastReader(past.epsilons, past.unlike)] if past.unlike else [])], past.text
+        gains = [(each.reader, each.epsilons, each.like, each.highest) for each in past.stronger]
+        others = [(each.reader, each.epsilons, each.unlike, ()) for each in past.stronger]
+        like = PastReader(past.epsilons, past.like, past.highest, past.registers, gains)
+        return [like, *([PastReader(past.epsilons, past.unlike, gains=others)] if past.unlike else [])], past.text
     if not sample.like:
         raise DataError("risk_text: there is no text; give public texts of your kind.")
     policy = replace(policy, language=mechanism.space.read_in(policy.language))
@@ -145,15 +152,24 @@ def measured(
 
 @dataclass(frozen=True, slots=True)
 class PastReader:
-    """Knows what was recovered at the ``epsilons``, and shares between these by their logarithm."""
+    """Knows what was recovered at the ``epsilons``, and shares between these by their logarithm.
+
+    ``gains`` are those of stronger readers: name, epsilons, gains, and those of the highest register. Beyond their
+    epsilons the nearest gain holds, and no gain is below 0: who knows more can always read as the weaker one does.
+    """
 
     epsilons: Sequence[float]
     points: Sequence[Sequence[float]]
     highest: Sequence[Sequence[float]] = ()
     registers: Sequence[str] = ()
+    gains: Sequence[tuple[str, Sequence[float], Sequence[Sequence[float]], Sequence[Sequence[float]]]] = ()
 
     def read(self, epsilon: float) -> TextShares:
-        """Return what was recovered at an epsilon. Raises BadValueError outside the epsilons."""
+        """Return what the strongest reader recovered at an epsilon. Raises BadValueError outside the epsilons."""
+        return max(reversed(self.rungs(epsilon)), key=lambda read: read.content.share)
+
+    def rungs(self, epsilon: float) -> list[TextShares]:
+        """Return what each reader recovered at an epsilon, the weakest first."""
         if not self.epsilons[0] <= epsilon <= self.epsilons[-1]:
             raise BadValueError(
                 f"epsilon = {epsilon:g}: what a reader recovers is known from {self.epsilons[0]:g} to "
@@ -165,7 +181,18 @@ class PastReader:
         if self.registers:
             share, of_share = (float(np.interp(log, logs, column)) for column in np.transpose(self.highest))
             highest = (self.registers[int(np.abs(logs - log).argmin())], share, of_share)
-        return TextShares(every, error, 0, ReadShare(content, error, 0), highest)
+        rungs = [TextShares(every, error, 0, ReadShare(content, error, 0), highest)]
+        for reader, measured_at, gains, of_highest in self.gains:
+            at = np.log2(measured_at)
+            more = [float(np.interp(log, at, column)) for column in np.transpose(gains)]
+            share, both = min(1.0, content + max(0.0, more[1])), math.hypot(error, more[2])
+            most = highest
+            if highest is not None and of_highest:
+                gain, of_gain = (float(np.interp(log, at, column)) for column in np.transpose(of_highest))
+                most = (highest[0], min(1.0, highest[1] + max(0.0, gain)), math.hypot(highest[2], of_gain))
+            all_words = min(1.0, every + max(0.0, more[0]))
+            rungs.append(TextShares(all_words, both, 0, ReadShare(share, both, 0), most, reader))
+        return rungs
 
 
 def precise(read: TextShares) -> TextShares:
@@ -201,6 +228,7 @@ class TextReader:
         few = run <= run[enough] if enough < run.size else np.ones(run.size, np.bool_)
         index, run = index[few], run[few]
         text = np.searchsorted(tokens.offsets, index, side="right") - 1
+        self._tokens, self._index = tokens, index
         self._truth = np.where(in_space[index], tokens.ids[index], -1).astype(np.int32)
         self._part = np.cumsum(np.diff(text * len(tokens) + (index - tokens.offsets[text]) // PART, prepend=-1) != 0)
         self._register = np.array(registers or [""] * len(texts))[text]
@@ -228,14 +256,28 @@ class TextReader:
 
     def read(self, epsilon: float) -> TextShares:
         """Return what readers recover at an epsilon."""
-        known, shown, reader = np.flatnonzero(self._truth >= 0), self._shown, self._reader
+        released = self.released(epsilon)
+        right = np.zeros((4, self._truth.size), np.bool_)
+        right[:, self._shown] = self.guesses(epsilon, released) == self._truth[self._shown]
+        return self.shares(right)
+
+    def rungs(self, epsilon: float) -> list[TextShares]:
+        """Return what each reader recovers at an epsilon: the one there is."""
+        return [self.read(epsilon)]
+
+    def released(self, epsilon: float) -> npt.NDArray[np.int32]:
+        """Return the released words that a reader sees, int32 [S]."""
+        known = np.flatnonzero(self._truth >= 0)
         released = np.array(self._drawn, np.int32)
         drawn = self._mechanism.privatize(self._truth[known], epsilon, Draws.of_tokens(self._key, known.size))
         released[known] = drawn
-        released = np.where(self._clear, self._truth, np.where(self._public, self._drawn, released))[shown]
-        size = len(self._mechanism.space)
+        return np.where(self._clear, self._truth, np.where(self._public, self._drawn, released))[self._shown]
+
+    def guesses(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the guesses of words seen, int32 [4, S]: from context and alone, of all words and by weight."""
+        reader, size = self._reader, len(self._mechanism.space)
         law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept, once=True)
-        guesses = np.empty((4, released.size), np.int32)  # from context and alone, of all words and by weight
+        guesses = np.empty((4, released.size), np.int32)
         with reader.lock:
             rows = law.rows(epsilon, released)
             search_runs(
@@ -245,11 +287,14 @@ class TextReader:
             )  # fmt: skip
         guesses[1], guesses[3] = law.guesses(rows, np.ones(size)), law.guesses(rows, self._weights)
         guesses[2] = np.where(guesses[2] < 0, guesses[3], guesses[2])
-        right = np.zeros((4, self._truth.size), np.bool_)
-        right[:, shown] = guesses == self._truth[shown]
+        return guesses
+
+    def shares(self, right: npt.NDArray[np.bool_]) -> TextShares:
+        """Return the shares of what guesses are right of, bool [2 r, T]: of r readers of all words, and by weight."""
+        known, half = np.flatnonzero(self._truth >= 0), len(right) // 2
         part, ones, weights = self._part[known], np.ones(known.size), self._weights[self._truth[known]]
-        every = share_of(hits_of(right[:2, known], ones, part), ones, part)
-        hits, register = hits_of(right[2:, known], weights, part), self._register[known]
+        every = share_of(hits_of(right[:half, known], ones, part), ones, part)
+        hits, register = hits_of(right[half:, known], weights, part), self._register[known]
         of_each = {name: register == name for name in np.unique(register).tolist() if name}
         of_each = {name: some for name, some in of_each.items() if np.unique(part[some]).size >= FEWEST_PARTS}
         shares = {name: share_of(hits[some], weights[some], part[some]) for name, some in of_each.items()}
@@ -269,7 +314,7 @@ def hits_of(
     return hits
 
 
-def share_of(hits: npt.NDArray[np.bool_], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
+def share_of(hits: npt.NDArray[np.generic], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
     """Return the share of a weight where a reader is right, and its standard error by independent parts."""
     whole = float(weight.sum()) or 1.0
     share = float((hits * weight).sum()) / whole

@@ -30,11 +30,28 @@ MOST_TEXT = 1 << 24
 """The largest text of a sample, in bytes."""
 
 
+class Stronger(Record):
+    """By how much a stronger ``reader`` recovers more, measured on the first texts of the same sample.
+
+    At the ``epsilons``: what it gains of all words and of content words, and the standard error of the latter, paired
+    text by text; ``highest`` of the register of which the trigrams recover most; ``words`` is how many content words. ``model`` is a digest of what it reads by.
+    """
+
+    reader: Line
+    model: Line
+    words: list[list[int]]
+    epsilons: list[float]
+    like: list[list[float]]
+    unlike: list[list[float]]
+    highest: tuple[tuple[float, float], ...] = ()
+
+
 class Figures(Record):
     """What readers recovered of a sample whose SHA-256 is ``text``.
 
     At the ``epsilons``: the shares of all words, of content words, and the standard error of the latter. ``highest``:
     the largest share of content words among registers like the model's, and its error; ``registers`` names them.
+    ``stronger``: other readers, none of whom recovers less.
     """
 
     text: str
@@ -43,6 +60,7 @@ class Figures(Record):
     unlike: list[list[float]]
     highest: tuple[tuple[float, float], ...] = ()
     registers: tuple[Line, ...] = ()
+    stronger: tuple[Stronger, ...] = ()
 
 
 class EveryFigures(Record):

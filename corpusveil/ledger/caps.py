@@ -122,6 +122,12 @@ class Spending:
                 f"unit {column}: this column has the text; if each text is a unit, name content instead."
             )
 
+    def stated(self) -> dict[str, Any]:
+        """Return what a manifest says of caps: the units, with their name space, and the most that one has spent."""
+        held, inside = self.caps.sums(), f" in {self.namespace}" if self.namespace else ""
+        caps = {name: getattr(self.caps, name) for name in CAPS if name in held}
+        return {"caps": {"units": [f"{unit.name}{inside}" for unit in self.units], **caps}} if caps else {}
+
     def promises(self) -> list[str]:
         """Say what the caps promise about units, once the ledger has admitted a run."""
         caps, inside = self.caps, f" in {self.namespace}" if self.namespace else ""

@@ -405,17 +405,24 @@ def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
 
 Figure = tuple[float, float]
 """A measured share, and its standard error."""
+TRIGRAMS = "the public trigrams"
+"""What a reader from context knows of language, unless a stronger one was measured."""
 
 
 def recovered(
-    like: Figure, unlike: Figure | None = None, *, own_text: bool = False, highest: Sequence[Any] | None = None
+    like: Figure,
+    unlike: Figure | None = None,
+    *,
+    reader: str = TRIGRAMS,
+    own_text: bool = False,
+    highest: Sequence[Any] | None = None,
 ) -> tuple[str, ...]:
     """Say what a reader from context recovers, of each kind of text, everywhere in the same words.
 
     ``highest``: of the register of which most is recovered, its name, the share and the standard error of it.
     """
     kind = "the public text that was given" if own_text else "text like the model's"
-    said = f"a reader with the public model recovers {_about(like)} of the content words of {kind}"
+    said = f"a reader with {reader} recovers {_about(like)} of the content words of {kind}"
     if highest is not None:
         said = f"{said}, of {highest[0]}, where it recovers most, {_about((highest[1], highest[2]))}"
     return (said, *([] if unlike is None else [f"{_about(unlike)} of those of text unlike it"]))

@@ -47,10 +47,14 @@ class TwoNearest:
         """Return the two candidates, the nearer first; int32 [T, 2]."""
         return search_of(self.space).several(points, 2)
 
+    def chances(self: Any, points: Float64, near: Int32) -> Float64:
+        """Return the probability of the first candidate; float64 [T]."""
+        return first_chances(self.space.vectors, points, near, self.t)
+
     def choose(self: Any, points: Float64, ids: Int32, draws: Draws) -> Int32:
         near = self.candidates(points, ids)
         second = uniforms(draws.pair(MECHANISM)[1])  # the first of the pair is the floor's
-        chosen = second < first_chances(self.space.vectors, points, near, self.t)
+        chosen = second < self.chances(points, near)
         return np.asarray(np.where(chosen, near[:, 0], near[:, 1]))
 
     def retention(self: Any, epsilon: float) -> float:
@@ -96,7 +100,7 @@ def _shares(mechanism: Any, epsilon: float) -> Float64:
     draws = Draws.of_tokens(DrawKey(bytes(16), bytes(32)), RAYS)  # public: nothing is released of it
     points = mechanism.noise(draws, np.full(RAYS, epsilon)) + mechanism.space.vectors[words]
     near = mechanism.candidates(points, words)
-    first = first_chances(mechanism.space.vectors, points, near, mechanism.t)
+    first = mechanism.chances(points, near)
     return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
 
 

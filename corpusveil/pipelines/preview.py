@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.display import Card, Shown
+from corpusveil.display import Card, Shown, Table
 from corpusveil.errors import DataError, UserError
 from corpusveil.language.context_risk import context_risk
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
@@ -56,6 +56,12 @@ class Drawn:
     denoised: list[str] | None
     said: str
     """What the epsilon means: the share of unchanged words, and what a reader recovers."""
+    of_passages: bool = False
+
+    @property
+    def name(self) -> str:
+        """What is drawn, and its epsilon."""
+        return f"{'passage, ' * self.of_passages}epsilon {self.epsilon:.4g}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,10 +80,39 @@ class Preview(Shown):
         for number, text in enumerate(self.before):
             fields.append((f"text {number + 1}", _shown(text)))
             for drawn in self.drawn:
-                fields.append((f"epsilon {drawn.epsilon:.4g}", _shown(drawn.texts[number])))
+                fields.append((drawn.name, _shown(drawn.texts[number])))
                 fields += [] if drawn.denoised is None else [("denoised", _shown(drawn.denoised[number]))]
+        return Card(PRIVATE, [*fields, ("", self._notes())])
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: a row for a text, a column for what becomes of it."""
+        columns = [("before", self.before)]
+        for drawn in self.drawn:
+            columns.append((drawn.name, drawn.texts))
+            columns += [] if drawn.denoised is None else [("denoised", drawn.denoised)]
+        names, texts = zip(*columns, strict=True)
+        rows = [[_shown(text) for text in row] for row in zip(*texts, strict=True)]
+        said = [self.made_by, *(drawn.said for drawn in self.drawn), *self._notes()]
+        return Card(PRIVATE, [("", said)], [Table(names, rows)]).html()
+
+    def table(self) -> pa.Table:
+        """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""
+        rows = [
+            {"text": number, "unit": "passage" if drawn.of_passages else "words", "epsilon": drawn.epsilon,
+             "before": before, "after": drawn.texts[number]}
+            for drawn in self.drawn for number, before in enumerate(self.before)
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows)
+
+    def beside(self, others: Sequence[Preview], key_in_words: str) -> Preview:
+        """Return this preview with what others, under the same key, show of the same texts."""
+        made_by = " ".join(dict.fromkeys([*(shown.made_by for shown in (self, *others)), key_in_words]))
+        every = [*self.drawn, *(drawn for other in others for drawn in other.drawn)]
+        return dataclasses.replace(self, drawn=every, made_by=made_by)
+
+    def _notes(self) -> list[str]:
         denoised = any(drawn.denoised is not None for drawn in self.drawn)
-        return Card(PRIVATE, [*fields, ("", [*self.unknown.lines(), *([NO_FACTS] if denoised else [])])])
+        return [*self.unknown.lines(), *([NO_FACTS] if denoised else [])]
 
 
 def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
@@ -128,7 +163,7 @@ def drawn(
             said = f"{said}; {read}." if read else f"{said}."
             drawn.append(Drawn(epsilon, texts, _denoised(release, model, texts), said))
     path = needed(settings.space, "space").path.removeprefix(SCHEME)
-    made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}"
+    made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}".rstrip()
     return Preview(before, drawn, unknown_words(first, sample), made_by)
 
 
@@ -146,9 +181,9 @@ def _exchanged(
             tell_doubts(release, sample.slice(0, TEXTS), watch)
         with waiting(f"looking for passages at epsilon {epsilon:.4g}"):
             made, _ = release.kernel(whole_corpus=True).privatize(Documents(texts, ids, column))
-        promise = f"epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
-        drawn.append(Drawn(epsilon, made.to_pylist(), None, promise))
-    made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {key_in_words} {NO_AUTHOR}"
+        promise = f"passage, epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
+        drawn.append(Drawn(epsilon, made.to_pylist(), None, promise, of_passages=True))
+    made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}".rstrip()
     return Preview(before, drawn, Unknown(share=0.0, words={}), made_by)
 
 

@@ -48,6 +48,8 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 T = TypeVar("T")
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
 """The sections of settings that a release is made of."""
+PASSAGE = 10.0
+"""The epsilon of a text, at which ``preview`` shows passages."""
 _ALSO = ("duplicates", "accept_no_guarantee")
 
 
@@ -96,27 +98,58 @@ def preview(
     """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
 
     ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
-    are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Without a
-    ``key``, one is made and thrown away. Nothing is written or spent.
+    are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Unless space, mechanism,
+    store or epsilon is named, it also shows the public passages that could stand for the texts (the store *en*, at
+    epsilon 10). A notebook shows a table. Without a ``key``, one is made and thrown away. Nothing is written or spent.
     """
+    shows_both = (space, mechanism, store, epsilon) == (None,) * 4
+    if store is None and risk is None and epsilon is None:
+        risk = started("budget")["budget"]["risk"]
+    given = policies | {"risk": risk, "epsilon": epsilon, "store": store}
+    settings = _named("cv.preview", space, mechanism, given)
+    first = (settings, [] if epsilon is None else [float(epsilon)])
+    passages = (_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE])
+    return _previewed(texts, text, [first, *([passages] if shows_both else [])], key)
+
+
+def compare(
+    texts: Any, text: str = "text", *, risks: Sequence[float] = (0.3, 0.5, 0.7),
+    epsilons: Sequence[float] = (8.0, 10.0, 12.0), key: Key | None = None,
+) -> Preview:  # fmt: skip
+    """Return some texts by words at each of ``risks``, and by passages at each of ``epsilons``; private, as a preview.
+
+    Both units are of *en*, and ``texts`` are those of ``cv.preview``. A notebook shows a table, ``table()`` is one of
+    Arrow, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises UserError if there is nothing to
+    compare, and as ``cv.preview``.
+    """
+    ways = [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks]
+    if epsilons:
+        settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
+        ways.append((settings, list(map(float, epsilons))))
+    if not ways:
+        raise BadValueError("cv.compare: give a risk or an epsilon.")
+    return _previewed(texts, text, ways, key)
+
+
+def _previewed(
+    texts: Any, text: str, ways: Sequence[tuple[Settings, Sequence[float]]], key: Key | None
+) -> Preview:  # fmt: skip
+    """Draw the first texts by each of these settings, at its risk and these epsilons, under one key."""
     frame = frame_of(texts, text)
     sample = pa.chunked_array([plain_texts(chunk, text) for chunk in chunks_of(frame.texts)], pa.large_string())
     there = [row for row, content in enumerate(sample.slice(0, ROWS).to_pylist()) if content and content.strip()]
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
-    if store is None and risk is None and epsilon is None:
-        risk = started("budget")["budget"]["risk"]
-    given = policies | {"risk": risk, "epsilon": epsilon, "store": store}
-    settings = _named("cv.preview", space, mechanism, given)
-    names = settings.spans.columns
-    values = known_of(frame, names)
-    known = [values[row] for row in there] if values is not None else [()] * len(there)
-    before = sample.slice(0, TEXTS).to_pylist()
-    rows = [(content, str(number), "", known[number]) for number, content in enumerate(before)]
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
-    epsilons = [] if epsilon is None else [float(epsilon)]
-    return drawn(settings, epsilons, rows, sample, text, key or Key.generate(), key_in_words)
+    used, made = key or Key.generate(), list[Preview]()
+    for settings, epsilons in ways:
+        values = known_of(frame, settings.spans.columns)
+        known = [values[row] for row in there] if values is not None else [()] * len(there)
+        before = sample.slice(0, TEXTS).to_pylist()
+        rows = [(content, str(number), "", known[number]) for number, content in enumerate(before)]
+        made.append(drawn(settings, epsilons, rows, sample, text, used, ""))
+    return made[0].beside(made[1:], key_in_words)
 
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:

@@ -9,10 +9,10 @@ from corpusveil.pipelines.collocations import said_when_made
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
-from corpusveil.spaces.build import build_space, call_of
+from corpusveil.spaces.build import build_space, call_of, in_common
 from corpusveil.spaces.public_counts import read_counts, read_neighbors
 from corpusveil.spaces.space import is_made
-from corpusveil.spaces.vectors import read_vectors
+from corpusveil.spaces.vectors import median_distance, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.waiting import waiting
@@ -50,6 +50,7 @@ def build(settings: Settings, watch: Watch) -> Space:
     how: dict[str, Any] = {
         "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
         "only": only, "exclude": exclude, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
+        "scale": chosen.scale,
     }  # fmt: skip
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
         if is_made(output, call_of(read, **how)):
@@ -79,6 +80,10 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
         f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
     )
+    asked = ", as asked" if "scale" in built.info["made"] else ""
+    watch.say(f"Median distance of two words: {median_distance(built.vectors):.4g}{asked}.")
+    if common := in_common(built):
+        watch.say(f"{common}: every list has every word of the space, which the guarantee needs.")
     watch.say(built.info["made"].get("balance_note", "Balance 0, as asked."))
     watch.say(built.info["made"].get("grammar_note", "Grammar 0: the order of the lists knows meaning alone."))
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)

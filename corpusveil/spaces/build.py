@@ -25,7 +25,7 @@ from corpusveil.spaces.balance import Balance, balanced, settled
 from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
-from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vectors import Vectors, scaled
 from corpusveil.spaces.vocabulary import Vocabulary, rows_without
 from corpusveil.waiting import waiting
 
@@ -42,6 +42,7 @@ def build_space(
     balance: float | None = 0.0,
     neighbors: Neighbors | None = None,
     grammar: float | None = None,
+    scale: float | None = None,
 ) -> Space:
     """Build a space of one embedding, or of several.
 
@@ -61,6 +62,7 @@ def build_space(
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
         grammar: how much the use of words counts beside their meaning in the order of lists (``grammar.py``); None:
             1 if there are neighbors, otherwise 0.
+        scale: the median distance of two words that the space's vectors are scaled to; None leaves them as given.
 
     Raises:
         UserError: an argument is out of range, a balance is given without counts, a grammar without neighbors, or the
@@ -74,7 +76,7 @@ def build_space(
     chosen = _balance(lists, public, order, balance)
     call = call_of(
         embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, exclude=exclude,
-        balance=balance, neighbors=neighbors, grammar=grammar,
+        balance=balance, neighbors=neighbors, grammar=grammar, scale=scale,
     )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
     counted = embeddings[0].words
@@ -111,13 +113,22 @@ def build_space(
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
     made |= _note(balance, chosen) | use_note
-    return _space(vocabulary, restricted[0], orders, made, call)
+    if scale is None:
+        return _space(vocabulary, restricted[0], orders, made, call)
+    return _space(vocabulary, scaled(restricted[0], scale), orders, made | {"scale": scale}, call)
+
+
+def in_common(space: Space) -> str:
+    """Say how many words all embeddings of a space have, and how many each has; empty for a single embedding."""
+    sources = space.info["made"]["sources"]
+    each = ", ".join(f"{source['words']:,} in {source['name']}" for source in sources)
+    return "" if len(sources) < 2 else f"{len(space):,} words are in all {len(sources)} embeddings ({each})"
 
 
 def call_of(
     embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None,
     only: Collection[str] | None, exclude: Collection[str] = (), balance: float | None = 0.0,
-    neighbors: Neighbors | None = None, grammar: float | None = None,
+    neighbors: Neighbors | None = None, grammar: float | None = None, scale: float | None = None,
 ) -> str:  # fmt: skip
     """Return a digest of everything that decides a space, as ``build_space`` takes it."""
     sha = hashlib.sha256()
@@ -130,6 +141,8 @@ def call_of(
         decided.append(spoken)
     if exclude:
         decided.append({"exclude": sorted(exclude)})
+    if scale is not None:
+        decided.append({"scale": scale})
     for part in (decided, *(embedding.words for embedding in embeddings)):
         sha.update(json.dumps(part).encode() + b"\n")
     for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import BadRowError, DataError, FormatError, ShapeError
+from corpusveil.errors import BadRowError, BadValueError, DataError, FormatError, ShapeError
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLOCK
@@ -66,6 +66,31 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+PAIRS = 1 << 14
+
+
+def median_distance(vectors: Float32) -> float:
+    """Return the median Euclidean distance of 16,384 random pairs of words, the same in every run; vectors [V, d].
+
+    A mechanism on vectors spends epsilon times a distance, so vectors twice as long are as an epsilon twice as large.
+    """
+    raw = np.random.PCG64(0).random_raw(2 * PAIRS)  # whose values NumPy never changes
+    words = np.uint64(len(vectors))
+    first = raw[::2] % words
+    other = (first + 1 + raw[1::2] % (words - np.uint64(1))) % words
+    gaps = vectors[first].astype(np.float64) - vectors[other]
+    return float(np.median(np.sqrt((gaps**2).sum(axis=1))))
+
+
+def scaled(vectors: Float32, scale: float) -> Float32:
+    """Return vectors times what makes their median distance ``scale``. Raises UserError for a scale that cannot be."""
+    found = median_distance(vectors)
+    if not 0 < scale < np.inf or not found:
+        raise BadValueError(f"scale {scale:g}: give a median distance above 0, for vectors that differ.")
+    # Six digits, so that machines that sum in another order have the same vectors.
+    return np.ascontiguousarray(vectors * np.float32(f"{scale / found:.6g}"))
 
 
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:

@@ -38,7 +38,7 @@ from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import plain_texts, privatized_parts
+from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
 
@@ -177,38 +177,21 @@ class _Reader:
         return Documents(texts, identities, self.text, values, scopes, known, at, place)
 
 
-def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
-    """Register the SQL function ``privatize('review', id, text)`` in a session, classic or of Spark Connect.
-
-    Its first argument is a constant: the name of the column, which noise depends on; then the document's id and its
-    text. It returns what ``privatize_frame`` writes for this column and id. Noise is keyed, so the function is
-    deterministic, and Spark may evaluate it again. A null text stays null; an id must not be null.
-
-    A function of rows cannot ask a ledger before it draws: raises UserError if one is given, if Spark is older than
-    4.1, and as ``privatize_frame`` does. A fault of a row arrives as Spark's PythonException, as there.
-    """
-    if ledger is not None:
-        raise ConflictError(
-            "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
-            "privatize_frame(df, release, text=..., id=..., ledger=ledger, unit=...)."
-        )
-    spark.udf.register(name, _function(spark, release, name))
-
-
 def privatize_column(release: Release, text: str = "text", id: str = "id") -> Any:
     """Return an expression for the privatized column ``text``, as ``df.withColumn("text", ...)`` takes it.
 
     It is what ``privatize_frame`` writes, but asks for no schema, which Spark does not resolve in a query function of a
-    declarative pipeline; nothing can be registered there either. As with ``register_sql``, an id must not be null, and
-    no ledger can be asked. Raises UserError if Spark is older than 4.1, or an unsaved space is too large for Connect.
+    declarative pipeline; nothing can be registered there either. An id must not be null, and no ledger can be asked, as
+    with ``cv.register_sql``. Raises UserError if Spark is older than 4.1, or an unsaved space too large for Connect.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql.functions import col, lit
 
-    return _function(SparkSession.active(), release, "privatize_column")(lit(text), col(id), col(text)).alias(text)
+    function = spark_function(SparkSession.active(), release, "privatize_column")
+    return function(lit(text), col(id), col(text)).alias(text)
 
 
-def _function(spark: Any, release: Release, name: str) -> Any:
+def spark_function(spark: Any, release: AnyRelease, name: str) -> Any:
     """Return the function of a column's name, ids and texts, for SQL and for expressions."""
     import pyspark.sql.functions
     from pyspark.sql.types import StringType
@@ -216,23 +199,8 @@ def _function(spark: Any, release: Release, name: str) -> Any:
     if not hasattr(pyspark.sql.functions, "arrow_udf"):
         raise VersionError(f"{name} needs Spark 4.1 or later, and this is {pyspark.__version__}; upgrade it.")
     _check_workers(spark, require_release(release))
-    kernel = release.kernel()
-    scope_of(None, scoped=kernel.scoped)  # a function of rows has no unit
-    if release.spans is not None and release.spans.spans_from:
-        raise ConflictError(
-            f"spans_from: a SQL function has no further columns; use privatize_frame instead of {name}."
-        )
-
-    def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
-        names = column.unique().to_pylist()
-        if not names:
-            return texts
-        if len(names) > 1 or not names[0]:
-            raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
-        documents = Documents(plain_texts(texts, names[0]), identities_of(ids, "id"), names[0])
-        return pa.concat_arrays(privatized_parts(kernel, documents, texts.type))
-
-    return pyspark.sql.functions.arrow_udf(run, StringType())  # a type by its name is asked of a Connect server
+    # a type by its name is asked of a Connect server
+    return pyspark.sql.functions.arrow_udf(of_columns(release, name), StringType())
 
 
 def _check_workers(spark: Any, release: AnyRelease) -> None:

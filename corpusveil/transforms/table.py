@@ -34,12 +34,14 @@ from corpusveil.transforms.frames import (
     cannot_hold,
     column_values,
     frame_of,
+    is_text,
     large_strings,
+    require_text,
     warn_of_dropped,
 )
-from corpusveil.transforms.identities import Ids, identities_of_documents, warn_of_repeated
+from corpusveil.transforms.identities import Ids, identities_of, identities_of_documents, warn_of_repeated
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
@@ -300,6 +302,33 @@ def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType)
     half = len(documents) // 2
     halves = documents.part(0, half), documents.part(half, len(documents))
     return [part for some in halves for part in privatized_parts(kernel, some, kind)]
+
+
+def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.Array]:
+    """Return the function of a column's name, ids and texts, Arrow arrays of equal length, to the private texts.
+
+    Raises UserError, which calls the function ``name``, for a release that needs further columns.
+    """
+    kernel = require_release(release).kernel()
+    scope_of(None, scoped=release.scoped)  # a function of rows has no unit
+    if release.spans is not None and release.spans.spans_from:
+        raise ConflictError(f"spans_from: {name} has no further columns; privatize the frame instead.")
+
+    def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
+        names = column.unique().to_pylist() if is_text(column.type) else [""]
+        texts, ids = (given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given for given in (texts, ids))
+        if pa.types.is_null(texts.type):
+            texts = texts.cast(pa.string())
+        if not names:
+            return texts
+        if len(names) > 1 or not names[0]:
+            raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
+        require_text(texts.type, names[0])
+        documents = Documents(plain_texts(texts, names[0]), identities_of(ids, "id"), names[0])
+        kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+        return pa.concat_arrays(privatized_parts(kernel, documents, kind))
+
+    return run
 
 
 def plain_texts(column: pa.Array, name: str) -> pa.Array:

@@ -13,7 +13,7 @@ there is not made again. The stages are the product's own commands, in this orde
     model        the counts of ``LEAST`` times and more of words of the space; Kneser-Ney trigrams of them, and a sample
                  of held-out text by register for the risk
     collocations the table by PMI, the text as MST tokens, word2vec of 300 dimensions, the space of both
-    figures      what readers recover of the sample, which stands for its text in the archive
+    figures      what readers recover of the sample, which stands for its text in the archive; ``neural.py`` adds to it
     archive      both archives with fixed times, and their hashes
 
 Another language is the same recipe with another folder of text: ``--language de``. ``--install`` puts the archives into

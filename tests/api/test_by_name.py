@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -135,6 +136,30 @@ class TestFramesEverywhere:
             cv.preview([None, " "], epsilon=1.0)
         with refused("wrong-type"):
             cv.preview("a single text", epsilon=1.0)
+
+    def test_both_units_stand_beside_the_text_as_a_table_of_a_notebook(self) -> None:
+        """What words and passages are is what releases of these names write; markup of a text stays text."""
+        frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
+        passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
+        made = cv.preview(frame, text="body", key=key)
+        given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
+        assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
+        html = made._repr_html_()
+        assert re.findall("<th>(.*?)</th>", html) == ["before", made.drawn[0].name, "denoised", "passage, epsilon 10"]
+        assert "&lt;b&gt;The river" in html
+        assert "<b>" not in html
+        every = cv.compare(frame, text="body", risks=[0.5], epsilons=[8, 10], key=key)
+        assert [drawn.name for drawn in every.drawn] == [
+            made.drawn[0].name,
+            "passage, epsilon 8",
+            "passage, epsilon 10",
+        ]
+        assert every.table().slice(2).to_pylist() == [
+            {"text": 0, "unit": "passage", "epsilon": 10.0, "before": given[0], "after": texts[1][0]}
+        ]
+        assert str(every).count("Under the key that was given.") == 1
+        with refused("wrong-value", "cv.compare"):
+            cv.compare(given, risks=[], epsilons=[])
 
     def test_a_frame_is_denoised_as_a_folder_is(self) -> None:
         """In its type, with all of its columns, by the model that the space ships."""

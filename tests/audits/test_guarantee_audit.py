@@ -16,7 +16,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.audits.guarantee_audit import audit
-from corpusveil.mechanisms import Guarantee, Mechanism, make, names
+from corpusveil.mechanisms import Guarantee, Mechanism, find, make, names
 from corpusveil.mechanisms.base import levels
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
@@ -33,7 +33,7 @@ from tests.mechanisms.spaces import Floats, distances, exponential, normal
 
 KEY = Key(TEST_KEY)
 EPSILON = 2.0
-SOUND = [name for name in names() if name not in ("custext-per-word", "truncated-gumbel") and "excluding" not in name]
+SOUND = [name for name in names() if find(name).private]
 
 
 def space_of(vectors: Any, lists: int = 1) -> Space:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import json
 import os
 import re
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.cli import main
@@ -95,10 +96,8 @@ class TestTheTemplate:
         settings = toml.read(str(file)).written
         assert len(entries) == sum(settings.value(one.place) == one.start is not None for one in ALL)
         assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize", "denoise"]
-        texts = [
-            json.dumps({"id": number, "text": "The river was cold and my sister works here."}) for number in range(3)
-        ]
-        (tmp_path / "reviews.jsonl.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
+        texts = {"id": range(3), "text": ["The river was cold and my sister works here."] * 3}
+        pq.write_table(pa.table(texts), tmp_path / "reviews.parquet")
         succeeds("key", "new", tmp_path / "release.key")
         succeeds("run", file)
         assert len(list((tmp_path / "readable" / "data").iterdir())) == 1

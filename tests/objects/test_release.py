@@ -141,6 +141,7 @@ HARMS: dict[str, tuple[Callable[[Copy], object], list[str]]] = {
         [f"{NAMES[1]} is missing", "part-00001-of-00009.json.gz"],
     ),
     "two files swapped": (lambda copy: copy.swap(NAMES[1], NAMES[3]), [NAMES[1], NAMES[3]]),
+    "a statement of nothing": (lambda copy: copy.write("statement.intoto.json", b"{}"), ["statement.intoto.json"]),
     "another number of documents": (lambda copy: copy.state(documents=7), ["manifest.json contradicts itself"]),
 }  # fmt: skip
 

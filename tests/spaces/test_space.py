@@ -22,7 +22,7 @@ from corpusveil.spaces import Space, load_space
 from corpusveil.spaces import space as space_module
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.list_orders import greedy_orders
-from corpusveil.spaces.vectors import Vectors
+from corpusveil.spaces.vectors import Vectors, median_distance
 from tests.calls import refused
 
 SIZE = 60
@@ -192,10 +192,25 @@ def test_several_embeddings_make_lists_over_their_common_words() -> None:
     assert [made["source"] for made in space.info["made"]["lists"]] == ["a.txt", "a.txt", "b.txt", "b.txt"]
 
 
+def test_a_scale_is_the_median_distance_of_two_words_and_another_space() -> None:
+    """Directions and lists stay; scaled again by the same number, nothing changes."""
+    plain, scaled = (build_space(embedding(), scale=scale) for scale in (None, 4.85))
+    assert median_distance(scaled.vectors) == pytest.approx(4.85, rel=1e-5)
+    every = [np.linalg.norm(one - other) for one in plain.vectors for other in plain.vectors if one is not other]
+    assert median_distance(plain.vectors) == pytest.approx(np.median([gap for gap in every if gap]), rel=0.03)
+    ratio = scaled.vectors / plain.vectors
+    assert float(np.ptp(ratio)) < 1e-5 * float(ratio.max())
+    np.testing.assert_array_equal(plain.lists, scaled.lists)
+    assert plain.info["call"] != scaled.info["call"]
+    assert "scale" not in plain.info["made"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
         ({"seed": -1}, ("wrong-value", "seed=-1")),
+        ({"scale": 0.0}, ("wrong-value", "scale 0")),
+        ({"scale": float("nan")}, ("wrong-value", "scale nan")),
         ({"order": "alphabetical"}, ("wrong-value", "'alphabetical'")),
         ({"counts": np.ones(3, np.int64)}, ("wrong-shape", "60")),
         ({"counts": -np.ones(SIZE, np.int64)}, ("wrong-value", "negative")),

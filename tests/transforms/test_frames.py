@@ -27,6 +27,7 @@ from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
+from tests.passages.stores import passage_release
 
 WORDS = words_of(30)
 RELEASE = Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.for_tests())
@@ -496,3 +497,71 @@ def test_texts_that_differ_in_masked_values_share_no_noise() -> None:
         other = dataclasses.replace(release, duplicates=copies)
         first, second, third = cv.privatize(rows, other, ids=[1, 1, 1])["text"].to_pylist()
         assert first != second == third
+
+
+class TestFunctionsOfColumns:
+    """DuckDB and Polars call a release by name, and get the bytes of a frame."""
+
+    ROWS = pa.table(
+        {"id": range(5000), "review": [[" ".join(WORDS), None, "Bread 12."][row % 3] for row in range(5000)]}
+    )
+
+    def test_duckdb_and_lazy_polars_give_the_bytes_of_a_frame_by_words_and_by_passages(self) -> None:
+        """In several threads and batches, under a filter, and for other kinds of ids and text."""
+        for release, count in ((RELEASE, 5000), (passage_release(), 300)):
+            rows = self.ROWS.slice(0, count)
+            expected = privatize_table(rows, release, "review", "id", keep="all")
+            with duckdb.connect(config={"threads": 2}) as connection:
+                cv.register_sql(connection, release)
+                connection.register("reviews", rows)
+                query = "SELECT id, privatize('review', id, review) AS review FROM reviews"
+                assert connection.sql(f"{query} ORDER BY id").to_arrow_table() == expected
+                filtered = connection.sql(f"{query} WHERE privatize('review', id, review) IS NOT NULL ORDER BY id")
+                assert filtered.to_arrow_table() == expected.filter(pc.field("review").is_valid())
+                odd = "privatize('review', 'a', 'Bread'::ENUM('Bread')), privatize('review', DATE '2026-01-01', NULL)"
+                assert connection.sql(f"SELECT {odd}").fetchall() == [
+                    (*privatize(["Bread"], release, ["a"], "review"), None)
+                ]
+                assert connection.sql(f"{query} WHERE id < 0").fetchall() == []
+            lazy = pl.from_arrow(rows).lazy().with_columns(cv.expr(release, "review", "id"))
+            assert lazy.collect_schema() == pl.from_arrow(rows).schema
+            for engine in ("in-memory", "streaming"):
+                assert lazy.collect(engine=engine).equals(pl.from_arrow(expected))
+                assert lazy.filter(pl.col("id") < 0).collect(engine=engine).is_empty()
+
+    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
+        """It arrives in the exception of the engine, whose query it ends."""
+        known = Release(RELEASE.mechanism, RELEASE.budget, RELEASE.policy, key=RELEASE.key,
+                        spans=cv.SpanPolicy(find=(), spans_from=["name"]))  # fmt: skip
+        with duckdb.connect() as connection:
+            for call, refusal in (
+                (lambda: cv.register_sql(connection, known), ("conflicting-settings", "spans_from")),
+                (lambda: cv.expr(known), ("conflicting-settings", "spans_from")),
+                (lambda: cv.register_sql(object(), RELEASE), ("wrong-type", "DuckDB")),
+                (lambda: cv.register_sql(connection, None), ("wrong-type", "release")),
+                (
+                    lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
+                    ("conflicting-settings", "ledger"),
+                ),
+            ):
+                with refused(*refusal):
+                    call()
+            cv.register_sql(connection, RELEASE, "hide")
+            for call, sentence in (
+                ("hide('t', NULL, 'zzcanary')", "id: the id column has empty values"),
+                ("hide('t', [1], 'zzcanary')", "A document id is of type list"),
+                ("hide('t', 1)", "hide: give three arguments"),
+                ("hide(['zzcanary'], 1, 'zzcanary')", "hide: the first argument is the column's name"),
+                ("hide(NULL, 1, 'zzcanary')", "hide: the first argument is the column's name"),
+                ("hide('t', 1, 'zzcanary'::BLOB)", "t: a column of type binary cannot hold"),
+            ):
+                with pytest.raises(duckdb.Error, match=sentence) as caught:
+                    connection.sql(f"SELECT {call}").fetchall()
+                assert "zzcanary" not in str(caught.value), call
+        for frame, sentence in (
+            ({"id": [None, 1], "text": ["zzcanary"] * 2}, "id: the id column has empty values"),
+            ({"id": ["zzcanary"], "text": [5]}, "text: a column of type int64 cannot hold"),
+        ):
+            with pytest.raises(Exception, match=sentence) as caught:
+                pl.DataFrame(frame, strict=False).lazy().with_columns(cv.expr(RELEASE)).collect()
+            assert "zzcanary" not in str(caught.value), sentence

@@ -19,6 +19,7 @@ from corpusveil.language.context_risk import GRID, MOST_ERROR, context_risk, hit
 from corpusveil.language.context_risk import WORDS as MOST
 from corpusveil.language.model import LanguageModel
 from corpusveil.language.modelling import build_model
+from corpusveil.language.sample import Figures, Stronger
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.mechanisms.risk import SLACK, prior_of, word_risk
 from corpusveil.sampling.grid import is_on_grid, round_down
@@ -170,6 +171,36 @@ class TestFromContext:
         assert known.content.share == pytest.approx(context_risk(mechanism, 0.8, saved).content.share, abs=0.02)
         with refused("missing-setting", "sample"):
             context_risk(cv.SanText(space), 0.8, past)
+
+    def test_epsilon_follows_the_strongest_reader_that_the_figures_have(
+        self, space: Space, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Who gains more than the trigrams decides, and is named; whose gain is below 0 reads as these do."""
+        epsilons = [2.0**exponent for exponent in range(-8, 7)]
+        points = [[at / 14, at / 14, 0.01] for at in range(15)]
+        unlike = [[0.9 * share, 0.9 * share, 0.01] for share, *_ in points]
+        chosen = {}
+        for gain in (None, 0.1, -0.1):
+            rows = [[gain, gain, 0.01]] * 2
+            stronger = () if gain is None else (
+                Stronger(reader="two models", model="0" * 64, words=(9, 9), epsilons=[0.25, 1.0], like=rows,
+                         unlike=rows, highest=((0.2, 0.01),) * 2),
+            )  # fmt: skip
+            figures = Figures(
+                text="0" * 64, epsilons=epsilons, like=points, unlike=unlike,
+                highest=((0.7, 0.01),) * 15, registers=("fiction",) * 15, stronger=stronger,
+            )  # fmt: skip
+            monkeypatch.setattr(f"{context_risk.__module__}.figures_of", lambda *_, figures=figures: figures)
+            chosen[gain] = epsilon_for_risk(cv.RingGeometric(space), 0.6, model=model)
+        alone, more, less = chosen.values()
+        assert more.epsilon < alone.epsilon == less.epsilon
+        assert 0.55 < more.measured <= 0.6
+        assert more.unlike == pytest.approx(0.9 * (more.measured - 0.1) + 0.1)
+        assert more.highest == ("fiction", pytest.approx(0.9), pytest.approx(0.01 * 2**0.5, abs=1e-6))
+        assert more.error == pytest.approx(0.01 * 2**0.5, abs=1e-6)
+        assert "a reader with the public trigrams recovers about" in alone.sentence()
+        assert more.as_dict()["reader"] == "two models"
+        assert "a reader with two models recovers about" in more.sentence()
 
     def test_texts_that_are_too_few_are_refused(self, space: Space, model: LanguageModel) -> None:
         """Whoever asks for a share learns how many more are needed; and a model without a sample says what to do."""

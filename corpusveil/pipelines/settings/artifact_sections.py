@@ -91,6 +91,9 @@ class SpaceSettings(Section):
     language: str | None = key(
         "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
         "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
+    scale: float | None = key(
+        "The median distance of two words to which vectors are scaled: mechanisms on vectors spend epsilon times a "
+        "distance. Default: vectors as given.", None, gt=0)
     seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
 
 

@@ -64,7 +64,7 @@ class CorpusSettings(Section):
 
     input: list[str] = key(
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
-        start=["reviews.jsonl.gz"])
+        start=["reviews.parquet"])
     text: str = key(
         "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
         "path is a document.", "text", often=True, metavar="COLUMN", start="text")
@@ -119,16 +119,17 @@ class BudgetSettings(Section):
 
     epsilon: float | None = key("The budget, above 0, if {budget.risk} is not to choose it.", None, gt=0, often=True)
     risk: float | None = key(
-        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
-        "{budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, for a budget per "
-        "token. 0.5 is balanced.", None, gt=0, lt=1, often=True, start=0.5)
+        "The share of content words that the strongest reader measured may recover: 0.3 is most private, 0.7 most "
+        "readable. Instead of {budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, "
+        "for a budget per token. 0.5 is balanced.", None, gt=0, lt=1, often=True, start=0.5)
     model: str | None = key(
-        "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: that of the space's "
+        "For {budget.risk}: the trigrams that the reader knows, made by 'model'. Default: that of the space's "
         "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
         group="Rarely used")
     risk_text: str | None = key(
-        "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
-        "the sample of the model.", None, path=True, metavar="FILE", group="Rarely used")
+        "For {budget.risk}: public text of your kind, in the form and column of the input, which a reader with the "
+        "trigrams reads. Default: the sample of the model, or what its strongest reader recovered.", None, path=True,
+        metavar="FILE", group="Rarely used")
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
         "or for each paragraph or sentence.", "token")
@@ -303,7 +304,7 @@ class OutputSettings(Section):
 
     path: str = key("The release: a new folder or URL.", path=True, metavar="URL", start="private")
     format: str = key(
-        "The format of the output, such as jsonl.gz, csv or parquet.", "same",
+        "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
     page: bool = key(

@@ -316,7 +316,7 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        drafted, left = draft(run.release, job.columns), largest_first(tasks)
+        drafted, left = draft(run.release, job.columns, run.spending), largest_first(tasks)
         shown = (
             run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
         )

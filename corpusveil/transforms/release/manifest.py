@@ -12,6 +12,7 @@ from pydantic import Field
 
 import corpusveil
 from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
+from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
@@ -85,6 +86,14 @@ class GuaranteeOf(Record):
     disclosed: list[str]
     epsilon: float | None
     plain_ldp: float | None
+    per: Line = "token"
+
+
+class CapsOf(Record):
+    """The privacy units of a release's ledger, and the caps that held for each."""
+
+    units: list[Line]
+    ldp: float | None = None
 
 
 class DenoisedOf(Record):
@@ -114,6 +123,7 @@ class RiskField(Record):
     highest: tuple[Line, float, float] | None = None
     text: Line | None = None
     own_text: bool | None = None
+    reader: str | None = None
 
 
 class Manifest(AnyVersion):
@@ -132,6 +142,7 @@ class Manifest(AnyVersion):
     spends: SpendsField
     risk: RiskField | None = None
     denoised: DenoisedOf = DenoisedOf(release="")
+    caps: CapsOf | None = None
     warning: Line | None = None
 
 
@@ -151,7 +162,7 @@ def read_manifest(output: str) -> dict[str, Any]:
     raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
 
 
-def draft(release: AnyRelease, columns: Columns) -> dict[str, Any]:
+def draft(release: AnyRelease, columns: Columns, spending: Spending | None = None) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
     stated, path = release.statement(), columns.path
     but = "" if path is None else f" ({path.column} but for its texts)"
@@ -172,6 +183,7 @@ def draft(release: AnyRelease, columns: Columns) -> dict[str, Any]:
         **stated,
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name, "metric": release.metric},
+        **({} if spending is None else spending.stated()),
         "kept_columns": f"Kept columns{but} are in the clear, outside every guarantee." if columns.keeps else "none",
     }
 

@@ -12,7 +12,7 @@ from corpusveil.errors import BadValueError, DataError, UnsetError, of_other_typ
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import basis_of, largest_epsilon, prior_of, recovered
+from corpusveil.mechanisms.risk import TRIGRAMS, basis_of, largest_epsilon, prior_of, recovered
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "risk", "measured", "error", "model", "beside", "blind", "unlike", "unlike_error", "highest", "text", "own_text",
+    "reader",
 )  # fmt: skip
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
@@ -32,13 +33,13 @@ DIGITS = 9
 class EpsilonAtRisk(Shown):
     """The epsilon of a word chosen by ``risk``, and the share ``measured`` that a reader recovers at this epsilon.
 
-    The reader reads whole public texts with the language model whose digest is ``model``. ``measured`` is of the
-    content words of text like the model's, with its standard ``error``, and ``beside`` of all words; ``unlike`` is of
-    text of kinds that the model has not counted, None if not measured. ``highest`` is the register like the model's of
-    which most is recovered, its share and standard error. ``text`` is a digest of texts, and with ``own_text`` they are
-    texts that were given. ``blind`` is what ``measured`` is without the release. ``plain_ldp`` is in nats; None without
-    a guarantee. The choice holds for the mechanism, space and treatment of stop words whose digest is ``basis``; None
-    if unknown.
+    The ``reader`` reads whole public texts with the language model whose digest is ``model``, and perhaps another; it
+    is the strongest that was measured. ``measured`` is of the content words of text like the model's, with its standard
+    ``error``, and ``beside`` of all words; ``unlike`` is of text of kinds that the model has not counted, None if not
+    measured. ``highest`` is the register like the model's of which most is recovered, its share and standard error.
+    ``text`` is a digest of texts, and with ``own_text`` they are texts that were given. ``blind`` is what ``measured``
+    is without the release. ``plain_ldp`` is in nats; None without a guarantee. The choice holds for the mechanism,
+    space and treatment of stop words whose digest is ``basis``; None if unknown.
     """
 
     risk: float
@@ -55,6 +56,7 @@ class EpsilonAtRisk(Shown):
     highest: tuple[Any, ...] | None = None
     text: str | None = None
     own_text: bool | None = None
+    reader: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
@@ -65,7 +67,10 @@ class EpsilonAtRisk(Shown):
     def readers(self) -> tuple[str, ...]:
         """What a reader recovers: a line for each kind of text."""
         unlike = None if self.unlike is None else (self.unlike, self.unlike_error or 0.0)
-        return recovered((self.measured, self.error), unlike, own_text=bool(self.own_text), highest=self.highest)
+        return recovered(
+            (self.measured, self.error), unlike, reader=self.reader or TRIGRAMS, own_text=bool(self.own_text),
+            highest=self.highest,
+        )  # fmt: skip
 
     def sentence(self) -> str:
         """Say it in one sentence."""
@@ -102,8 +107,9 @@ def epsilon_for_risk(
     """Return the largest epsilon at which a reader recovers at most ``risk`` of the content words of public text.
 
     The reader reads whole texts, and knows the mechanism, epsilon, ``policy``, the public counts of the space and a
-    language ``model``: by default that of the package of the space, if it has one. ``texts`` are public texts of your
-    own kind; by default the sample that the model keeps. Epsilons are 2^(j/8), for mechanisms on vectors in finer
+    language ``model``: by default that of the package of the space, if it has one. It is the strongest whose figures
+    the model keeps. ``texts`` are public texts of your own kind, read with the trigrams alone; by default the sample
+    that the model keeps. Epsilons are 2^(j/8), for mechanisms on vectors in finer
     steps. Only public artifacts are read, so the choice costs no privacy, and it is the same on every machine. Raises
     UserError without a model, and where no epsilon has so small a risk.
     """
@@ -151,13 +157,14 @@ def _measured(reads: Sequence[Any], epsilon: float) -> dict[str, Any]:
     """Return the fields on what readers recover: the error, text unlike the model's, the register with the most."""
     like, *others = [context().precise(each.read(epsilon)) for each in reads]
     shares = {"error": like.content.error}
+    reader = {"reader": like.reader}
     for unlike in others:
         shares |= {"unlike": unlike.content.share, "unlike_error": unlike.content.error}
     more = {name: round(value, DIGITS) for name, value in shares.items()}
     if like.highest is None:
-        return more
+        return more | reader
     register, *figures = like.highest
-    return more | {"highest": (register, *(round(value, DIGITS) for value in figures))}
+    return more | reader | {"highest": (register, *(round(value, DIGITS) for value in figures))}
 
 
 def context() -> Any:

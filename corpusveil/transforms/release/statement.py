@@ -73,7 +73,7 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 def settings_of(release: Stated, *, holds: bool, figures: bool) -> dict[str, Sequence[str]]:
     """Return the values of the settings that conditions of promises name, of a release whose mechanism ``holds``."""
     budget, policy, spans, length = release.budget, release.policy, release.spans, release.length
-    found = () if spans is None else [name for name in spans.find if isinstance(name, str)]
+    finders = () if spans is None else [name for name in spans.find if isinstance(name, str)]
     return {
         "guarantee": ("holds",) if holds else (),
         "figures": ("asked",) if figures else (),
@@ -86,7 +86,7 @@ def settings_of(release: Stated, *, holds: bool, figures: bool) -> dict[str, Seq
         "text.numbers": (policy.numbers,),
         "length": () if length is None else (length.policy,),
         "spans": () if spans is None else ("found",),
-        "spans.find": () if spans is None else (*found, *(("columns",) if spans.spans_from else ())),
+        "spans.find": () if spans is None else (*finders, *(("columns",) if spans.spans_from else ())),
         "spans.treat": () if spans is None else tuple(spans.treatments),
         "output.duplicates": (release.duplicates,),
     }

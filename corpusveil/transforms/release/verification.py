@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import Card, Shown, several
-from corpusveil.errors import OF_DATA, BadValueError, ChangedError, NotMadeError, ReleaseDiffersError
+from corpusveil.errors import (
+    OF_DATA,
+    BadValueError,
+    ChangedError,
+    ConflictError,
+    NotMadeError,
+    NotMetError,
+    ReleaseDiffersError,
+)
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.records import record_at
 from corpusveil.storage.tasks import plain_digest
+from corpusveil.transforms.release.claims import (
+    DIGEST,
+    FIELDS,
+    NONE,
+    PREFIX,
+    STATEMENT,
+    claims_of,
+    requirements,
+    statement_of,
+    unmet,
+)
 from corpusveil.transforms.release.index import INDEX, Index
+from corpusveil.transforms.release.lake_table import properties_of
 from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
 from corpusveil.waiting import reached, waiting
 
 _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
-_BESIDE = re.compile(rf"README\.md|croissant\.json|\.gitattributes|{re.escape(MANIFEST)}\.({_SIGNATURES})")
-"""Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures of the manifest."""
+_BESIDE = re.compile(
+    rf"README\.md|croissant\.json|\.gitattributes|({re.escape(MANIFEST)}|{re.escape(STATEMENT)})\.({_SIGNATURES})"
+)
+"""Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures."""
+_WORD = "the sender's word: neither a digest nor a signature proves that texts were drawn so"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,25 +66,45 @@ class Verification(Shown):
     list_name: str = MANIFEST
     replaced: int = 0
     """The files that later runs of a schedule replaced."""
+    claims: Mapping[str, str] = field(default_factory=dict)
+    """What the manifest says of itself, by the names that can be required; in a schedule, that of the last run."""
+    unmet: tuple[str, ...] = ()
+    """A sentence for each requirement that the claims miss."""
 
     def require(self) -> None:
-        """Raise WorkError if there is a difference."""
-        if self.differences:
-            more = f" ({several(len(self.differences) - 1, 'more difference')})" if self.differences[1:] else ""
-            raise ReleaseDiffersError(f"{self.url}: {self.differences[0]}{more}; get the release again.")
+        """Raise WorkError if there is a difference, or a requirement is not met."""
+        for sentences, kind, what, advice in (
+            (self.differences, ReleaseDiffersError, "difference", "get the release again"),
+            (self.unmet, NotMetError, "requirement", "do not use it"),
+        ):
+            if sentences:
+                more = f" ({several(len(sentences) - 1, f'more {what}')})" if sentences[1:] else ""
+                raise kind(f"{self.url}: {sentences[0]}{more}; {advice}.")
+
+    def properties(self) -> dict[str, str]:
+        """Return the claims and the digest of the manifest as properties of an Iceberg or Delta table."""
+        return {f"{PREFIX}{name}": value for name, value in {**self.claims, DIGEST: self.manifest_sha256}.items()}
 
     def card(self) -> Card:
         """Return the result in words."""
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
+        listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
+        cap = "no cap" if claims["cap-ldp"] == NONE else f"at most {claims['cap-ldp']} for a {claims['unit']}"
+        said = f"{claims['nats']} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(
-            f"Release {self.url}",
+            f"Release {self.url}" if self.list_name else f"Table {self.url}",
             [
-                ("listed", f"{several(self.files, 'file')}, {several(self.documents, 'document')}"),
-                ("compared", "names, and the bytes of each file by SHA-256"),
+                *(
+                    [("listed", listed), ("compared", "names, and the bytes of each file by SHA-256")]
+                    if self.list_name
+                    else []
+                ),
                 ("differences", self.differences or "none"),
+                ("claims", [said, _WORD]),
+                *([("not met", self.unmet)] if self.unmet else []),
                 *([("replaced", f"{several(self.replaced, 'file')}, by later runs")] if self.replaced else []),
                 (
-                    self.list_name.removesuffix(".json"),
+                    (self.list_name or MANIFEST).removesuffix(".json"),
                     [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])],
                 ),
                 *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
@@ -67,18 +112,27 @@ class Verification(Shown):
         )
 
 
-def verify(release: Address, digest: str | None = None) -> Verification:
+def verify(release: Address, digest: str | None = None, require: Iterable[str] = ()) -> Verification:
     """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
-    are read once. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and the
-    digest is that of the index. Raises UserError if there is no manifest, or if it is damaged.
+    are read once. ``require`` are fields of the manifest's claims and their values, such as ``nats<=14`` and
+    ``per=document``. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and
+    the digest is that of the index. Of an Iceberg or Delta table, only the properties are read. Raises UserError if
+    there is no manifest, if it is damaged, and for a requirement that cannot be decided.
     """
-    url = files.absolute(files.as_text(release))
+    url, wanted = (
+        files.absolute(files.as_text(release)),
+        requirements([require] if isinstance(require, str) else require),
+    )
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
-    if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
-        return _verify_runs(url, digest)
+    if not files.exists(files.join(url, MANIFEST)):
+        if files.exists(files.join(url, INDEX)):
+            return _verify_runs(url, digest, require)
+        if (properties := properties_of(url)) is not None:
+            checked = _verify_table(url, properties, digest)
+            return dataclasses.replace(checked, unmet=tuple(unmet(wanted, checked.claims)))
     manifest = manifest_of(url)
     actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
     differences = []
@@ -86,16 +140,62 @@ def verify(release: Address, digest: str | None = None) -> Verification:
         differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
     names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
     beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
+    if STATEMENT in names:
+        names.remove(STATEMENT)
+        differences += [] if _agrees(files.join(url, STATEMENT), statement_of(manifest, actual)) else [
+            f"{STATEMENT} does not say what {MANIFEST} does"
+        ]  # fmt: skip
     with waiting("verifying"):
         differences += _differences(url, manifest)
     differences += [f"the manifest does not list {name!r}" for name in names if name not in beside]
+    claims = claims_of(manifest)
     return Verification(
         url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
-        tuple(beside),
+        tuple(beside), claims=claims, unmet=tuple(unmet(wanted, claims)),
     )  # fmt: skip
 
 
-def _verify_runs(url: str, digest: str | None) -> Verification:
+def write_statement(verification: Verification) -> str:
+    """Write what a release claims beside its manifest, as an in-toto statement to sign; return its address.
+
+    Raises UserError for a table and for the output of a schedule, and WorkError if a file differs.
+    """
+    verification.require()
+    if verification.list_name != MANIFEST:
+        raise ConflictError(f"{verification.url}: a statement is about one release; name the folder of a run.")
+    stated = statement_of(read_manifest(verification.url), verification.manifest_sha256)
+    url = files.join(verification.url, STATEMENT)
+    files.write_bytes(url, (json.dumps(stated, indent=1, ensure_ascii=False) + "\n").encode())
+    return url
+
+
+def _agrees(url: str, expected: Mapping[str, Any]) -> bool:
+    """Say whether a statement is about these files, and says nothing else of them."""
+    try:
+        stated = json.loads(files.read_bytes(url))
+        same = all(stated[name] == expected[name] for name in ("_type", "subject", "predicateType"))
+        return same and stated["predicate"].items() <= expected["predicate"].items()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _verify_table(url: str, properties: Mapping[str, str], digest: str | None) -> Verification:
+    """Read the claims of a table, and compare the digest of the manifest that it was made of."""
+    claims = dict.fromkeys(FIELDS, NONE) | {
+        name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)
+    }
+    if not any(name.startswith(PREFIX) for name in properties):
+        raise NotMadeError(
+            f"{url}: this table has no properties of a release ({PREFIX}release, …); write them with it."
+        )
+    actual = claims.pop(DIGEST, NONE)
+    differs = digest is not None and digest.lower() != actual
+    differences = (f"{PREFIX}{DIGEST} is {actual}, not the SHA-256 that you gave",) if differs else ()
+    unchecked = ("the rows, which may be others than those of the release",)
+    return Verification(url, 0, 0, actual, digest is not None, differences, unchecked, "", claims=claims)
+
+
+def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verification:
     """Compare the releases of a schedule with their index: no run or shard is missing, and none was added."""
     address = files.join(url, INDEX)
     index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
@@ -104,12 +204,14 @@ def _verify_runs(url: str, digest: str | None) -> Verification:
     differences = [] if digest in (None, actual) else [f"{INDEX} has the SHA-256 {actual}, not that which you gave"]
     beside = files.listing(url, folders=True)
     pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
+    claims, missed, require = dict.fromkeys(FIELDS, NONE), list[str](), list(require)
     for run, manifest in index.runs.items():
         if run not in beside or not files.exists(files.join(url, run, MANIFEST)):
             differences.append(f"{run}, which {INDEX} lists, is missing")
             continue
-        checked = verify(files.join(url, run), manifest)
+        checked = verify(files.join(url, run), manifest, require)
         differences += [f"{run}: {difference}" for difference in checked.differences]
+        claims, missed = dict(checked.claims), [*missed, *(f"{run}: {sentence}" for sentence in checked.unmet)]
         documents += checked.documents
         listed |= {f"{run}/{shard['name']}" for shard in read_manifest(files.join(url, run))["shards"]}
     places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in beside}
@@ -125,8 +227,9 @@ def _verify_runs(url: str, digest: str | None) -> Verification:
     unchecked = (*sorted(pages.intersection(beside)), *begun)
     replaced = sum(1 for released in index.shards if released.replaced_by)
     return Verification(
-        url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced
-    )
+        url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced,
+        claims, tuple(missed),
+    )  # fmt: skip
 
 
 def manifest_of(release: str) -> dict[str, Any]:

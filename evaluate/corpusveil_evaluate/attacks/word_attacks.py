@@ -290,9 +290,9 @@ def _content(recovery: Recovery, *, public: bool) -> Iterator[Figure]:
     """Yield what a reader from context recovers who cares for content words: who has public text only, or originals."""
     if (content := recovery.content) is None:
         return
-    statistic, who = CONTENT_FROM_CONTEXT, "a reader with public text only"
+    statistic, who = CONTENT_FROM_CONTEXT, "a reader with public trigrams"
     if not public:
-        statistic, who = CONTENT_BY_HALF, "a reader who has read every second original, and guesses the others"
+        statistic, who = CONTENT_BY_HALF, "a reader with trigrams of every second original, who guesses the others"
     note = f"{content.words:,} content words; a search over sentences guesses {content.by_search:.1%}"
     yield statistic.measure(Reading(content.with_context, who, note), floor=content.by_frequency)
 

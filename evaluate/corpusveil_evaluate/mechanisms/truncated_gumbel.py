@@ -9,8 +9,7 @@ another and one word at distance R of all, the far word is drawn with a probabil
 the log-ratio grows with n, but epsilon R does not. This mechanism guarantees nothing.
 
 b exists only for ``epsilon > (2 (1 + ln n) + 3) / D0``, and below that the mechanism refuses. (The condition that the
-paper states has no 3 and leaves ``ln(alpha D0)`` negative; packages continue with a complex W, with the same result at
-every epsilon.)
+paper states has no 3 and leaves ``ln(alpha D0)`` negative; packages continue with a complex W: ``as_run.py``.)
 """
 
 from __future__ import annotations
@@ -177,12 +176,16 @@ class TruncatedGumbel(Refuted, OverVectors):
     def scale(self, epsilon: float) -> float:
         return scale_of(len(self.space), self.check(epsilon), *extent(self.space))
 
+    def counts(self) -> Float64:
+        """Return the law of K; float64 [V], that of k at k - 1."""
+        return counts_law(len(self.space))
+
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         distinct, which = levels(epsilon, ids.size)
         scales = np.array([self.scale(value) for value in distinct])
         each = np.full(ids.size, scales[0]) if which is None else scales[which]
-        bounds = np.cumsum(counts_law(len(self.space)))
+        bounds = np.cumsum(self.counts())
         bounds[-1] = 1.0
         counts = np.searchsorted(bounds, _uniform(draws.uint64(MECHANISM)), side="right") + 1
         members = nearest_sets(self.space, NEAR).members
@@ -214,7 +217,7 @@ class TruncatedGumbel(Refuted, OverVectors):
         P[w, u] = int f(x - d_u) sum_{k >= rank u} p_k prod_{j <= k, j != u} (1 - F(x - d_j)) dx
         """
         near = self._nearest(self.check_id(word), len(self.space))
-        near_law = self._law(near, counts_law(len(self.space)), epsilon)
+        near_law = self._law(near, self.counts(), epsilon)
         law = np.zeros(len(self.space))
         law[near] = near_law / near_law.sum()
         return law
@@ -261,7 +264,7 @@ class TruncatedGumbel(Refuted, OverVectors):
         words, so the error is smaller than this.
         """
         epsilon, size = self.check(epsilon), len(self.space)
-        counts = counts_law(size)
+        counts = self.counts()
         if size > EXACT_NEAR:
             counts = np.append(counts[: EXACT_NEAR - 1], counts[EXACT_NEAR - 1 :].sum())
         words = np.random.default_rng(0).permutation(size)[:EXACT_WORDS]

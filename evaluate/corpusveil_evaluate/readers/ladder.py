@@ -29,14 +29,14 @@ from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, UserError, of_other_type
 from corpusveil.language.channel import public_shares
-from corpusveil.language.context_risk import TextShares, context_risk, uniform_of
+from corpusveil.language.context_risk import precise, readers_of, uniform_of
 from corpusveil.language.fixed import ONE
 from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import CELLS, Prior, prior_of, word_risk
+from corpusveil.mechanisms.risk import CELLS, TRIGRAMS, Prior, prior_of, word_risk
 from corpusveil.sampling.draws import TERM, Draws
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
@@ -56,7 +56,7 @@ _BIN, _BINS = 12, 1024
 BEYOND = 2
 """The upper end of a bound that is estimated, in standard errors above the mean."""
 MEASURED = "measured on texts that no count has read"
-BY_MODEL = "reads the whole release with a language model"
+BY_MODEL = "reads the whole release with {}"
 LIKE, UNLIKE = "text like the model's", "text unlike it"
 ALL_OTHERS = "knows all other original words, and the model of the text"
 DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
@@ -132,7 +132,7 @@ def reader_ladder(
     shares = prior.shares * np.stack([np.ones(prior.words.size), weights[prior.words]])
     unchanged = Rung("takes the released word for the original", law, risk.unchanged, risk.content.unchanged)
     by_word = Rung("guesses word by word, by the law and word frequencies", law, risk.share, risk.content.share)
-    read, bits = [Rung(f"{BY_MODEL}: {LIKE}", NEEDS_MODEL)], BITS if dial else ()
+    read, bits = [Rung(f"{BY_MODEL.format(TRIGRAMS)}: {LIKE}", NEEDS_MODEL)], BITS if dial else ()
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
     if model is not None:
         read = _by_model(mechanism, epsilon, model, content, policy)
@@ -146,23 +146,20 @@ def reader_ladder(
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
 
 
-def by_model(like: TextShares, unlike: TextShares | None) -> list[Rung]:
-    """Return the rungs of a reader from context, of text like the model's and of text unlike it."""
-    reads = [(LIKE, like), *([] if unlike is None else [(UNLIKE, unlike)])]
-    return [
-        Rung(f"{BY_MODEL}: {kind}", MEASURED, read.share, read.content.share, (read.error, read.content.error))
-        for kind, read in reads
-    ]  # fmt: skip
-
-
 def _by_model(
     mechanism: Mechanism, epsilon: float, model: LanguageModel, content: Float64 | None, policy: TextPolicy
 ) -> list[Rung]:
+    """Return the rungs of readers from context, of text like the model's and of text unlike it."""
     try:
-        read = context_risk(mechanism, epsilon, model, policy=policy, content=content)
+        kinds = zip((LIKE, UNLIKE), readers_of(mechanism, model, None, policy, content)[0], strict=False)
+        reads = [[(kind, precise(read)) for read in texts.rungs(epsilon)] for kind, texts in kinds]
     except UserError:
-        return [Rung(f"{BY_MODEL}: {LIKE}", "needs a model with a sample of texts")]
-    return by_model(read, read.unlike)
+        return [Rung(f"{BY_MODEL.format(TRIGRAMS)}: {LIKE}", "needs a model with a sample of texts")]
+    return [
+        Rung(f"{BY_MODEL.format(read.reader)}: {kind}", MEASURED, read.share, read.content.share,
+             (read.error, read.content.error))
+        for rung in zip(*reads, strict=True) for kind, read in rung
+    ]  # fmt: skip
 
 
 def _of_two(mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, steps: int) -> Rung:

@@ -91,7 +91,7 @@ class AdversarialRobustness(Study):
 
     def needs(self, grid: RobustnessGrid) -> Needs:
         one = WordSpace(ONE_LIST, lists=0)  # no mechanism here uses a list
-        return Needs((one,), (), grid.dimensions, grid.epochs, grid.min_count)
+        return Needs((one,), (), grid.dimensions, grid.epochs, grid.min_count, grid.scale or None)
 
     def cells(self, grid: RobustnessGrid, data: StudyData) -> list[Cell]:
         """Return the cells, epsilons outermost: processes then train different networks first, and share them later."""
@@ -250,7 +250,7 @@ def _equal(words: Results, grid: RobustnessGrid) -> Table:
         if left and right:
             rows += [(task, *point) for point in equal_retention(left, right)]
     note = f"Different words among {grid.runs:,} replacements, linear between the points of the curves."
-    return Table("S_w at equal N_w", ("words of", "N_w", *AXES), rows, (note,))
+    return Table("S_w at equal N_w", ("words of", "N_w", *AXES), rows, (note,), "there is no N_w that both reach")
 
 
 def equal_retention(

@@ -8,10 +8,14 @@ place (an epsilon). The kinds:
     near           the first half of the series is at most ``slack`` above the second
     least          every figure is at least ``slack``
     order          the figures of the series are in the order of the paper's
+
+There is no verdict if a part of the claim is missing. A difference within the slack shows no direction: it makes no
+claim of ``rises``, ``falls`` or ``above`` true, and none false.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +31,9 @@ UNQUOTED = "expected; we have no figure from the paper"
 Value = float | None
 Rows = Sequence[Sequence[Value]]
 Slack = float | Literal["chance"]
-"""The least difference that counts; ``chance``: a difference within a standard error of accuracies tells nothing."""
+"""The largest difference that tells nothing; ``chance``: the standard error of a difference of accuracies."""
+PART = 0.1
+"""A difference tells nothing up to this part of the paper's either: 100.0 to 99.9 is not the fall of 98.1 to 0.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ class Series(BaseModel):
     times: float = 1
     """How many times this series the other has to be above."""
     slack: float = 0
-    """The least rise of this series that counts."""
+    """The largest rise of this series that tells nothing."""
 
     def of(self, results: Results, names: Mapping[str, Any]) -> Results:
         options = {name: _named(value, names) for name, value in (self.model_extra or {}).items()}
@@ -88,10 +94,13 @@ class Claim(BaseModel):
     per: str = ""
     """An option, each value of which has a check of its own and is a name."""
     slack: Slack = 0
+    part: float = PART
     learned: tuple[Series, ...] = ()
     """A baseline and its floor: nothing is told unless the first is above the second"""
     learned_by: Slack = "chance"
     """by more than this, since noise can only reduce what was learned."""
+    sentences: bool = False
+    """Whether it is of the similarity of a sentence encoder, so that averaged vectors tell nothing."""
     scale: float = 1
     """The factor for our figures, where the paper has percent."""
     digits: int = 2
@@ -123,7 +132,8 @@ def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, 
     paper = [quoted[place] for place in theirs]
     at = "" if theirs == places or not paper else " at {}"
     ours = [[None if value is None else claim.scale * value for value in row] for row in seen]
-    same = _verdict(claim, seen, paper, texts) if _is_learned(claim, results, texts, names) else None
+    tells = _is_learned(claim, results, texts, names) and (not claim.sentences or names["sentences"])
+    same = _verdict(claim, seen, paper, texts) if tells else None
     yield Check(
         _named(claim.claim, {**names, "at": _joined(places)}),
         claim.quote.format(paper=(_rows(paper, claim.digits) + at.format(_joined(theirs))) if paper else UNQUOTED),
@@ -148,30 +158,39 @@ def _places(claim: Claim, axis: Iterable[Value], quoted: Mapping[Value, Any]) ->
 
 def _verdict(claim: Claim, seen: Rows, paper: Rows, texts: float) -> bool | None:
     least = largest_error(texts) if claim.slack == "chance" else claim.slack
-
-    def above(one: Value, other: Value, times: float = 1, slack: float = 0) -> bool | None:
-        if claim.slack == "chance":
-            return is_above(one, other, least)
-        return None if one is None or other is None else one - times * other > slack
-
-    half, columns = len(claim.series) // 2, list(zip(*seen, strict=True))
+    half = len(claim.series) // 2
+    if any(value is None for row in seen for value in row):
+        return None
     if claim.kind == "order":
-        both = [(ours, theirs) for ours, theirs in zip(seen[0], paper[0], strict=True) if None not in (ours, theirs)]
-        order = [sorted(range(len(both)), key=lambda number: both[number][of] or 0) for of in (0, 1)]
-        return order[0] == order[1] if len(both) > 1 else None
+        orders = [sorted((value or 0, at) for at, value in enumerate(row)) for row in (seen[0], paper[0])]
+        return [at for _, at in orders[0]] == [at for _, at in orders[1]]
+    if claim.kind == "least":
+        return all(value is not None and value >= least for row in seen for value in row)
+    ours, theirs = (list(_differences(claim, rows, half)) for rows in (seen, paper))
+    if claim.kind == "near":
+        return all(one <= least for one in ours)
+    slacks = [series.slack if claim.kind in ("rises", "falls") else 0.0 for series in claim.series]
+    parts = [claim.part / claim.scale * abs(one) for one in theirs] if len(theirs) == len(ours) else [0.0] * len(ours)
+    # A part of a figure that the paper lacks is not a number, and so never the largest if it is last.
+    limits = [max(least, slack, part) for slack, part in zip(itertools.cycle(slacks), parts, strict=False)]
+    if any(one < -limit for one, limit in zip(ours, limits, strict=True)):
+        return False
+    return True if all(one > limit for one, limit in zip(ours, limits, strict=True)) else None
+
+
+def _differences(claim: Claim, rows: Rows, half: int) -> Iterator[float]:
+    """Yield the differences that a claim calls positive: of ends, by series, or of the halves of each row."""
     if claim.kind in ("rises", "falls"):
-        ends = [(column[-1], column[0]) if claim.kind == "rises" else (column[0], column[-1]) for column in columns]
-        answers = [above(*pair, slack=series.slack) for pair, series in zip(ends, claim.series, strict=True)]
+        for first, *_, last in () if len(rows) < 2 else zip(*rows, strict=True):
+            yield _less(last, first) if claim.kind == "rises" else _less(first, last)
     else:
-        pairs = [(one, other, series.times) for row in seen
-                 for one, other, series in zip(row, row[half:], claim.series[half:], strict=False)]  # fmt: skip
-        if claim.kind == "above":
-            answers = [above(*pair) for pair in pairs]
-        elif claim.kind == "near":
-            answers = [None if one is None or other is None else one - other <= least for one, other, _ in pairs]
-        else:
-            answers = [None if value is None else value >= least for row in seen for value in row]
-    return None if None in answers else all(answers)
+        for row in rows:
+            for one, other, series in zip(row, row[half:], claim.series[half:], strict=False):
+                yield _less(one, None if other is None else series.times * other)
+
+
+def _less(one: Value, other: Value) -> float:
+    return math.nan if one is None or other is None else one - other
 
 
 def _is_learned(claim: Claim, results: Results, texts: float, names: Mapping[str, Any]) -> bool:

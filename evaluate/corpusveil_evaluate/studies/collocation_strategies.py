@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -46,6 +47,10 @@ class CollocationGrid(Grid):
     also_on: tuple[str, ...] = ()
     average_words: dict[str, Epsilon]
     neighbors_shown: int = Field(default=0, ge=0)
+    s1_stop_words: Literal["privatize", "keep"] = "privatize"
+    """The paper says that S1 keeps them; its example texts have them replaced."""
+    joined_scale: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The median distance of two words in the spaces of S2 to S4, if it is not ``scale``."""
     read_first: bool = False
     """Whether attackers also denoise first: a law for every number of units, minutes per cell except on lists."""
 
@@ -67,7 +72,8 @@ class Collocated(Study):
 
     def needs(self, grid: CollocationGrid) -> Needs:
         how = {STRATEGIES[name]["tokenizer"] for name in grid.strategies} | {"word"}
-        return grid.needs(tokenizers=tuple(tokenizer for tokenizer in ("word", "gst", "mst") if tokenizer in how))
+        needed = grid.needs(tokenizers=tuple(tokenizer for tokenizer in ("word", "gst", "mst") if tokenizer in how))
+        return dataclasses.replace(needed, joined_scale=grid.joined_scale)
 
     def cells(self, grid: CollocationGrid, data: StudyData) -> list[Cell]:
         tasks = data.names(grid.tasks, grid.bundled)
@@ -134,7 +140,9 @@ class Collocated(Study):
         how = options["tokenizer"]
         space = ONE_LIST if cell["space"] == GIVEN else f"corpus-{how}"
         mechanism = data.mechanism(cell["mechanism"], space, **cell["parameters"])
-        policy = TextPolicy(tokenizer=how, **{name: options[name] for name in ("stop_words",) if name in options})
+        policy = TextPolicy(tokenizer=how)
+        if cell["strategy"] == "s1":
+            policy = dataclasses.replace(policy, stop_words=grid.s1_stop_words)
         joined = None if how == "word" else data.collocations()
         return mechanism, Budget(budget, options["per"], options["allocation"]), policy, joined
 
@@ -150,6 +158,7 @@ class Collocated(Study):
         averages = [f"{name} {grid.average_words.get(name, 0):g}" for name in results.where("task").options("task")]
         notes = [
             f"Budget of a document: base times average words, {', '.join(averages)}.",
+            f"S1: stop_words = {grid.s1_stop_words}. S3's lead depends on this, and on the median distances below.",
             "In pairs, only the first text is perturbed.",
             "A text's topic is a constructed label (clusters of averaged vectors), and so is relative gain.",
         ]

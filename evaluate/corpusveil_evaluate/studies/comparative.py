@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -19,9 +18,6 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.identities import RowNumbers
-from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.table import privatize
 from corpusveil_evaluate.statistics.known_words import english_share
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
@@ -46,8 +42,6 @@ class ComparativeGrid(Grid):
     sizes: tuple[Annotated[int, Field(ge=2)], ...] = Field(min_length=1)
     """Dimensions of the vectors."""
     mechanisms: tuple[GridMechanism, ...] = Field(min_length=1)
-    bag_of_words: tuple[str, ...] = ()
-    """Mechanisms that return a document's terms without order, as published."""
     words: int = Field(ge=2)
     runs: int = Field(ge=2)
     alphas: tuple[Annotated[float, Field(ge=0, le=1)], ...] = ()
@@ -93,17 +87,11 @@ class Comparative(Study):
             )
             return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs, "n_w_sampled": statistics.retention}
         seed = cell["seed"]
-        if cell["mechanism"] in grid.bag_of_words:
-            release = Release(mechanism, Budget(epsilon), ground_policy(), key=key_of(seed), accept_no_guarantee=True)
-            texts = bags(task.texts, release, task.name)
-        else:
-            texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
+        texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
         figures = mode_scores(task, task.with_texts(texts), data.model, seed, ("private-private",))
         figures |= text_statistics(task.texts, texts, data.encoder)
         if count_words(texts)[1]:
             figures["english"] = english_share(texts, data.space())
-        if cell["mechanism"] in grid.bag_of_words:
-            figures["pp"] = changed_in_bags(task.texts, texts)
         return figures
 
     def account(self, results: Results, grid: ComparativeGrid, data: StudyData) -> Account:
@@ -122,12 +110,13 @@ class Comparative(Study):
                 "English words: the share of words that the space contains. A mechanism over this space writes only "
                 "such words."
             ),
-            f"Texts without word order, as published: {', '.join(grid.bag_of_words) or 'none'}.",
-            "PP of these: the share of words that are not among a text's private terms, counted with repetitions.",
+            "Words that the space lacks stay, as in the study's code. PUC counts a mean cosine below 0 as 0.",
         )
         vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
         names = {
             "size": max(grid.sizes), "dimensions": min(grid.sizes), "encoder": data.encoder.label,
+            "sentences": data.sources.encoder is not None,
+            "first": grid.epsilons[0], "last": grid.epsilons[-1], "scale": data.scale(f"words-{max(grid.sizes)}"),
             "differs": f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {data.model.name} for an LSTM",
         }  # fmt: skip
         derived = Results([*results.records, *_derived(results, tasks)])
@@ -136,8 +125,8 @@ class Comparative(Study):
 
 
 def ground_policy() -> TextPolicy:
-    """Return the text policy for prepared texts: words that the space lacks are resampled."""
-    return TextPolicy(punctuation="drop", numbers="drop", other="drop", contacts="drop")
+    """Return the text policy for prepared texts: words that the space lacks stay, as in the study's code."""
+    return TextPolicy(unknown_words="keep", punctuation="drop", numbers="drop", other="drop", contacts="drop")
 
 
 def words_only_task(task: LabelledTexts) -> LabelledTexts:
@@ -168,31 +157,6 @@ def words_of(task: LabelledTexts, space: Space, count: int) -> npt.NDArray[np.in
     return np.sort(np.random.default_rng(0).permutation(known)[:count]).astype(np.int64)
 
 
-def bags(texts: Sequence[str], release: Release, source: str) -> list[str]:
-    """Return for each text as many private terms as it has words, drawn from its term frequencies, in no order."""
-    rng, known = np.random.default_rng(0), set(release.mechanism.space.vocabulary.words)
-    drawn = []
-    for text in texts:
-        words = text.split()
-        terms = [word for word in words if word in known] or words
-        drawn.append(" ".join(rng.choice(terms, len(words)).tolist()) if words else "")
-    return [" ".join(sorted(text.split())) for text in privatize(drawn, release, RowNumbers(source))]
-
-
-def changed_in_bags(originals: Sequence[str], privates: Sequence[str]) -> float:
-    """Return the share of words that are not in the private bag, counted with repetitions; 0 without words.
-
-    A share by position would depend on the order of a bag, which has no meaning: the same words in another order are no
-    change.
-    """
-    lost = words = 0
-    for original, private in zip(originals, privates, strict=True):
-        before = Counter(original.split())
-        lost += (before - Counter(private.split())).total()
-        words += before.total()
-    return lost / words if words else 0.0
-
-
 def _percent(results: Results, words: Results) -> dict[str, float | None]:
     """Return the five metrics in percent; statistics of words come from separate cells."""
     means: dict[str, float | None] = {name: words.mean(name) for name in ("n_w", "s_w")}
@@ -212,13 +176,13 @@ def score_of(
 ) -> float | None:
     """Return PUC: ``alpha 100 accuracy / whole + (1 - alpha) [(100 - N_w) + S_w + PP + CS + (100 - LOW)] / 5``.
 
-    The metrics are in percent. Similarity to the original, CS, counts as privacy here, as in the paper. None if a
-    metric is missing or out of its range (a cosine below 0).
+    The metrics are in percent. Similarity to the original, CS, counts as privacy here, as in the paper; a cosine below
+    0 counts as 0, the end of PUC's range. None if a metric is missing.
     """
     values = [five[name] for name in METRICS]
-    if accuracy is None or not whole or any(value is None or not 0 <= value <= 100 for value in values):
+    if accuracy is None or not whole or None in values:
         return None
-    n_w, s_w, pp, cs, low = (float(value) for value in values if value is not None)
+    n_w, s_w, pp, cs, low = (max(float(value), 0.0) for value in values if value is not None)
     return alpha * 100 * accuracy / whole + (1 - alpha) * (100 - n_w + s_w + pp + cs + 100 - low) / 5
 
 
@@ -288,7 +252,8 @@ def _regression(results: Results, tasks: Sequence[str]) -> Table:
     points = _points(results, tasks)
     columns = ("points", "intercept", "ε", "N_w", "S_w", "PP", "R²")
     if len(points) <= 5:
-        return Table("Regression of CS", columns, [])
+        why = f"{len(points)} points, and five coefficients need more"
+        return Table("Regression of CS", columns, empty=why)
     fitted, fit = regression(points)
     return Table("Regression of CS", columns, [(len(points), *fitted.tolist(), fit)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -39,6 +40,8 @@ SPACES = {
 }
 """Lists per embedding: one of each, two of each, one of the first."""
 SECONDS_A_DAY = 86_400
+KEPT = f"{ONE_LIST}, stop words kept"
+"""Where another mechanism has the policy of the lists, so that mechanisms are compared and not policies."""
 _MADE = "00" * 32
 
 
@@ -53,6 +56,8 @@ class DiffractorGrid(ReadFirstGrid):
     lists: tuple[Lists, ...] = Field(min_length=1)
     on_lists: tuple[OnLists, ...] = Field(min_length=1)
     beside: tuple[GridMechanism, ...] = ()
+    also_kept: tuple[str, ...] = ()
+    """Of these also releases that keep what those on lists keep."""
     words: int = Field(ge=2)
     runs: int = Field(ge=2)
     speed_words: int = Field(ge=10)
@@ -83,13 +88,13 @@ class Diffractor(Study):
             epsilons = one.epsilons or grid.epsilons
             for epsilon in epsilons:
                 at = {**of, "epsilon": epsilon}
-                made.append(Cell("words", at))
+                made += [] if space == KEPT else [Cell("words", at)]
                 made += [
                     Cell("task", {"task": task, **at, "seed": seed}) for task in tasks for seed in range(grid.seeds)
                 ]
                 if space in ("L0", ONE_LIST):
                     made += _seeds("attack", attacks, at, grid.seeds)
-            made.append(Cell("speed", {**of, "epsilon": 1.0}))
+            made += [] if space == KEPT else [Cell("speed", {**of, "epsilon": 1.0})]
         return made
 
     def _mechanisms(self, grid: DiffractorGrid) -> Iterator[tuple[GridMechanism, str]]:
@@ -98,11 +103,14 @@ class Diffractor(Study):
                 yield GridMechanism(name=name), lists
         for mechanism in grid.beside:
             yield mechanism, ONE_LIST
+            if mechanism.name in grid.also_kept:
+                yield mechanism, KEPT
 
     def work(self, cell: Cell, grid: DiffractorGrid, data: StudyData) -> Mapping[str, Any]:
         if cell.kind == "baseline":
             return original_scores(data.task(cell["task"], grid.train_rows, grid.test_rows), data.model, cell["seed"])
-        mechanism = data.mechanism(cell["mechanism"], cell["space"], **cell["parameters"])
+        space = ONE_LIST if cell["space"] == KEPT else cell["space"]
+        mechanism = data.mechanism(cell["mechanism"], space, **cell["parameters"])
         epsilon = cell["epsilon"]
         if cell.kind == "words":
             ids = drawn_words(len(mechanism.space), grid.words)
@@ -116,7 +124,10 @@ class Diffractor(Study):
         if cell.kind == "speed":
             return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
         task = data.task(cell["task"], grid.train_rows, grid.test_rows)
-        policy, budget = PROFILES[self.name].policy(), Budget(epsilon)
+        policy = PROFILES[self.name].policy()
+        if cell["space"] == ONE_LIST:
+            policy = dataclasses.replace(policy, stop_words="privatize")
+        budget = Budget(epsilon)
 
         def private(texts: Any) -> list[str]:
             return data.private(texts, mechanism, budget, cell["seed"], policy, source=task.name)
@@ -153,6 +164,7 @@ class Diffractor(Study):
         names = {
             "lists": next(name for name in SPACES if name in grid.lists), "tasks": tasks,
             "words": f"{grid.speed_words:,}", "model": data.model.name, "encoder": data.encoder.label,
+            "scale": data.scale(ONE_LIST),
             "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
         }  # fmt: skip
         checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)
@@ -203,7 +215,7 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
 def _each(results: Results) -> Iterator[tuple[str, Results]]:
     """Yield mechanisms on their lists, by their names in tables, with their cells."""
     for name, space, cells in results.each("mechanism", "space"):
-        yield name if space == ONE_LIST else f"{name}, {space}", cells
+        yield name if space == ONE_LIST else f"{name}, {space.removeprefix(f'{ONE_LIST}, ')}", cells
 
 
 def drops(results: Results) -> Iterator[dict[str, Any]]:
@@ -250,8 +262,22 @@ def _words(results: Results, grid: DiffractorGrid) -> Table:
 
 
 def _similarity(results: Results, grid: DiffractorGrid) -> Table:
-    rows = [(label, *cells.over("cs", grid.shown)) for label, cells in _each(results.where("task"))]
-    return Table("Similarity of meaning", ("mechanism", *_over(grid)), rows)
+    tasks = results.where("task")
+    rows = [(label, *cells.over("cs", grid.shown)) for label, cells in _each(tasks)]
+    return Table("Similarity of meaning", ("mechanism", *_over(grid)), rows, tuple(_leads(tasks, grid)))
+
+
+def _leads(tasks: Results, grid: DiffractorGrid) -> Iterator[str]:
+    """Yield how much of the lead over another mechanism is that stop words are kept, at the least epsilon."""
+    at = tasks.where(epsilon=grid.epsilons[0])
+    lists = at.where(mechanism=grid.on_lists[0], space=grid.lists[0]).mean("cs")
+    for name in grid.also_kept:
+        every, kept = (at.where(mechanism=name, space=space).mean("cs") for space in (ONE_LIST, KEPT))
+        if lists is not None and every is not None and kept is not None:
+            yield (
+                f"At epsilon {grid.epsilons[0]:g} {grid.on_lists[0]}, {grid.lists[0]}, leads {name} by "
+                f"{lists - every:.2f}, {kept - every:.2f} of it since {name} replaces stop words and the lists do not."
+            )
 
 
 def _attacks(results: Results) -> Table:
@@ -289,6 +315,7 @@ def _speeds(results: Results) -> Table:
 
 def _notes(grid: DiffractorGrid, data: StudyData) -> Iterator[str]:
     yield from PROFILES["1-diffractor"].lines()
+    yield "Mechanisms beside the lists replace stop words too, as the study's table shows, unless a row says otherwise."
     if grid.read_first:
         text = "the corpus" if data.sources.corpus else "the text that the dependencies ship"
         yield f"Denoised first: releases of {', '.join(grid.read_first)}, with a language model of {text}."

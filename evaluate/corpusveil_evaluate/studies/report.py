@@ -33,6 +33,13 @@ class Table:
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
+    empty: str = "no cell of this run has these figures"
+    """Why there is no row, if there is none."""
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The notes, after the reason of an empty table."""
+        return self.notes if self.rows else (f"No rows: {self.empty}.", *self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ def render(account: Account, name: str, paper: str) -> str:
     for table in account.tables:
         numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
         rows = [[shown(value) for value in row] for row in table.rows]
-        blocks.append(Block(table.title, heads=table.columns, rows=rows, numbers=numbers, notes=table.notes))
+        blocks.append(Block(table.title, heads=table.columns, rows=rows, numbers=numbers, notes=table.said))
     blocks.append(Block("How this was measured", notes=account.notes))
     intro = f"After {paper}. Private versions of the texts were made under public keys, measured and deleted."
     return render_blocks(f"Study {name}", intro, blocks)
@@ -141,7 +148,7 @@ def lines(account: Account, width: int = 16) -> Iterator[str]:
                 "  "
                 + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
             )
-        yield from (f"  {note}" for note in table.notes)
+        yield from (f"  {note}" for note in table.said)
     yield f"\n{BESIDE}"
     for check in account.checks:
         yield f"  {check.claim}: {SAME[check.same]}"

@@ -29,7 +29,7 @@ STUDIES = {
     "adversarial-robustness": "adversarial_robustness",
 }
 """Study -> module."""
-SLOW_LAWS = ("truncated-gumbel",)
+SLOW_LAWS = ("truncated-gumbel", "truncated-gumbel-as-run")
 """Mechanisms whose exact law takes seconds to minutes per word: N_w and S_w are sampled."""
 
 WHICH_CELLS = {
@@ -62,7 +62,9 @@ class Grid(BaseModel):
     epochs: int = Field(default=5, ge=1)
     """so often over the corpus,"""
     min_count: int = Field(default=5, ge=1)
-    """of words and collocations that occur so often at least."""
+    """of words and collocations that occur so often at least,"""
+    scale: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """and scaled to this median distance of two words; 0 or None leaves them as trained."""
 
     @field_validator("*")
     @classmethod
@@ -87,7 +89,8 @@ class Grid(BaseModel):
     def needs(self, *words: WordSpace, tokenizers: tuple[str, ...] = (), language: bool = False) -> Needs:
         """Return the artifacts to prepare: the space of one list, others, the corpus's by tokenizer, and n-grams."""
         one_list = WordSpace(ONE_LIST)
-        return Needs((one_list, *words), tokenizers, self.dimensions, self.epochs, self.min_count, language=language)
+        trained = self.dimensions, self.epochs, self.min_count, self.scale or None
+        return Needs((one_list, *words), tokenizers, *trained, language=language)
 
 
 READ = "read:"

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
+from corpusveil.spaces.build import in_common
+from corpusveil.spaces.vectors import median_distance
 from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import find_shards
@@ -43,6 +45,8 @@ PAIRS = dict.fromkeys(("rte", "mrpc", "qqp", "mnli", "qnli", "wnli", "snli"), "t
 FORMS = (".parquet", ".csv", ".jsonl", ".jsonl.gz", ".json.gz")
 CLASSIFIERS = 4
 """The number that each process keeps."""
+OF_CORPUS = "corpus-"
+"""What the name of a space of the corpus, by tokenizer, begins with."""
 ONE_LIST = "words"
 """The space of every study: one embedding, one list."""
 
@@ -92,6 +96,10 @@ class Needs:
     dimensions: int = 300
     epochs: int = 5
     min_count: int = 5
+    scale: float | None = None
+    """The median distance of two words to which vectors that are trained here are scaled; given ones never are."""
+    joined_scale: float | None = None
+    """That of the spaces with collocations, if it is another."""
     variants: int = 3
     """Embeddings that are trained where a space takes all."""
     language: bool = False
@@ -101,14 +109,6 @@ class Needs:
     def counts(self) -> bool:
         """Whether n-grams of the corpus are counted."""
         return self.language or bool(self.tokenizers)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields that distinguish these needs.
-
-        Without a language model, they are those of older versions.
-        """
-        told = dataclasses.asdict(self)
-        return told if self.language else {name: value for name, value in told.items() if name != "language"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class StudyData:
 
     def _file(self, name: str) -> str | None:
         assert self.sources.data is not None  # noqa: S101 - asked only then
-        known = set(files.listing(self.sources.data))
+        known = set(files.listing(self.sources.data, folders=True))  # a link is no plain file
         form = next((form for form in FORMS if f"{name}{form}" in known), None)
         return None if form is None else files.join(self.sources.data, f"{name}{form}")
 
@@ -264,14 +264,21 @@ class StudyData:
         """The names of all spaces."""
         return [*(word.name for word in self.needs.words), *(f"corpus-{name}" for name in self.needs.tokenizers)]
 
-    def lines(self) -> list[str]:
-        """Describe the study's data, for its notes."""
+    def scale(self, name: str) -> str:
+        """Return the median distance of two words of a space, in figures."""
+        return f"{median_distance(self.space(name).vectors):.3g}"
+
+    def lines(self) -> Iterator[str]:
+        """Yield what describes the study's data, for its notes."""
         where = "vectors given" if self.sources.vectors else "word2vec trained here"
-        return [
-            f"Space {name}: {len(space):,} words, {space.dimensions} dimensions, {len(space.lists)} lists; {where}."
-            for name in self.prepared
-            for space in [self.space(name)]
-        ]
+        for name in self.prepared:
+            space = self.space(name)
+            yield (
+                f"Space {name}: {len(space):,} words, {space.dimensions} dimensions, {len(space.lists)} lists, median "
+                f"distance {self.scale(name)}; {'word2vec trained here' if name.startswith(OF_CORPUS) else where}."
+            )
+            if common := in_common(space):
+                yield f"Space {name}: {common}; every list has every word, which the guarantee needs."
 
     def by_what(self) -> str:
         """Describe classifier and similarity encoder, for the notes of studies that use them."""
@@ -290,7 +297,7 @@ def stamps(sources: Sources) -> list[Any]:
     if sources.encoder is not None and os.path.isdir(sources.encoder):
         named += [files.join(sources.encoder, name) for name in files.listing(sources.encoder)]
     if sources.data is not None:
-        named += [files.join(sources.data, name) for name in sorted(files.listing(sources.data))]
+        named += [files.join(sources.data, name) for name in files.listing(sources.data, folders=True)]
     stamps: list[Any] = (
         [[find_shard.url, find_shard.size, find_shard.stamp] for find_shard in find_shards(sources.corpus)]
         if sources.corpus

@@ -32,7 +32,7 @@ MADE_OF = "made-of.sha256"
 def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = None) -> None:
     """Make missing artifacts. Raises UserError for vectors that are unreadable or too few."""
     needs, sources = data.needs, data.sources
-    made = mark_of(dataclasses.asdict(sources), stamps(sources), needs.as_dict())
+    made = mark_of(dataclasses.asdict(sources), stamps(sources), dataclasses.asdict(needs))
     there = files.read_if_there(data.address(MADE_OF))
     if there is not None and there != made.encode() and _begun(data):
         raise InUseError(
@@ -51,11 +51,12 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
         where = data.address("spaces", space.name)
         if not is_artifact(where):
             some = vectors or [read_vectors(url) for url in _trained(data, space)]
-            build_space(_chosen(some, space), lists=space.lists).save(where)
+            build_space(_chosen(some, space), lists=space.lists, scale=None if vectors else needs.scale).save(where)
     for name in needs.tokenizers:
         where = data.address("spaces", f"corpus-{name}")
         if not is_artifact(where):
-            build_space(read_vectors(data.address(f"vectors-{name}"))).save(where)
+            scale = needs.scale if name == "word" else needs.joined_scale or needs.scale
+            build_space(read_vectors(data.address(f"vectors-{name}")), scale=scale).save(where)
 
 
 def _begun(data: StudyData) -> bool:

@@ -58,7 +58,7 @@ def test_a_reader_of_half_of_the_originals_is_not_one_of_public_text(
     first = Findings("release", None, None, (), (), tuple(found.values())).lines()[:2]
     assert [line.partition(" (")[0] for line in first] == [public.name, half.name]
     assert (public.model, half.model) == (
-        "a reader with public text only", "a reader who has read every second original, and guesses the others",
+        "a reader with public trigrams", "a reader with trigrams of every second original, who guesses the others",
     )  # fmt: skip
 
 

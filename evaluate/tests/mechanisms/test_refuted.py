@@ -10,10 +10,11 @@ import pytest
 
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import make
+from corpusveil_evaluate.mechanisms.as_run import SanTextAsRun, SynTfAsRun, TruncatedGumbelAsRun
 from corpusveil_evaluate.mechanisms.custext_per_word import CusTextPerWord
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
-from tests.contracts.mechanism import SAMPLES, Case, RefutedContract, draws_of, matrix
+from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, RefutedContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import draw
 from tests.mechanisms.spaces import distances, excess, normal, space_of
@@ -137,3 +138,53 @@ def test_excluding_never_returns_the_input(name: str) -> None:
 def test_exclusion_needs_three_words() -> None:
     with pytest.raises(DataError):
         draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
+
+
+# As a study's code runs them
+
+
+class TestSanTextAsRun(MechanismContract):
+    name = "santext-as-run"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        space = space_of(normal(12, 5))
+        apart = distances(space_of(space.vectors[:, :3]))
+        return [Case("five dimensions", SanTextAsRun(space), lambda _epsilon: apart)]
+
+
+class TestVickreyCmpAsRun(Contract):
+    name = "vickrey-cmp-as-run"
+    test_no_math_library_decides_what_is_drawn = None  # it chooses by an exponential in float64, as it was run
+
+
+class TestTruncatedGumbelAsRun(TestTruncatedGumbel):
+    name = "truncated-gumbel-as-run"
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [Case(case.name, TruncatedGumbelAsRun(case.mechanism.space), None) for case in super().cases()]
+
+
+class TestSynTfAsRun(RefutedContract):
+    name = "syntf-as-run"
+    test_a_wrong_scale_would_be_noticed = None  # the law is the same at every epsilon
+
+    @classmethod
+    def cases(cls) -> list[Case]:
+        return [Case("thirty-five", SynTfAsRun(space_of(normal(35, 4)), K=5), None)]
+
+
+def test_what_a_study_ran_hardly_depends_on_epsilon_and_may_return_the_input() -> None:
+    """Gumbel below its floor and SynTF; Vickrey leaves out the nearest word, so a little noise never returns it."""
+    space = space_of(normal(60, 8) / 4)
+    gumbel = TruncatedGumbelAsRun(space)
+    assert floor_of(60, extent(space)[0]) > 40
+    assert gumbel.retention(10.0) == pytest.approx(gumbel.retention(1.0), abs=0.02)
+    assert 0.1 < gumbel.retention(1.0) < 0.6
+    with pytest.raises(DataError, match="no positive b"):
+        gumbel.retention(0.99 * floor_of(60, extent(space)[0]))
+    assert SynTfAsRun(space, K=5).retention(1e6) == pytest.approx(0.2)
+    vickrey = make("vickrey-cmp-as-run", space)
+    assert (draw(vickrey, 3, 1e6, 1_000) == 3).sum() == 0
+    assert 0 < (draw(vickrey, 3, 16.0, 5_000) == 3).mean() < 0.3

@@ -153,7 +153,7 @@ class TestItSays:
     def test_which_rungs_need_a_model(self, space: Space) -> None:
         ladder = reader_ladder(cv.RingGeometric(space), 1.0)
         assert [each.every is None for each in ladder.rungs] == [False, False, True, True, *[False] * 4, *[True] * 4]
-        assert ladder.rungs[2].reader.startswith(BY_MODEL)
+        assert ladder.rungs[2].reader.startswith(BY_MODEL.format("the public trigrams"))
         assert "needs a public language model" in str(ladder)
         assert "e^(1 d)" in str(ladder)
 

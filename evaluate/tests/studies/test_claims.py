@@ -26,16 +26,16 @@ def cells(**values: dict[float, float | None]) -> Results:
     ])  # fmt: skip
 
 
-def checked(results: Results, **claim: Any) -> list[Check]:
+def checked(results: Results, *, encoder: bool = False, **claim: Any) -> list[Check]:
     made = Claim.model_validate({"claim": "it does at {at}", "differs": "all", "at": "all", **claim})
-    return list(compare([made], results, 200, {}))
+    return list(compare([made], results, 200, {"sentences": encoder}))
 
 
 @pytest.mark.parametrize(
     ("kind", "series", "more", "yes", "no"),
     [
         ("rises", [ONE], {}, {"cmp": {1: 0.1, 2: 0.9}}, {"cmp": {1: 0.9, 2: 0.1}}),
-        ("rises", [{**ONE, "slack": 0.1}], {}, {"cmp": {1: 0.1, 2: 0.3}}, {"cmp": {1: 0.1, 2: 0.15}}),
+        ("rises", [{**ONE, "slack": 0.1}], {}, {"cmp": {1: 0.1, 2: 0.3}}, {"cmp": {1: 0.3, 2: 0.15}}),
         ("falls", [ONE], {}, {"cmp": {1: 0.9, 2: 0.1}}, {"cmp": {1: 0.1, 2: 0.9}}),
         ("above", [ONE, OTHER], {}, {"cmp": {1: 0.5, 2: 0.6}, "tem": {1: 0.4, 2: 0.5}},
          {"cmp": {1: 0.5, 2: 0.0}, "tem": {1: 0.4, 2: 1.0}}),  # a figure of 0 is a figure
@@ -64,6 +64,35 @@ def test_a_difference_within_a_standard_error_tells_nothing() -> None:
     for last, same in ((0.54, None), (0.56, True), (0.44, False)):
         (check,) = checked(cells(cmp={1: 0.5, 2: last}), kind="rises", series=[ONE], slack="chance")
         assert check.same is same
+
+
+def test_a_difference_far_below_the_papers_shows_no_direction() -> None:
+    """100.0 to 99.9 was a yes to a fall from 98.1 to 0.1; a claim of proportions has no such limit."""
+    paper = {"1": [98.1], "10": [0.1]}
+    for last, same in ((0.999, None), (0.91, None), (0.89, True), (1.2, False)):
+        (check,) = checked(cells(cmp={1: 1.0, 10: last}), kind="falls", series=[ONE], paper=paper, scale=100)
+        assert check.same is same
+    (check,) = checked(cells(cmp={1: 1.0, 10: 0.999}), kind="falls", series=[ONE], paper=paper, scale=100, part=0)
+    assert check.same is True
+    (check,) = checked(cells(cmp={1: 0.1, 10: 0.3}), kind="rises", series=[ONE], paper={"1": [0], "10": [float("nan")]})
+    assert check.same is True  # the paper does not say how far
+
+
+def test_a_claim_of_a_sentence_encoder_is_not_told_by_averaged_vectors() -> None:
+    for encoder, sentences, same in ((False, True, None), (True, True, True), (False, False, True)):
+        some = cells(cmp={1: 0.1, 2: 0.9})
+        (check,) = checked(some, kind="rises", series=[ONE], sentences=sentences, encoder=encoder)
+        assert check.same is same
+
+
+def test_an_order_with_a_missing_part_is_not_shown() -> None:
+    """Two of four were compared, and the winner was missing."""
+    series = [{**ONE, "mechanism": name} for name in ("cmp", "tem", "santext")]
+    of = {"kind": "order", "series": series, "paper": {"1": [1, 2, 3]}}
+    (check,) = checked(cells(cmp={1: 0.3}, tem={1: 0.2}, santext={1: None}), **of)
+    assert check.same is None
+    (check,) = checked(cells(cmp={1: 0.3}, tem={1: 0.2}, santext={1: 0.4}), **of)
+    assert check.same is False
 
 
 def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told() -> None:

@@ -16,6 +16,7 @@ from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import bundled_text, comparative
 from corpusveil_evaluate.studies import run_study as running
 from corpusveil_evaluate.studies.cells import Cell, CellStage, Results, SeedMean, cells_over, run_cells
+from corpusveil_evaluate.studies.report import Account, Table, lines, render
 from corpusveil_evaluate.studies.run_study import prepare_study
 from corpusveil_evaluate.studies.study import STUDIES, Grid, find, read_grid
 from corpusveil_evaluate.studies.study_data import Needs, Sources, StudyData, WordSpace
@@ -43,6 +44,7 @@ def test_the_grids_that_ship_are_sound_and_a_file_replaces_keys(name: str, tmp_p
             "sedes = 3",
             'grid.toml, "sedes": the study 1-diffractor has no such key; did you mean seeds?',
         ),
+        ("1-diffractor", "scale = -1", "grid.toml, scale: "),
         ("1-diffractor", "seeds = 0", "grid.toml, seeds: input should be greater than or equal to 1."),
         ("1-diffractor", "beside = [{ name = 'cpm' }]", "there is no mechanism cpm"),
         ("1-diffractor", "beside = [{ name = 'cmp', epsilon = [1] }]", "grid.toml, beside.0.epsilon: "),
@@ -157,6 +159,21 @@ def grid_of(name: str, folder: Path, text: str = "") -> Grid:
     file = folder / "grid.toml"
     file.write_text(TINY + text)
     return read_grid(find(name), quick=True, file=str(file))
+
+
+def test_a_data_set_may_be_a_link_and_a_table_without_rows_says_why(data: Path, vectors: str, tmp_path: Path) -> None:
+    """A folder of links had no data set at all; an empty table looked like a broken one."""
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "sst2.csv").symlink_to(data / "sst2.csv")
+    of = StudyData(str(tmp_path / "out"), Sources(str(links), (vectors,)), Needs())
+    assert of.names(["sst2", "cola"], []) == ["sst2"]
+    assert len(of.task("sst2", 60, 30)) == 90
+    for empty, said in (({}, "No rows: no cell"), ({"empty": "2 points"}, "No rows: 2 points.")):
+        account = Account((Table("Empty", ("a",), notes=("A note.",), **empty), Table("Full", ("a",), [(1,)])), ())
+        for shown in ("\n".join(lines(account)), render(account, "a", "b")):
+            assert shown.count("No rows") == 1
+            assert said in shown
 
 
 @pytest.mark.usefixtures("never")

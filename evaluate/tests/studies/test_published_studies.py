@@ -12,7 +12,7 @@ import pytest
 
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import adversarial_robustness, comparative
-from corpusveil_evaluate.studies.cells import Cell
+from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.comparative import METRICS, score_of
 from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid
 from corpusveil_evaluate.studies.run_study import prepare_study, run_study
@@ -69,10 +69,39 @@ def test_an_attacker_who_denoises_first_has_a_figure_and_a_row_of_its_own(tmp_pa
     ]
 
 
+def test_stop_words_are_kept_by_lists_and_by_whom_the_grid_names(
+    vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The published lead over CMP is in part that lists keep stop words: CMP runs by both rules."""
+    keys = 'epsilons = [1]\nlists = ["L0"]\non_lists = ["diffractor-geometric"]\nread_first = []\n'
+    keys += 'beside = [{ name = "cmp" }, { name = "tem" }]\nalso_kept = ["cmp"]\nattacks = []\nbundled_attacks = []\n'
+    study, grid, ground, one = opened("1-diffractor", keys, Sources(vectors=(vectors,)), tmp_path)
+    kept = []
+    monkeypatch.setattr(
+        StudyData, "private", lambda self, texts, of, budget, seed, policy, **_: kept.append(policy) or list(texts)
+    )
+    rules = {}
+    for cell in one.cells:
+        if cell.kind == "task" and cell["seed"] == 0:
+            study.work(cell, grid, ground)
+            rules[cell["mechanism"], cell["space"]] = kept[-1].stop_words
+    assert {policy.unknown_words for policy in kept} == {"keep"}
+    assert rules == {
+        ("diffractor-geometric", "L0"): "keep", ("cmp", "words, stop words kept"): "keep",
+        ("cmp", "words"): "privatize", ("tem", "words"): "privatize",
+    }  # fmt: skip
+    records = [
+        {"kind": "task", "options": {"mechanism": name, "space": space, "epsilon": 1}, "result": {"cs": value}}
+        for (name, space), value in zip(rules, (0.9, 0.1, 0.6, 0.2), strict=True)
+    ]
+    (note,) = study.account(Results(records), grid, ground).tables[2].notes
+    assert "leads cmp by 0.80, 0.50 of it since" in note
+
+
 @pytest.fixture(scope="module")
 def collocated(vectors: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     grid = 'epsilons = [1, 10000]\nstrategies = ["s1", "s2", "s3", "s4"]\nmechanism = { name = "ring-geometric" }\n'
-    grid += "dimensions = 8\nepochs = 1\nread_first = true\n"
+    grid += "dimensions = 8\nepochs = 1\nread_first = true\njoined_scale = 9.7\n"
     sources = Sources(vectors=(vectors,), corpus=(str(corpus),))
     return opened("collocations", grid, sources, tmp_path_factory.mktemp("collocated"))
 
@@ -85,6 +114,10 @@ def test_from_a_raw_corpus_to_tables_in_one_run(collocated: Any) -> None:
     tables = {table.title: table for table in account.tables}
     assert tables["The public corpus"].rows[0][:3] == (1200, 1200, 1200 * 11)
     assert any("san_marino" in word for word in ground.space("corpus-gst").vocabulary.words)
+    scales = {name: ground.scale(name) for name in ("corpus-word", "corpus-gst", "corpus-mst")}
+    assert scales == {"corpus-word": "4.85", "corpus-gst": "9.7", "corpus-mst": "9.7"}
+    assert ground.scale("words") not in ("4.85", "9.7"), "given vectors are left as they are"
+    assert any("corpus-gst: " in note and "median distance 9.7" in note for note in account.notes)
     strategies = [row[2] for row in tables["Similarity of meaning"].rows]
     assert strategies == ["S1, given vectors", "S1, of the corpus", "S2", "S3", "S4"]
     attackers = tables["Attackers and utility together, macro F1"].rows
@@ -143,7 +176,9 @@ def test_puc_is_that_of_the_rows_of_its_paper(
     metrics: dict[str, float | None] = dict(zip(METRICS, five, strict=True))
     for alpha, value in zip((0.75, 0.5, 0.25), printed, strict=True):
         assert score_of(accuracy / 100, baseline / 100, metrics, alpha) == pytest.approx(value, abs=0.0051)
-    for missing in ((accuracy, baseline, metrics | {"cs": -1.0}), (None, baseline, metrics), (accuracy, None, metrics)):
+    below, at_0 = (score_of(accuracy, baseline, metrics | {"cs": cs}, 0.5) for cs in (-7.0, 0.0))
+    assert below == at_0, "a cosine below 0 counts as 0"
+    for missing in ((accuracy, baseline, metrics | {"cs": None}), (None, baseline, metrics), (accuracy, None, metrics)):
         assert score_of(*missing, 0.5) is None
 
 

@@ -1,0 +1,69 @@
+"""A release as a function of columns, by name: in the SQL of DuckDB and Spark, and as an expression of Polars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from corpusveil.errors import BadRowError, BadTypeError, ConflictError
+from corpusveil.ledger.summary import Ledger
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.table import of_columns
+
+
+def register_sql(
+    connection: Any, release: AnyRelease, name: str = "privatize", *, ledger: Ledger | None = None
+) -> None:
+    """Register the SQL function ``privatize('review', id, text)`` in a DuckDB connection or a Spark session.
+
+    Its first argument is a constant: the name of the column, which noise depends on; then the document's id and its
+    text. It returns what ``cv.privatize`` writes for this column, id and text, by words or by passages. Noise is keyed,
+    so the function is deterministic, and the engine may evaluate it again. A null text stays null; an id must not be
+    null. A session of Spark is classic or of Connect.
+
+    A function of rows cannot ask a ledger before it draws: raises UserError if one is given, if Spark is older than
+    4.1, and for other connections. A fault of a row arrives in the engine's own exception, which has the sentence of
+    the UserError and no text of a document.
+    """
+    if ledger is not None:
+        raise ConflictError(
+            "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
+            "cv.privatize, or in Spark privatize_frame (text=..., id=..., ledger=ledger, unit=...)."
+        )
+    if type(connection).__module__.startswith("pyspark."):
+        from corpusveil.transforms.spark import spark_function
+
+        connection.udf.register(name, spark_function(connection, release, name))
+    elif hasattr(connection, "create_function"):  # the types of ids are those of the query
+        run = of_columns(release, name)
+
+        def rows(*columns: Any) -> pa.Array:
+            if len(columns) != 3:
+                raise BadRowError(f"{name}: give three arguments, as in {name}('review', id, review).")
+            return run(*columns)
+
+        connection.create_function(name, rows, None, "VARCHAR", type="arrow", null_handling="special")
+    else:
+        raise BadTypeError(
+            f"register_sql takes a connection of DuckDB or a session of Spark, not a {type(connection).__name__}."
+        )
+
+
+def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
+    """Return the Polars expression of the privatized column ``text``, for eager, lazy and streaming frames.
+
+    ``frame.with_columns(cv.expr(release, "review", "review_id"))`` gives what ``cv.privatize`` writes, batch by batch,
+    so a query that is larger than memory streams. The column has to be of strings; an id must not be null. It asks no
+    ledger. Raises UserError for a release that needs further columns; a fault of a row arrives as a ComputeError of
+    Polars with the sentence of the UserError.
+    """
+    import polars as pl
+
+    run = of_columns(release, "cv.expr")
+
+    def draw(columns: Any) -> Any:
+        ids, texts = (column.to_arrow() for column in columns)
+        return pl.Series(text, run(pa.repeat(text, len(texts)), ids, texts))
+
+    return pl.map_batches([pl.col(id), pl.col(text)], draw, pl.String, is_elementwise=True).alias(text)

@@ -1,0 +1,126 @@
+"""What a manifest claims, in a few named fields, which a recipient requires, a sender signs, and a table carries.
+
+A claim is the sender's word. A digest or signature binds it to files and to a person; none proves that it is true.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from corpusveil.budget.budget import in_full
+from corpusveil.errors import BadValueError, UnknownError, UnsetError, nearest
+from corpusveil.transforms.release.manifest import MANIFEST
+
+STATEMENT = "statement.intoto.json"
+PREDICATE = "urn:corpusveil:release:1"
+"""The type of what a statement says: the claims, and the guarantee in words."""
+PREFIX = "corpusveil."
+"""Of a table's properties, each of which is a claim."""
+DIGEST = "manifest"
+"""The property that is the SHA-256 of the manifest."""
+NONE, TEST = "none", "the published test key"
+OF = {"nats": "per", "cap-ldp": "unit"}
+"""Numbers, and the field that says of what: a requirement of one needs a requirement of the other."""
+FIELDS = (*OF, *OF.values(), "mechanism", "space", "release", "key", "kept")
+_AMBIGUOUS = {
+    "epsilon": "an epsilon of words is for a unit of distance, and one of texts for any two, so it means another thing "
+    "for each; require nats, as in 'nats<=14' with 'per=document'",
+    "cap": "a sum of epsilons depends on mechanism and space; require cap-ldp, in nats, as in 'cap-ldp<=250000' with "
+    "'unit=customer_id'",
+}
+
+
+def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the claims of a manifest: ``nats`` of plain LDP for one ``per``, and ``cap-ldp`` for one ``unit``.
+
+    Nats of words are for a token, whatever shares their epsilon. The cap is over all releases of the sender's ledger.
+    """
+    configuration, guarantee, caps = manifest["configuration"], manifest["guarantee"], manifest.get("caps") or {}
+    numbers = {"nats": guarantee["plain_ldp"], "cap-ldp": caps.get("ldp")}
+    return {
+        **{name: NONE if value is None else in_full(value) for name, value in numbers.items()},
+        "per": guarantee.get("per", NONE) if "store" in configuration else "token",
+        "unit": ",".join(caps.get("units", ())) or NONE,
+        "mechanism": configuration["mechanism"]["name"],
+        "space": configuration["space"],
+        "release": manifest["release"],
+        "key": TEST if "warning" in manifest else manifest["key_fingerprint"],
+        "kept": ",".join(configuration["columns"]["keep"]) or NONE,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A field, and the value that it has to have; of a number, the ``most`` that it may be."""
+
+    field: str
+    value: str
+    most: float | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Requirement:
+        """Return the requirement of ``nats<=14`` or ``per=document``. Raises UserError for any other text."""
+        match = re.fullmatch(r"\s*([\w-]+)\s*(<=|=)\s*(.*\S)\s*", text)
+        if match is None:
+            raise BadValueError(f"require = {text!r}: give a field and a value, as in 'nats<=14' or 'per=document'.")
+        field, operator, value = match.groups()
+        if field in _AMBIGUOUS:
+            raise BadValueError(f"require {field}: {_AMBIGUOUS[field]}.")
+        if field not in FIELDS:
+            raise UnknownError(f"require {field}: there is no such field{nearest(field, FIELDS) or '.'}")
+        if (operator == "<=") != (field in OF):
+            right = "<= and a number" if field in OF else "= and a name"
+            raise BadValueError(f"require = {text!r}: {field} takes {right}.")
+        most = _number(value) if field in OF else None
+        if field in OF and (most is None or not 0 <= most < math.inf):
+            raise BadValueError(f"require = {text!r}: give a number of nats.")
+        return cls(field, value, most)
+
+    def unmet(self, claims: Mapping[str, str]) -> str | None:
+        """Say how the claims miss this requirement; None if they meet it."""
+        claimed = claims.get(self.field, NONE)
+        number = _number(claimed)
+        if self.most is None:
+            is_met = self.value in (claimed, *(claimed.split(",") if self.field == "unit" else ()))
+        else:
+            is_met = number is not None and number <= self.most
+        return None if is_met else f"{self.field} is {claimed}, and {self.value} is required"
+
+
+def requirements(texts: Iterable[str]) -> list[Requirement]:
+    """Return the requirements of these texts. Raises UserError for a wrong one, and for nats of what is not named."""
+    made = [Requirement.of(text) for text in texts]
+    named = {requirement.field for requirement in made}
+    for number, what in OF.items():
+        if number in named and what not in named:
+            example = {"per": "document, sentence or token", "unit": "the column of a privacy unit"}[what]
+            raise UnsetError(f"require {number}: nats of what? Require {what}, too: {example}.")
+    return made
+
+
+def unmet(wanted: Sequence[Requirement], claims: Mapping[str, str]) -> list[str]:
+    """Say which requirements the claims miss. None hold for a release under the published test key."""
+    test = [f"key is {TEST}, so nothing is private"] if wanted and claims.get("key") == TEST else []
+    return [*test, *filter(None, (requirement.unmet(claims) for requirement in wanted))]
+
+
+def statement_of(manifest: Mapping[str, Any], digest: str) -> dict[str, Any]:
+    """Return an in-toto Statement (v1) about the manifest, of this SHA-256, and every file that it lists."""
+    listed = [(MANIFEST, digest), *((shard["name"], shard["file_sha256"]) for shard in manifest["shards"])]
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in listed],
+        "predicateType": PREDICATE,
+        "predicate": {**claims_of(manifest), "guarantee": manifest["guarantee_in_words"]},
+    }
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
