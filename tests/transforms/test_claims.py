@@ -85,9 +85,11 @@ def test_no_requirement_holds_under_the_published_test_key_or_without_a_guarante
     fails(["verify", texts.with_name("test"), *required("per=document")], "not-met", "key is the published test key")
     path = texts / "manifest.json"
     stated = json.loads(path.read_bytes())
-    stated["guarantee"]["plain_ldp"] = None
+    stated["guarantee"]["plain_ldp"], stated["configuration"]["columns"]["keep"] = None, ["a\x1b[31m"]
     path.write_text(json.dumps(stated))
     fails(["verify", texts, *required("nats<=1e300", "per=document")], "not-met", "nats is none")
+    assert "\x1b" not in fails(["verify", texts, *required("kept=none")], "not-met", "kept is 'a")
+    assert "\x1b" not in succeeds("verify", texts).out
 
 
 def test_a_statement_lists_every_file_and_one_about_others_is_a_difference(release: Path, texts: Path) -> None:

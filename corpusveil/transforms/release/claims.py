@@ -49,7 +49,8 @@ def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
         "space": configuration["space"],
         "release": manifest["release"],
         "key": TEST if "warning" in manifest else manifest["key_fingerprint"],
-        "kept": ",".join(configuration["columns"]["keep"]) or NONE,
+        "kept": ",".join(name if name.isprintable() else repr(name) for name in configuration["columns"]["keep"])
+        or NONE,
     }
 
 
