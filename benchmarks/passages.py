@@ -1,4 +1,4 @@
-"""Which store is best for conversations of customers: of the web, openly licensed, `en`, or of their own kind.
+"""Which store is best for conversations of customers: of the web, openly licensed, ``en``, or of their own kind.
 
     python -m benchmarks passages [--keys 3] [--epsilon 4 6 8 10 12] [--risk .5]
 

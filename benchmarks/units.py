@@ -27,10 +27,12 @@ from corpusveil_evaluate.utility.text_classifiers import Remembered
 EPSILONS, RISKS, PERS = (6.0, 8.0, 10.0, 12.0, 14.0), (0.3, 0.5, 0.7), ("document", "sentence")
 LABEL = "label, private-original"
 AUTHORS = "author, private-private"
+KNOWN = (("AG News", "ag_news"), ("SST-2", "sst2"), ("blogs", "blog_authors"))
 MEASURES = (
-    ("weighted", None, "weighted"), ("attested", None, "attested"), ("flips", None, "flips"), ("back", None, "back"),
-    ("SST-2", "sst2", LABEL), ("AG News", "ag_news", LABEL), ("static", "blog_authors", "author, original-private"),
-    ("adaptive", "blog_authors", AUTHORS), ("picked", "ag_news", "picked"),
+    *((name, None, name) for name in ("weighted", "attested", "flips")),
+    *((f"back, {title}", task, "back") for title, task in KNOWN), *((title, task, LABEL) for title, task in KNOWN[:2]),
+    ("static", "blog_authors", "author, original-private"), ("adaptive", "blog_authors", AUTHORS),
+    *((f"picked, {title}", task, "picked") for title, task in KNOWN),
 )  # fmt: skip
 """Columns: of a task, or the mean over tasks."""
 Cell = dict[str, Any]
@@ -112,7 +114,7 @@ def cells_of(asked: argparse.Namespace) -> dict[tuple[str, ...], dict[str, Cell]
             cell, = kept(label, functools.partial(of_passages, task, name, per, epsilon, asked))  # fmt: skip
             rows.setdefault((per, name, f"{epsilon:g}"), {})[task] = cell
     for risk, task in itertools.product(asked.risk, asked.task):
-        label = f"{asked.size}-{asked.keys}-{task}-words-{risk:g}"
+        label = f"{asked.size}-{asked.keys}-{task}-words-{epsilon_of(risk):.4g}"
         pair = kept(label, functools.partial(of_words, task, risk, asked))
         for text, cell in zip(("drawn", "denoised"), pair, strict=True):
             rows.setdefault(("word", f"risk {risk:g}", text), {})[task] = cell
