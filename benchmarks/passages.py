@@ -16,12 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 import corpusveil as cv
-from benchmarks import contextual, inputs, stores
+from benchmarks import inputs, stores
 from benchmarks.report import Skipped, Table
 from benchmarks.sets import content_words, interval
-from benchmarks.units import epsilon_of, word_law
+from benchmarks.units import by_words, epsilon_of
 from benchmarks.utility import key_of
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.figures import NEAR_TWIN
 from corpusveil.search.inner_products import ProductSearch
@@ -120,15 +119,10 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
             print(f"  {shown.rows[-1]}", flush=True)
     for risk in asked.risk:
         epsilon = epsilon_of(risk)
-        denoiser = Denoiser(word_law(), cv.Budget(epsilon), cv.TextPolicy(), contextual.model(), Search(margin=MARGIN))
-        both: dict[str, list[list[str]]] = {"drawn": [], "denoised": []}
-        for key in range(asked.keys):
-            release = cv.Release(word_law(), cv.Budget(epsilon), cv.TextPolicy(), key=key_of(str(key)))
-            both["drawn"].append(cv.privatize(list(task.texts), release, cv.RowNumbers("conversations")))
-            both["denoised"].append(denoiser.readable(both["drawn"][-1]))
-        for text, each in both.items():
-            back = float(np.mean([words_back(task.texts, some, words)[0] for some in each]))
-            row = (f"words, risk {risk:g}, {text}", epsilon, "", interval([told(some) for some in each]))
+        each = [by_words(task.texts, "conversations", epsilon, key_of(str(key))) for key in range(asked.keys)]
+        for text, some in zip(("drawn", "denoised"), zip(*each, strict=True), strict=True):
+            back = float(np.mean([words_back(task.texts, texts, words)[0] for texts in some]))
+            row = (f"words, risk {risk:g}, {text}", epsilon, "", interval([told(texts) for texts in some]))
             shown.rows.append((*row, "", "", back, ""))
     whole = baselines(task, Remembered(model_of("tfidf", None)), [0])[0]
     shown.notes += [about, f"Told from originals: {whole.accuracy:.3f}; the most frequent: {whole.floor_accuracy:.3f}."]

@@ -10,6 +10,7 @@ import argparse
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ import orjson
 import corpusveil as cv
 from benchmarks import contextual, inputs, stores
 from benchmarks.report import Table
-from benchmarks.sets import Linear, Sample, figures, learned, sampled
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from benchmarks.sets import Linear, Sample, figures, learned, readable, sampled
+from corpusveil.language.denoise import MARGIN
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.utility.text_classifiers import Remembered
 
@@ -61,14 +62,19 @@ def add(cell: Cell, task: str, size: str, texts: list[str]) -> None:
         cell["right"][name] = (np.array(cell["right"].get(name, 0)) + np.array(right[name])).tolist()
 
 
+def by_words(texts: Sequence[str], name: str, epsilon: float, key: cv.Key) -> tuple[list[str], list[str]]:
+    """Return a set of this name as drawn, and denoised."""
+    release = cv.Release(word_law(), cv.Budget(epsilon), cv.TextPolicy(), key=key)
+    drawn = cv.privatize(list(texts), release, cv.RowNumbers(name))
+    return drawn, readable(word_law(), epsilon, cv.TextPolicy(), MARGIN, drawn)
+
+
 def of_words(task: str, risk: float, asked: argparse.Namespace) -> list[Cell]:
-    epsilon, policy = epsilon_of(risk), cv.TextPolicy()
+    epsilon = epsilon_of(risk)
     cells: list[Cell] = [{"values": {}, "right": {}, "epsilon": epsilon} for _ in range(2)]
-    denoiser = Denoiser(word_law(), cv.Budget(epsilon), policy, contextual.model(), Search(margin=MARGIN))
     for key in range(asked.keys):
-        release = cv.Release(word_law(), cv.Budget(epsilon), policy, key=asked.key_of(str(key)))
-        drawn = cv.privatize(sampled(task, asked.size).texts, release, cv.RowNumbers(task))
-        for cell, texts in zip(cells, (drawn, denoiser.readable(drawn)), strict=True):
+        both = by_words(sampled(task, asked.size).texts, task, epsilon, asked.key_of(str(key)))
+        for cell, texts in zip(cells, both, strict=True):
             add(cell, task, asked.size, texts)
     return cells
 

@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 import orjson
-import pyarrow as pa
 
 import corpusveil as cv
 from benchmarks import contextual, inputs, stores, units
@@ -44,12 +43,12 @@ from benchmarks.sets import (
     independent,
     interval,
     learned,
+    readable,
     sampled,
 )  # fmt: skip
 from corpusveil.errors import DataError
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
+from corpusveil.language.denoise import MARGIN
 from corpusveil.mechanisms import Mechanism
-from corpusveil.storage.documents import Documents
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.text_classifiers import Remembered
@@ -189,11 +188,6 @@ def point(name: str, way: str, epsilon: float, asked: argparse.Namespace) -> Poi
         {by: contextual.share(*contextual.right_words(texts, some, among))[0] for by, some in read.items()},
         {by: float(np.mean(cosine(texts, some, vectors))) for by, some in read.items()},
     )  # fmt: skip
-
-
-def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
-    denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
-    return list(denoiser.privatize(Documents(pa.array(drawn), []))[0].to_pylist())
 
 
 def pilot(name: str, way: str, share: float, asked: argparse.Namespace) -> Point | None:
