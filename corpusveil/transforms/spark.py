@@ -37,7 +37,7 @@ from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_
 from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import AnyRelease, Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import plain_texts, privatized_parts
 
 NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
@@ -52,7 +52,7 @@ ACCOUNT_ROWS = 1 << 16
 
 def privatize_frame(
     df: Any,
-    release: Release,
+    release: AnyRelease,
     text: str = "text",
     id: str | None = None,
     *,
@@ -177,7 +177,7 @@ class _Reader:
         return Documents(texts, identities, self.text, values, scopes, known, at, place)
 
 
-def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
+def register_sql(spark: Any, release: AnyRelease, name: str = "privatize", *, ledger: Ledger | None = None) -> None:
     """Register the SQL function ``privatize('review', id, text)`` in a session, classic or of Spark Connect.
 
     Its first argument is a constant: the name of the column, which noise depends on; then the document's id and its
@@ -195,7 +195,7 @@ def register_sql(spark: Any, release: Release, name: str = "privatize", *, ledge
     spark.udf.register(name, _function(spark, release, name))
 
 
-def privatize_column(release: Release, text: str = "text", id: str = "id") -> Any:
+def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
     """Return an expression for the privatized column ``text``, as ``df.withColumn("text", ...)`` takes it.
 
     It is what ``privatize_frame`` writes, but asks for no schema, which Spark does not resolve in a query function of a
@@ -208,7 +208,7 @@ def privatize_column(release: Release, text: str = "text", id: str = "id") -> An
     return _function(SparkSession.active(), release, "privatize_column")(lit(text), col(id), col(text)).alias(text)
 
 
-def _function(spark: Any, release: Release, name: str) -> Any:
+def _function(spark: Any, release: AnyRelease, name: str) -> Any:
     """Return the function of a column's name, ids and texts, for SQL and for expressions."""
     import pyspark.sql.functions
     from pyspark.sql.types import StringType

@@ -39,7 +39,7 @@ from corpusveil.transforms.frames import (
 )
 from corpusveil.transforms.identities import Ids, identities_of_documents, warn_of_repeated
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
@@ -55,13 +55,13 @@ UnitValues: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 
 
 @overload  # for type checkers, which require ids
-def privatize(texts: T, release: Release, ids: Ids, text: str = ..., *, keep: Kept = ...) -> T: ...
+def privatize(texts: T, release: AnyRelease, ids: Ids, text: str = ..., *, keep: Kept = ...) -> T: ...
 
 
 @overload
 def privatize(
     texts: T,
-    release: Release,
+    release: AnyRelease,
     ids: Ids,
     text: str = ...,
     *,
@@ -74,7 +74,7 @@ def privatize(
 
 def privatize(
     texts: Any,
-    release: Release,
+    release: AnyRelease,
     ids: Ids | None = None,
     text: str = "text",
     *,
@@ -119,7 +119,8 @@ def privatize(
 
 
 def privatize_table(
-    table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None, *, keep: Kept = (),
+    table: T, release: AnyRelease, text: str = "text", id: str | None = None, ids: Ids | None = None, *,
+    keep: Kept = (),
 ) -> T:  # fmt: skip
     """Privatize the column ``text`` of an Arrow table, record batch or frame, and return a table of the same type.
 
@@ -139,7 +140,7 @@ def privatize_table(
     return private
 
 
-def masker(release: Release, text: str = "text") -> Callable[[str], str]:
+def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
     """Return a function from one text to its private text, for hooks of logs and traces; threads may share it.
 
     Noise is that of ``cv.privatize`` for the column ``text`` and the id ``""``: such texts have no id, so equal texts
@@ -161,7 +162,7 @@ def masker(release: Release, text: str = "text") -> Callable[[str], str]:
 @waiting("privatizing")
 def _privatized(
     frame: Frame,
-    release: Release,
+    release: AnyRelease,
     ids: Ids | None,
     text: str,
     spending: Spending | None,

@@ -20,9 +20,10 @@ from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms.base import Guarantee
-from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.encoder import LENGTH, MeanVectors
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
-from corpusveil.passages.pieces import PERS, Per, normalized
+from corpusveil.passages.pieces import PERS, Per
 from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
@@ -36,8 +37,6 @@ UNKNOWN_KIND = (
     "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
     "a store (docs/passages.md), or release words instead."
 )
-OVERLAP, FEW = 0.01, 3
-"""The share of different pieces of the input that may stand in the store, and the number: formulas stand everywhere."""
 FAR = 0.15
 """By how much less similar the nearest pieces may be than those of the store's own left-out texts, until it warns."""
 
@@ -139,6 +138,7 @@ class PassageRelease(Shown):
         return PassageKernel(
             self.mechanism, self.epsilon, self.per, DrawKey.derive(self.key, self.digest),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
+            accept_overlap=self.accept_overlap,
         )  # fmt: skip
 
     def account(self, column: str, *, whole_corpus: bool = False) -> Account:
@@ -154,6 +154,8 @@ class PassageRelease(Shown):
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
         lines = [_PER_TEXT if self.per == "document" else self._of_pieces(), *piece.notes, NO_AUTHOR, _NOTHING_PRIVATE]
+        if not isinstance(self.mechanism.store.encoder, MeanVectors):
+            lines.append(_OTHER_VECTORS.format(self.mechanism.store.encoder.name))
         if self.duplicates == "same-noise":
             lines.append("Equal pieces get equal replacements, so all equal pieces count as one.")
         key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
@@ -181,9 +183,16 @@ class PassageRelease(Shown):
         return [*shown, *([copies[self.duplicates]] if self.duplicates in copies else [])]
 
     def statement(self) -> dict[str, Any]:
-        """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are."""
-        guarantee, info = self.guarantee(), self.mechanism.store.info
-        named = {name: info[name] for name in ("licence", "attribution", "sources") if name in info}
+        """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are.
+
+        ``similarity`` is the mean of public texts that the store does not have and what would replace them.
+        """
+        guarantee, store = self.guarantee(), self.mechanism.store
+        info = store.info
+        named = {name: info[name] for name in ("licence", "attribution") if info.get(name)}
+        if info.get("figures"):
+            exchange = self.mechanism.exchange(self.epsilon)
+            named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
         return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), "store": named}
 
     def in_brief(self) -> str:
@@ -215,16 +224,12 @@ class PassageRelease(Shown):
     def doubts(self, texts: pa.Array) -> list[str]:
         """Return warnings about these first texts, Arrow strings [D]; they contain no figure.
 
-        Raises UserError if more than one in a hundred of their pieces stand in the store: then it was made of them.
+        Raises UserError if more than one in a hundred of them stand in the store: then it was made of them.
         """
         store = self.mechanism.store
         texts = texts.cast(pa.large_string()).drop_null()
-        if not self.accept_overlap and self._overlap(texts) > OVERLAP:
-            raise MismatchError(
-                f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first pieces of the input stand in it, so "
-                "it was made of private text, which it would publish word for word; make a store of other text, or "
-                "accept that with accept_overlap."
-            )
+        if not self.accept_overlap:
+            refuse_overlap(store, texts)
         points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
         points = points[points.any(axis=1)]
         if not len(points):
@@ -234,17 +239,15 @@ class PassageRelease(Shown):
             return [UNKNOWN_KIND]
         return []
 
-    def _overlap(self, texts: pa.Array) -> float:
-        """Return the share of these texts' pieces that stand in the store, letters and blanks normalized."""
-        pieces = {normalized(piece) for piece in self.kernel(whole_corpus=True).pieces(texts)} - {""}
-        there = pieces & {normalized(text) for text in self.mechanism.store.texts.to_pylist()}
-        return len(there) / max(1, len(pieces)) if len(there) >= FEW else 0.0
-
 
 _PER_TEXT = "A whole text costs epsilon once, for any two texts of any length."
 _NOTHING_PRIVATE = (
     "Every released piece was public before: no name, number or phrase of a private text stands in the release unless "
     "the store has it."
+)
+_OTHER_VECTORS = (
+    "Vectors are made by {}, on the machines that work. Equal bytes across processors are promised for the built-in "
+    "encoder alone."
 )
 _NEIGHBORS = {
     "document": "any two texts, of any length",
