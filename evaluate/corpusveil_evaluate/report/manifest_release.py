@@ -11,8 +11,10 @@ import numpy as np
 from corpusveil.budget import Budget
 from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
-from corpusveil.errors import BadRecordError
+from corpusveil.errors import BadRecordError, MismatchError
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.passages.store import Store
 from corpusveil.recognizers.registry import kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -20,7 +22,8 @@ from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.illustration import Illustration, illustrate
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
@@ -61,6 +64,22 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         length=length,
         accept_no_guarantee=True,
     )
+
+
+def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Space | None) -> AnyRelease:
+    """Return the release of a manifest, of passages or words, on its ``store`` or ``space``, under a fresh key.
+
+    Raises UserError for another store or space than it was made with, and without one.
+    """
+    made = manifest["configuration"]
+    name, public = ("store", store) if "store" in made else ("space", space)
+    if public is None or public.digest != made[name]:
+        raise MismatchError(f"{name}: give the {name} that the release was made with ({str(made[name])[:12]}).")
+    if store is None or name == "space":
+        return release_of(manifest, Question(space=space))
+    exchange = PassageExchange(store, int(made["mechanism"]["neighbors"]))
+    budget, most = made["budget"], made.get("most_pieces")
+    return PassageRelease(exchange, budget["epsilon"], budget["per"], key=Key.generate(), most_pieces=most)
 
 
 def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:
