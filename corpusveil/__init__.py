@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(_unknown(name))
     if (place := _places().get(name)) is not None:
-        value = getattr(importlib.import_module("corpusveil.sister").imported(place[0]), place[1])
+        value = getattr(importlib.import_module("corpusveil.registry").imported(place[0]), place[1])
     else:
         value = importlib.import_module("corpusveil.mechanisms.registry").classes().get(name)
         if value is None:

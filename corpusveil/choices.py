@@ -74,6 +74,3 @@ PSEUDONYMS: tuple[Pseudonyms, ...] = get_args(Pseudonyms)
 Separator = Literal["comma", "semicolon", "tab"]
 """The character between the cells of CSV, by its name."""
 SEPARATORS: tuple[Separator, ...] = get_args(Separator)
-
-DOCUMENTS = 10_000
-"""The number of documents to evaluate."""

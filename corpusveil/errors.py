@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 _MOST_NAMES = 20
@@ -165,13 +165,19 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
+def are_names(texts: Sequence[str]) -> bool:
+    """Say whether all texts look like names of columns; one may be empty, as that of an index is."""
+    return all(map(is_name, filter(None, texts))) and "".join(texts) != "" and texts.count("") < 2
+
+
 def listed(names: Iterable[object]) -> str:
     """Return names of columns for a sentence: a, b and 3 more.
 
-    A long list is cut, and what does not look like a name is only counted: it could be a value of a file without names.
+    A long list is cut. If anything in it does not look like a name, columns are only counted: these could be the values
+    of a file without names.
     """
     every = [str(name) for name in names]
-    shown = list(filter(is_name, every))[:_MOST_NAMES]
+    shown = every[:_MOST_NAMES] if are_names(every) else []
     left = len(every) - len(shown)
     columns = f"{left:,} column{'' if left == 1 else 's'}"
     return ", ".join(shown) + (f" and {left:,} more" if shown and left else columns if left else "")
@@ -202,8 +208,9 @@ def nearest(name: object, known: Iterable[str]) -> str:
 def existing(name: object, columns: Iterable[object]) -> str:
     """Return the end of a sentence about a missing column: those that exist, and the nearest."""
     names = [str(column) for column in columns]
-    listing = f"; {'the columns are' if any(map(is_name, names)) else 'it has'} {listed(names)}" if names else ""
-    return listing + (nearest(name, filter(is_name, names)) or ".")
+    named = are_names(names)
+    listing = f"; {'the columns are' if named else 'it has'} {listed(names)}" if names else ""
+    return listing + (nearest(name, names if named else ()) or ".")
 
 
 def no_column(name: object, columns: Iterable[object]) -> ColumnError:

@@ -1,7 +1,7 @@
-"""Take the screenshots of docs/pages.md in a real browser: of a release of bundled news in the demo space.
+"""Take screenshots in a real browser: of a release of bundled news in the demo space, and of the demo's page.
 
-Usage: python -m scripts.page_pictures (make pictures). The key is fixed, so that everybody gets the same pages, and the
-release is thrown away; fonts are this machine's.
+Usage: python -m scripts.page_pictures (make pictures). The key of the release is fixed, so that everybody gets the same
+pages, and it is thrown away; the demo draws a key of its own. Fonts are this machine's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLORS = 96
 
 
 def main() -> int:
-    """Make the pages and write their pictures; return the exit status."""
+    """Make the pages and write their pictures, of the demo's a wide one; return the exit status."""
     executable = find_browser()
     if executable is None:
         sys.stderr.write("no browser is on the path; name one with CORPUSVEIL_BROWSER\n")
@@ -39,6 +39,8 @@ def main() -> int:
         with browser(executable, Path(scratch)) as tab:
             for name, page in pages.items():
                 for (width, dark), height in SHOTS.items():
+                    if name == "demo" and width < max(SHOTS)[0]:
+                        continue
                     tab.open(page, width, dark=dark)
                     target = FOLDER / f"{name}-{width}{'-dark' if dark else ''}.png"
                     tab.screenshot(target, height)
@@ -48,7 +50,7 @@ def main() -> int:
 
 
 def make_pages(scratch: Path) -> dict[str, Path]:
-    """Release bundled news and evaluate the release; return its public page and the private report."""
+    """Release bundled news, evaluate the release, run the demo; return the pages."""
     from gensim.test.utils import datapath
 
     private = Path(datapath("lee.cor")).read_text(encoding="cp1252").splitlines()[:DOCUMENTS]
@@ -64,12 +66,16 @@ def make_pages(scratch: Path) -> dict[str, Path]:
          "--key", str(key), "--output", released],
         ["evaluate", "release", news, released, "--space", "demo", "--counts", counts, "--seeds", "2",
          "--output", str(scratch / "evaluation")],
+        ["demo", "--output", str(scratch / "demo")],
     ]  # fmt: skip
     with contextlib.redirect_stdout(sys.stderr):
         for call in calls:
             if run(call):
                 raise SystemExit(1)
-    return {"public": scratch / "private.report.html", "report": scratch / "evaluation" / "report.html"}
+    return {
+        "public": scratch / "private.report.html", "report": scratch / "evaluation" / "report.html",
+        "demo": scratch / "demo" / "index.html",
+    }  # fmt: skip
 
 
 def write(path: Path, texts: list[str]) -> None:

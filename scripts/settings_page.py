@@ -1,4 +1,4 @@
-"""Write ``docs/settings.md``, every setting with its option, from ``corpusveil/pipelines/settings/sections.py``.
+"""Write ``docs/settings.md``, every setting with its option.
 
 ``make lint`` runs it; ``tests/cli/test_settings.py`` fails if the page is out of date.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from corpusveil.pipelines.fields import BEHIND, Setting, declared, plain
+from corpusveil.pipelines.flows import commands, options_of
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Setting, declared, plain
 from corpusveil.pipelines.settings.toml import value_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -29,7 +30,7 @@ def page() -> str:
         "# Settings",
         "",
         "Every key of a configuration file, with its command-line option. This page is generated from",
-        "`corpusveil/pipelines/settings/sections.py` by `scripts/settings_page.py`.",
+        "`corpusveil/pipelines/settings` by `scripts/settings_page.py`.",
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
@@ -59,12 +60,18 @@ def _bounds(setting: Setting) -> Iterator[str]:
 
 def _options(setting: Setting) -> Iterator[str]:
     by_option: dict[str, list[str]] = {}
-    for command, name in setting.commands.items():
-        option = "--" if name == "--" else f"--{name.replace('_', '-')}" if name else str(setting.metavar)
-        option = option.replace("--", "--no-") if setting.default is True else option
-        by_option.setdefault(option, []).append(command)
-    for option, commands in by_option.items():
-        yield f"`{option}` of {', '.join(commands)}"
+    for command in commands():
+        for name, own in options_of(command).items():
+            if own.place == setting.place:
+                by_option.setdefault(_option(name, own), []).append(command)
+    for option, having in by_option.items():
+        yield f"`{option}` of {', '.join(having)}"
+
+
+def _option(name: str, setting: Setting) -> str:
+    if name == BEHIND or setting.is_argument:
+        return name if name == BEHIND else str(setting.metavar)
+    return f"--{'no-' if setting.default is True else ''}{name.replace('_', '-')}"
 
 
 if __name__ == "__main__":

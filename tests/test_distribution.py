@@ -15,7 +15,7 @@ import pytest
 
 import corpusveil
 from scripts import readme_output
-from tests.test_first_hour import assert_drawn, run_commands, shell_commands
+from tests.test_first_hour import assert_replaced, run_commands, shell_commands
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -104,7 +104,8 @@ class TestARelease:
         extras = re.findall(r"^pip install 'corpusveil\[en,(\w+)\]'", (ROOT / "README.md").read_text(), re.MULTILINE)
         (wheel,) = built.glob("*.whl")
         install(python, f"{wheel}[{extras[0]}]")
-        assert_drawn(run_commands(shell_commands("README.md"), tmp_path, str(python.parent)), tmp_path)
+        said = run_commands(shell_commands("README.md"), tmp_path, str(python.parent))
+        assert_replaced(said, tmp_path, by_words=True)
         program = readme_output.example((ROOT / "README.md").read_text())
         done = subprocess.run(
             [python, "-c", program], cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True,

@@ -15,7 +15,6 @@ from corpusveil.errors import BadValueError, ConflictError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
-_NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 SMALLEST_DOCUMENT = 1e-80
 """Shared by 2^62 tokens, it is still above the smallest epsilon of a token."""
 
@@ -91,8 +90,9 @@ class Budget:
         _check_words(words)
         return {float(self.shares(np.array([words]))[0]): words}
 
-    def promises(self, neighbors: str = _NEIGHBORS) -> tuple[str, ...]:
-        """State the guarantee of a whole document against its ``neighbors``, in words: three readings of one bound."""
+    @property
+    def factors(self) -> tuple[str, str]:
+        """The factors, in words, of the sum of a document's distances and of the largest in the bound of a document."""
         whole = written(self.epsilon)
         if self.per == "token":
             each, largest = times(self.epsilon, ""), f"{'' if self.epsilon == 1 else whole + ' '}m times "
@@ -100,9 +100,7 @@ class Budget:
             each, largest = f"{self.share} times ", f"{whole} times "
         if self.allocation == "word-share":
             largest = f"{whole} m / n (never more than {whole}) times "
-        document = f"For {neighbors}, the log-ratio of any output is at most {each}the sum of the words' distances."
-        word = f"If one word differs, it is at most {each}its distance."
-        return document, f"That is at most {largest}the largest distance.", word
+        return each, largest
 
     @property
     def share(self) -> str:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-COMMAND = ("demo", "Run the whole flow on bundled text.")
+COMMAND = ("demo", "Show releases of bundled text, and how public artifacts are made.")
 
 
 def demo(
     output: Annotated[str, typer.Option(help="A folder for all files; replaces an earlier demo.")] = "demo-output",
 ) -> None:
-    """Find collocations in bundled public text, train vectors, build a list, privatize documents on every engine here.
+    """Release bundled texts by passages and by words on every engine here, and make public artifacts; write a page.
 
     Example: corpusveil demo --output demo-output
     """

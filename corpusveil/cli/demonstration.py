@@ -1,109 +1,142 @@
-"""The work of ``corpusveil demo``: the whole flow on text that the dependencies ship."""
+"""The work of ``corpusveil demo``: a release by each unit, and public artifacts, of text that the dependencies ship."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 import typer
 from isal import igzip
 
-import corpusveil as cv
-from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError, PackageError
+from corpusveil.errors import InUseError
 from corpusveil.jobs.java import java_home
-from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import resolve
 from corpusveil.pipelines.run import run
 from corpusveil.pipelines.settings import needed, toml
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import load_space
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.pages import Block, public_page, render_blocks
+from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 
-CONFIGURATION = Path(__file__).with_name("demo.toml")
+SETTINGS = Path(__file__).with_name("demo_settings")
 MARK = ".corpusveil-demo"
 PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
-HELD_OUT = 10
-"""One public text in this many is not counted, for the risk."""
-SHOWN = 320
-TOLD = (
-    "words unchanged", "content words guessed from context", "words guessed from context", "similarity of meaning",
-    "one unknown word recovered",
-)  # fmt: skip
+SHOWN, TOLD = 20, 3
+"""How many texts the page shows, and how many of them the terminal."""
 
 
 def demonstrate(output: str) -> None:
     """Run the demo in a folder. Raises UserError if the folder contains anything but an earlier demo."""
-    datapath = of_gensim("test.utils").datapath
+    rows = list(private_rows())
     folder = _fresh(Path(output))
-    report = _Report()
-    texts = [{"text": text} for text in public_texts()]
-    write_shards(folder / "held-out", 1, texts[::HELD_OUT])
-    del texts[::HELD_OUT]
-    write_shards(folder / "public", PUBLIC_SHARDS, texts)
-    with open(datapath("lee.cor"), encoding="cp1252") as file:
-        news = [{"text": line.strip(), "url": f"news/{number}"} for number, line in enumerate(file)]
-    inputs = write_shards(folder / "input", PRIVATE_SHARDS, news)
+    inputs = write_shards(folder / "input", PRIVATE_SHARDS, rows)
+    write_shards(folder / "public", PUBLIC_SHARDS, ({"text": text} for text in public_texts()))
     Key.generate().save(folder / "release.key")
-    document = toml.read(shutil.copyfile(CONFIGURATION, folder / CONFIGURATION.name).as_posix())
-    report.say(f"{document.file}: the whole flow, on public text and {len(news)} news articles that gensim ships")
-    run(document, report)
-    settings = document.settings
-    manifest = read_manifest(needed(settings.output, "output").path)
-    risk = risk_of(manifest)
-    digests = {"local": manifest["content_sha256"]}
-    for name in engines():
-        where = {"name": name, "workers": 2 if name == "spark" else None}
-        output = str(folder / f"private-{name}")
-        again = resolve(settings.changed(output={"path": output}, engine=where), choose=lambda *_: risk)
-        digests[name] = privatize(again).content_sha256
-        report.say(f"Privatized on the {name} engine, too: {output}")
+    for file in SETTINGS.iterdir():
+        shutil.copyfile(file, folder / file.name)
+    before = _texts(inputs)
+    shown = [*before][:: max(1, len(before) // SHOWN)][:SHOWN]
+
+    print(f"{len(rows)} short texts, film reviews and news, take the place of private ones: {folder / 'input'}")
+    print("\nA passage for a passage: each text becomes a public one near it, at 10 nats a text (passages.toml)")
+    passages = _released(folder, "passages")
+    _print_beside([before, passages], shown[1 : TOLD + 1])
+    print(NO_AUTHOR)
+    print("\nWords for words: each word is drawn near the original (words.toml)")
+    words = _released(folder, "words")
+    _print_beside([before, words], shown[1 : TOLD + 1])
+    risk = risk_of(read_manifest(str(folder / "words")))
+    if risk is not None:
+        print(f"{risk.sentence()}.")
+
+    print("\nPublic artifacts from public text, as a cluster makes them from C4 (public.toml)")
+    run(toml.read(str(folder / "public.toml")), _Printed())
+    print("\nA store of your own public texts, and a release with it (own-store.toml)")
+    run(toml.read(str(folder / "own-store.toml")), _Printed())
+    own = _texts(_shards(folder / "passages-own-store"))
+    _print_beside([before, own], shown[1 : TOLD + 1])
+    page = folder / "index.html"
+    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage, own store")
+    table = Block(
+        f"{len(shown)} texts, before and after", heads=heads,
+        rows=[[texts[id] for texts in (before, passages, words, own)] for id in shown],
+        notes=[NO_AUTHOR, *([] if risk is None else [f"Words: {risk.sentence()}."])],
+    )  # fmt: skip
+    page.write_text(render_blocks("What corpusveil does to text", INTRODUCTION, [table, *FILES]), encoding="utf-8")
+    print(f"\nOpen {page.absolute()}: {len(shown)} texts before and after, and what may be published.")
+
+
+INTRODUCTION = (
+    "The texts are public: reviews and news that gensim ships. Had they been private, this page would be, too, since "
+    "it shows them."
+)
+FILES = (
+    Block("What may be published", heads=("Path", "What it is", "Publish?"), rows=[
+        ("passages/, words/, passages-own-store/", "releases: data, and a manifest that states the guarantee", "yes"),
+        ("*.report.html", "a page that explains a release", "yes"),
+        ("counts, collocations, tokens, vectors, space, store", "artifacts, made of public text alone", "yes"),
+        ("passages.toml, words.toml, public.toml, own-store.toml", "settings: corpusveil run FILE does it again",
+         "yes"),
+        ("*.records/", "what runs resume from; report.html in it shows private counts", "never"),
+        ("release.key", "lets its holder test guesses against a release", "never"),
+        ("input/, this page", "the original texts", "never"),
+    ]),
+)  # fmt: skip
+
+
+class _Printed(Watch):
+    """Prints what each step made; digests are in the artifacts, and these texts need no warning: they are public."""
+
+    def say(self, line: str) -> None:
+        print(f"  {line.splitlines()[0]}", flush=True)
+
+
+def private_rows() -> Iterable[dict[str, str]]:
+    """Yield the rows that are privatized: film reviews, and the first sentences of news."""
+    datapath = of_gensim("test.utils").datapath
+    for number, line in enumerate(Path(datapath("pang_lee_polarity.cor")).read_text(encoding="cp1252").splitlines()):
+        text = re.sub(r" (?=[.,;:!?)])|(?<=[(]) ", "", line.partition(" ")[2].strip())
+        yield {"id": f"review-{number}", "text": text[:1].upper() + text[1:]}
+    for number, line in enumerate(Path(datapath("lee.cor")).read_text(encoding="cp1252").splitlines()):
+        yield {"id": f"news-{number}", "text": re.split(r"(?<=[.!?]) (?=[A-Z])", line.strip())[0]}
+
+
+def _released(folder: Path, name: str) -> dict[str, str]:
+    """Make a release on each engine of this machine; return the texts by id. Exits if the bytes differ."""
+    settings = toml.read(str(folder / f"{name}.toml")).settings
+    output = needed(settings.output, "output").path
+    digests = {"local": privatize(resolve(settings)).content_sha256}
+    risk = risk_of(read_manifest(output))
+    for engine in engines():
+        where = {"output": {"path": f"{output}-{engine}"}, "engine": {"name": engine}}
+        again = resolve(settings.changed(**where), choose=lambda *_: risk)
+        digests[engine] = privatize(again).content_sha256
     if len(set(digests.values())) > 1:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
-    report.say(f"\nThe same bytes from {', '.join(digests)}: sha256 {digests['local']}")
-    _evaluate(folder, {
-        "space": load_space(str(folder / "space")), "collocations": load_collocations(str(folder / "collocations")),
-        "keys": (Key.load(folder / "release.key"),), "counts": folder / "counts", "seeds": 2,
-    }, report)  # fmt: skip
-    if risk is not None:
-        report.say(f"\n{risk.sentence()}.")
-    report.say(before_after(inputs[0], folder))
-    report.say(NO_FACTS)
-    report.save(folder / "report.txt")
-    print(f"\nAll files are in {folder.absolute()}:")
-    print("  demo.toml                                 the configuration")
-    print("  report.txt, evaluation/report.html        this output, and what the release discloses; both show")
-    print("                                            original text, so both are private")
-    print("  private-*/data, private-*/manifest.json   the releases (only these two may be published)")
-    print("  readable/data, readable/manifest.json     the denoised release; may be published, too")
-    print("  private-*.records, release.key, input     private: keep or destroy, never publish")
+    print(f"The same bytes from {', '.join(digests)}: sha256 {digests['local']}")
+    print(f"Explained in {public_page(output)}", flush=True)
+    return _texts(_shards(Path(output)))
 
 
-class _Report(Watch):
-    """Prints a report of the demo, and keeps it for a file."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        print(line, flush=True)
-        self._lines.append(line)
-
-    warn = say
-
-    def save(self, path: Path) -> None:
-        path.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
+def engines() -> list[str]:
+    """Return the engines that this machine can run besides the local one."""
+    there = []
+    if importlib.util.find_spec("pyspark") and java_home():
+        there.append("spark")
+    if importlib.util.find_spec("apache_beam"):
+        there.append("beam")
+    return there
 
 
 def _fresh(folder: Path) -> Path:
@@ -117,7 +150,7 @@ def _fresh(folder: Path) -> Path:
     return folder
 
 
-def write_shards(folder: Path, shards: int, rows: Iterable[Mapping[str, str]]) -> list[str]:
+def write_shards(folder: Path, shards: int, rows: Iterable[Mapping[str, str]]) -> list[Path]:
     """Write documents as shards of C4's form; return their paths."""
     folder.mkdir()
     lines = [orjson.dumps(row) + b"\n" for row in rows]
@@ -125,41 +158,20 @@ def write_shards(folder: Path, shards: int, rows: Iterable[Mapping[str, str]]) -
     for shard, path in enumerate(paths):
         with igzip.open(path, "wb") as out:
             out.writelines(lines[shard::shards])
-    return [str(path) for path in paths]
+    return paths
 
 
-def engines() -> list[str]:
-    """Return the engines that this machine can run besides the local one."""
-    there = []
-    if importlib.util.find_spec("pyspark") and java_home():
-        there.append("spark")
-    if importlib.util.find_spec("apache_beam"):
-        there.append("beam")
-    return there
+def _shards(release: Path) -> list[Path]:
+    return sorted((release / "data").iterdir())
 
 
-def _evaluate(folder: Path, asked: Mapping[str, Any], report: _Report) -> None:
-    """Compare the release with its original, write the page, and print the most important figures."""
-    try:
-        findings = cv.evaluate_release(folder / "input", folder / "private-local", **asked)
-    except PackageError as error:
-        report.say(f"Not evaluated. {error}")
-        return
-    page = cv.write_report(findings, str(folder / "evaluation"))
-    report.say(f"Evaluated: the release compared with its original, {page}")
-    for line in findings.lines():
-        if line.startswith(TOLD):
-            report.say(f"  {line}")
+def _texts(shards: Iterable[Path]) -> dict[str, str]:
+    """Return the texts of shards by their ids."""
+    rows = [orjson.loads(line) for shard in shards for line in igzip.open(shard)]
+    return {row["id"]: row["text"] for row in rows}
 
 
-def before_after(source: str, folder: Path) -> str:
-    """Return the same text: the original, as released, and denoised."""
-    released = [str(min((folder / name / "data").iterdir())) for name in ("private-local", "readable")]
-    texts = zip(("Before", "After", "Denoised"), (source, *released), strict=True)
-    return "\n".join(f"{name + ':':10}{_first_text(shard)[:SHOWN]}" for name, shard in texts)
-
-
-def _first_text(shard: str | Path) -> str:
-    with igzip.open(shard) as file:
-        text: str = orjson.loads(file.readline())["text"]
-    return text
+def _print_beside(releases: Sequence[Mapping[str, str]], ids: Sequence[str]) -> None:
+    for id in ids:
+        before, after = (texts[id] for texts in releases)
+        print(f"  before  {before}\n  after   {after}", flush=True)

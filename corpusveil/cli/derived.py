@@ -14,22 +14,18 @@ import typer
 from corpusveil.cli import signals
 from corpusveil.cli.options import HelpAllOption, ProgressOption
 from corpusveil.errors import BadValueError, UserError
-from corpusveil.pipelines.flows import Flow
-from corpusveil.pipelines.settings import Settings, fields, rules, started
+from corpusveil.pipelines.fields import BEHIND, Setting, pairs
+from corpusveil.pipelines.flows import Flow, options_of
+from corpusveil.pipelines.settings import Settings, rules, started
 from corpusveil.pipelines.settings.faults import cut, validated
-from corpusveil.pipelines.settings.fields import BEHIND, Setting, pairs
-from corpusveil.pipelines.settings.sections import SHOWING
 
 _PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
 MOST_USED = "Most used"
+SHOWING = ("privatize", "preview")
+"""The commands that draw words."""
 STARTED = ("space", "mechanism")
 """Sections that a first call need not name: they are those of a new file."""
 _OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
-
-
-def options_of(command: str) -> Mapping[str, Setting]:
-    """Return the settings that a command has, by the names of its parameters."""
-    return fields.options_of(Settings, command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Param
 def _parameters(command: str) -> Iterator[inspect.Parameter]:
     for name, setting in options_of(command).items():
         if name != BEHIND:
-            default = inspect.Parameter.empty if setting.is_needed(command) else setting.default or None
+            default = inspect.Parameter.empty if setting.is_needed else setting.default or None
             if command in SHOWING and setting.name in STARTED:
                 default = setting.start
             yield _parameter(name, _annotation(name, setting, command), default)
@@ -156,14 +152,14 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
         help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
     if setting.choices is not None or setting.place == "mechanism.name":
         more["autocompletion"] = _completion(setting)
-    if not setting.is_needed(command) and kind is not bool:
+    if not setting.is_needed and kind is not bool:
         kind = kind | None
     if setting.is_argument:
         return Annotated[kind, typer.Argument(help=help, metavar=metavar)]
     flag = _flag(name, setting)
     if setting.default is True:
         flag += f"/--no-{flag.removeprefix('--')}"
-    panel = MOST_USED if setting.often or setting.is_needed(command) else setting.group
+    panel = MOST_USED if setting.often or setting.is_needed else setting.group
     return Annotated[kind, typer.Option(flag, help=help, metavar=metavar, rich_help_panel=panel, **more)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from corpusveil.errors import PackageError
-from corpusveil.sister import MISSING
+from corpusveil.registry import MISSING
 
 COMMAND = ("evaluate", "Measure the privacy and the utility of a release.")
 

@@ -17,14 +17,14 @@ from typer.core import TyperGroup
 
 import corpusveil
 from corpusveil.cli.options import Grouped
-from corpusveil.declared import declared
 from corpusveil.errors import BadValueError, CorpusveilError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
+from corpusveil.registry import Registry, declared
 
 INTERRUPTED = 130
-GROUP = "corpusveil.commands"
-"""The group of entry points of commands from other packages."""
+ADDED: Registry[Callable[..., None]] = Registry("command")
+"""The commands of other packages, which are named ``GROUP.NAME``."""
 FIRST = ("demo", "preview", "key", "space", "privatize")
 """The commands for newcomers, which listings name first; all others follow by name."""
 
@@ -72,13 +72,11 @@ def command(name: str) -> Any:
     group = getattr(module, "app", None)
     if group is None:
         return _single(name, getattr(module, stem))
-    from importlib import metadata
-
     commands: Any = typer.main.get_command(group)
-    for point in metadata.entry_points(group=GROUP):
-        parent, _, own = point.name.partition(".")
+    for added in ADDED.names():
+        parent, _, own = added.partition(".")
         if parent == name:
-            commands.add_command(_single(own, point.load()), own)
+            commands.add_command(_single(own, ADDED.find(added)), own)
     return commands
 
 
@@ -223,7 +221,7 @@ def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> i
     if show is not None:  # a usage error of the command line
         if (refused := gone_option(arguments)) is not None:
             from corpusveil.cli.derived import CommandCall
-            from corpusveil.pipelines.settings.fields import named
+            from corpusveil.pipelines.fields import named
 
             name, option, sentence = refused
             print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [unknown-name]", file=sys.stderr)

@@ -54,7 +54,7 @@ def mechanisms(
 
     from corpusveil.mechanisms import find, make, names
     from corpusveil.passages.passage_exchange import PassageExchange
-    from corpusveil.pipelines.settings.fields import pairs
+    from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
 
     if space is None and (epsilon or parameter):

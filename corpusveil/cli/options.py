@@ -32,13 +32,6 @@ ProgressOption = Annotated[
     Manner,
     typer.Option(metavar="HOW", help="How progress is shown: auto, bar, lines or none.", callback=choose),
 ]
-SpaceOption = Annotated[
-    str,
-    typer.Option(
-        help="The space: a folder or URL made by 'corpusveil space', or the name of an installed space, such as 'en'.",
-        metavar="URL",
-    ),
-]
 
 
 class Grouped(TyperCommand):

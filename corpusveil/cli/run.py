@@ -9,11 +9,11 @@ import typer
 
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, InUseError, NoFileError, UnsetError
-from corpusveil.pipelines.flows import FLOWS
+from corpusveil.pipelines.flows import ADDED, FLOWS
 
 COMMAND = ("run", "Run every step of a configuration file.")
 
-STEPS = tuple(flow.name for flow in FLOWS)
+STEPS = (*(flow.name for flow in FLOWS), *ADDED.names())
 
 
 def run(

@@ -11,7 +11,7 @@ from corpusveil.text.counts import Counts
 
 
 class Transform(Protocol):
-    """From D documents to what is written in their place. It pickles small, and is the same in every process."""
+    """A function from documents to their output texts. It is cheap to pickle, and the same in every process."""
 
     @property
     def same_noise(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,12 +17,13 @@ import numpy.typing as npt
 
 from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError, replaced
+from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
+from corpusveil.storage.artifacts import Saved
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
@@ -196,8 +196,7 @@ def sums_of(arrays: Arrays) -> dict[str, str]:
     return {name: sum_of(array) for name, array in arrays._asdict().items()}
 
 
-_opened: dict[tuple[str, str], LanguageModel] = {}
-_lock = threading.Lock()
+SAVED: Saved[LanguageModel] = Saved("model")
 
 
 def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
@@ -248,10 +247,4 @@ def _fits(words: int, arrays: Arrays) -> bool:
 
 
 def _reopen(url: str, digest: str) -> LanguageModel:
-    with _lock:
-        if (url, digest) not in _opened:
-            model = load_model(url)
-            if model.digest != digest:
-                raise replaced(url, "model")
-            _opened[url, digest] = model
-        return _opened[url, digest]
+    return SAVED.reopen(load_model, url, digest)

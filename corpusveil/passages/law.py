@@ -1,6 +1,7 @@
-"""The law of an exchange: one of the K pieces ranked first, each alike, or any of the N of the store, each alike.
+"""The law of an exchange: one of the K nearest pieces, or one of all N pieces of the store; uniform in either case.
 
-Let h be the probability of the first K. For any two inputs x, x' and any piece s, whatever ranks the pieces,
+Let h be the probability of drawing among the K nearest. For all inputs x and x' and every piece s, however pieces are
+ranked,
 
     P[s | x] / P[s | x'] <= 1 + h N / (K (1 - h)),    so    epsilon = ln(1 + h N / (K (1 - h)))
 
@@ -123,7 +124,7 @@ def _draw(first: Any, second: Any, threshold: Any, neighbors: Any, pieces: Any, 
 
 
 def best_neighbors(epsilon: float, pieces: int, similarity: Float64, overall: float) -> int:
-    """Return the number K at which the mean similarity of what is drawn is largest; of equal ones the least.
+    """Return the smallest number K at which the mean similarity of what is drawn is largest.
 
     ``similarity`` float64 [M] is the mean by rank of public pieces that the store does not have, and ``overall`` that
     of any piece. Only public figures are read, so the choice discloses nothing.

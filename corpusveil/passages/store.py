@@ -8,8 +8,6 @@ stores are nested (``build_store``).
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
@@ -18,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.arrays import Float64, Int8
-from corpusveil.errors import ArtefactError, BadRecordError, DataError, MismatchError, NotMadeError, replaced
+from corpusveil.errors import DataError, MismatchError, VersionError
 from corpusveil.passages import pieces
 from corpusveil.passages.encoder import Encoder, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
@@ -26,7 +24,7 @@ from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
 from corpusveil.spaces.space import absolute
 from corpusveil.storage import files, home
-from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.text.tokens import Tokenizer
@@ -35,7 +33,7 @@ KIND = "store"
 VERSION = 1
 TEXTS, VECTORS = "texts.parquet", "vectors.npy"
 LEAST = 2
-_opened: dict[tuple[str, str], Store] = {}
+SAVED: Saved[Store] = Saved(KIND, VERSION)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -118,8 +116,8 @@ class Store:
             described_as = {"kind": KIND, "version": VERSION, **self.write(url)}
             if complete(url, described_as, indent=1, ensure_ascii=False):
                 return replace(self, url=url, info=described_as)
-        if getattr(described(url), "digest", None) != self.digest:
-            raise MismatchError(f"{files.join(url, ARTIFACT)}: another artifact is saved here; choose another folder.")
+        if not is_there(url, digest=self.digest):
+            raise SAVED.damaged(url, f"{ARTIFACT} has no digest")
         return replace(self, url=url)
 
     def write(self, url: str) -> dict[str, Any]:
@@ -178,44 +176,24 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
         texts = texts if isinstance(texts, pa.Array) else pa.concat_arrays(texts.chunks)
         vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
     except (*BROKEN_ARRAY, pa.ArrowException, KeyError):
-        raise _damaged(address, "a file is missing or cut short") from None
+        raise SAVED.damaged(address, "a file is missing or cut short") from None
     if vectors.dtype != np.int8 or vectors.shape != (len(texts), made_by.dimensions) or texts.null_count:
-        raise _damaged(address, "texts and vectors do not go together")
+        raise SAVED.damaged(address, "texts and vectors do not go together")
     if content_digest(texts, vectors, info["encoder"]) != info["digest"]:
-        raise _damaged(address, "its contents do not have the digest that they were saved with")
+        raise SAVED.damaged(address, "its contents do not have the digest that they were saved with")
     return Store(texts, vectors, space, info["digest"], address, info)
 
 
 def reopen(url: str, digest: str) -> Store:
     """Return the store that was pickled as (``url``, ``digest``), opened once in this process."""
-    if (url, digest) not in _opened:
-        store = load_store(url)
-        if store.digest != digest:
-            raise replaced(url, "store")
-        _opened[url, digest] = store
-    return _opened[url, digest]
+    return SAVED.reopen(load_store, url, digest)
 
 
 def _read_info(url: str) -> dict[str, Any]:
-    try:
-        description = described(url)
-    except BadRecordError:
-        raise _damaged(url, f"{ARTIFACT} is not a description of a store") from None
-    if description is None:
-        raise NotMadeError(f"{url}: there is no store here (no {ARTIFACT}); make one with 'corpusveil store'.")
-    if description.kind != KIND:
-        raise MismatchError(
-            f"{url}: this is not a store but {description.kind[:40]}; make one with 'corpusveil store'."
-        )
-    info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
+    info = SAVED.read(url)
     named = info.get("space")
-    sound = isinstance(named, dict) and isinstance(named.get("path"), str) and isinstance(info.get("encoder"), str)
-    if description.version != VERSION or info.get("pieces_version") != pieces.VERSION:
-        raise MismatchError(f"{url}: this store is of another version; build it again.")
-    if not sound or not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
-        raise _damaged(url, f"{ARTIFACT} is not a description of a store")
+    if not (isinstance(named, dict) and isinstance(named.get("path"), str) and isinstance(info.get("encoder"), str)):
+        raise SAVED.damaged(url, f"{ARTIFACT} is not a description of a store")
+    if info.get("pieces_version") != pieces.VERSION:
+        raise VersionError(f"{url}: this store was cut into pieces by other rules; build it again.")
     return info
-
-
-def _damaged(where: str, how: str) -> ArtefactError:
-    return ArtefactError(f"{where}: this store is damaged ({how}); copy it again, or build it again.")

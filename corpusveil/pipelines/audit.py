@@ -10,8 +10,8 @@ from corpusveil.audits.guarantee_audit import Audit, audit
 from corpusveil.budget import Budget
 from corpusveil.errors import ConflictError, RefutedError, UnsetError
 from corpusveil.mechanisms import Mechanism, make
+from corpusveil.pipelines.fields import pairs
 from corpusveil.pipelines.settings import Settings, needed
-from corpusveil.pipelines.settings.fields import pairs
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import load_space
 from corpusveil.storage import files

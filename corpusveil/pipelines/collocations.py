@@ -18,7 +18,7 @@ from corpusveil.display import several
 from corpusveil.errors import UnsetError
 from corpusveil.language import modelling
 from corpusveil.pipelines.settings import Settings, needed
-from corpusveil.pipelines.settings.sections import CollocationsSettings
+from corpusveil.pipelines.settings.artifact_sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact

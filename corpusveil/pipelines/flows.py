@@ -1,15 +1,25 @@
-"""The flows: each is a command whose options are settings, and a step of a configuration file."""
+"""The flows: each is a command whose options are settings, and a step of a configuration file.
+
+The settings know no commands: a command says which of them it has. Its ``options`` name, line by line, a section and
+its keys; ``*`` are all that the line does not name. ``key=name`` has another name on the command line, ``key=`` is an
+argument, ``key=--`` the text after two dashes, and a command cannot do without ``key!``.
+"""
 
 # Listings and help import this module, so it imports nothing that they do not show.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import pkgutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.sister import EVALUATE, imported
+from corpusveil.registry import Registry
 
 if TYPE_CHECKING:
+    from corpusveil.pipelines.fields import Setting
     from corpusveil.pipelines.settings import Settings
     from corpusveil.pipelines.watch import Watch
 
@@ -19,19 +29,22 @@ class Flow:
     """A flow: the name and help of its command, and its place in a run.
 
     ``help`` is that of the command, unless a file of ``cli`` gives it further options. ``function`` is a
-    ``module:name`` of the package, or of ``corpusveil_evaluate``. A file requests the flow if it has all settings of
-    ``wanted``; `` or `` separates alternatives.
+    ``module:name``, and ``options`` are the settings of the command. A file requests the flow if it has all settings
+    of ``wanted``; `` or `` separates alternatives.
     """
 
     name: str
     line: str
     help: str
     function: str
+    options: str
     wanted: tuple[str, ...]
     artifact: str | None = None
     """The setting that names its output; None if the function itself recognizes finished work."""
     reads: str | None = None
     """The setting that names the files that it reads and no earlier flow makes."""
+    command: str | None = None
+    """Its command, if that has another name."""
 
     def is_wanted(self, settings: Settings) -> bool:
         """Say whether settings request it."""
@@ -39,9 +52,7 @@ class Flow:
 
     def do(self, settings: Settings, watch: Watch) -> Any:
         """Run it; its module is imported now."""
-        module, _, name = self.function.partition(":")
-        place = module if module.startswith(EVALUATE) else f"corpusveil.{module}"
-        return getattr(imported(place), name)(settings, watch)
+        return pkgutil.resolve_name(self.function)(settings, watch)
 
 
 # A table: a flow's name, its line in listings, its help, and its place in a run.
@@ -53,7 +64,10 @@ FLOWS = (
 
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
-        "pipelines.collocations:count", wanted=("collocations.input", "collocations.counts"),
+        "corpusveil.pipelines.collocations:count", """
+        collocations: input!= text counts!=output max_n min_count hyphens language
+        engine: name=engine workers master""",
+        wanted=("collocations.input", "collocations.counts"),
         artifact="collocations.counts", reads="collocations.input"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
@@ -61,7 +75,10 @@ FLOWS = (
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
-        "pipelines.collocations:score", wanted=("collocations.counts", "collocations.table"),
+        "corpusveil.pipelines.collocations:score", """
+        collocations: counts! table!=output measure threshold score_min_count=min_count connectors connectors_rule
+        engine: name=engine workers master""",
+        wanted=("collocations.counts", "collocations.table"),
         artifact="collocations.table"),
     Flow(
         "tokenize", "Split a corpus into words or collocations.",
@@ -69,7 +86,10 @@ FLOWS = (
 
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
-        "pipelines.collocations:tokenize", wanted=("collocations.input", "collocations.tokens"),
+        "corpusveil.pipelines.collocations:tokenize", """
+        collocations: input!= text table=collocations tokens!=output hyphens language tokenizer
+        engine: name=engine workers master""",
+        wanted=("collocations.input", "collocations.tokens"),
         artifact="collocations.tokens", reads="collocations.input"),
     Flow(
         "model", "Make a language model from n-gram counts.",
@@ -77,21 +97,30 @@ FLOWS = (
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "pipelines.collocations:build_model", wanted=("model.path",), artifact="model.path"),
+        "corpusveil.pipelines.collocations:build_model", """
+        model: * path!=output counts!
+        engine: name=engine workers master""",
+        wanted=("model.path",), artifact="model.path"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
-        "pipelines.collocations:train", wanted=("embeddings.vectors",), artifact="embeddings.vectors"),
+        "corpusveil.pipelines.collocations:train", """
+        collocations: tokens!
+        embeddings: * vectors!=output
+        engine: name=engine master""",
+        wanted=("embeddings.vectors",), artifact="embeddings.vectors"),
     Flow(
         "space", "Build a space from word vectors.",
         """Build a space: vocabulary, vectors and one-dimensional lists, hashed and frozen.
 
         Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
         """,
-        "pipelines.space:build", wanted=("space.path", "space.vectors or embeddings.vectors"),
+        "corpusveil.pipelines.space:build", """
+        space: * path!=output vectors!""",
+        wanted=("space.path", "space.vectors or embeddings.vectors"),
         artifact="space.path", reads="space.vectors"),
     Flow(
         "store", "Make a store of public pieces of text.",
@@ -101,15 +130,36 @@ FLOWS = (
 
         Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
         """,
-        "pipelines.store:build", wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
-    Flow("privatize", "Privatize a corpus.", "", "pipelines.privatize:run", wanted=("output.path",)),
+        "corpusveil.pipelines.store:build", """
+        space: path!=space
+        store: path!=output input!= text licence! attribution words size salt exclude unlike
+        engine: name=engine workers master""",
+        wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
+    Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
+        space: path=space
+        store: path=store most_pieces accept_overlap
+        corpus: * input!= name=corpus
+        mechanism: name=mechanism
+        budget: *
+        text: *
+        spans: * find=spans columns=spans_from key=pseudonym_key
+        length: * epsilon=length_epsilon
+        key: path=key environment=key_environment test=test_key
+        ledger: * path=ledger memory=ledger_memory
+        engine: * name=engine options=--
+        output: * path!=output""",
+        wanted=("output.path",)),
     Flow(
         "denoise", "Make a release readable, with a model of public text.",
         """Replace a release's words by their likeliest originals. Reads no private data and spends nothing.
 
         Example: corpusveil denoise released --space spaces/c4 --model models/c4 --output readable
         """,
-        "pipelines.language:denoise", wanted=("denoise.path",)),
+        "corpusveil.pipelines.language:denoise", """
+        space: path!=space
+        denoise: * release!= path!=output
+        engine: name=engine workers master""",
+        wanted=("denoise.path",)),
     Flow(
         "audit", "Check a guarantee.",
         """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
@@ -119,8 +169,64 @@ FLOWS = (
         Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document
         --document 500
         """,
-        "pipelines.audit:run", wanted=("audit.level",)),
-    Flow("evaluate", "", "", "corpusveil_evaluate.report.beside_original:run", wanted=("evaluate.path",)),
+        "corpusveil.pipelines.audit:run", """
+        space: path!=space
+        length: * epsilon=length_epsilon
+        audit: * mechanism! parameters=parameter epsilons=epsilon documents=document path=output""",
+        wanted=("audit.level",)),
 )
 # fmt: on
-"""The flows, in the order of a run."""
+"""The flows of this package, in the order of a run."""
+PREVIEW = """
+    model: path=model
+    space: path=space
+    store: path=store
+    corpus: input!= text id separator name=corpus
+    mechanism: name=mechanism
+    budget: risk risk_text
+    text: *
+    spans: * find=spans columns=spans_from key=pseudonym_key
+    length: * epsilon=length_epsilon
+    key: path=key
+    ledger: unit
+"""
+"""The options of ``preview``, which is no step of a file."""
+ADDED: Registry[Flow] = Registry("flow")
+"""The flows of other packages, which come last in a run."""
+
+
+def flows() -> tuple[Flow, ...]:
+    """Return all flows, in the order of a run."""
+    return (*FLOWS, *map(ADDED.find, ADDED.names()))
+
+
+@functools.cache
+def commands() -> Mapping[str, str]:
+    """Return the options of each command that has settings."""
+    return {"preview": PREVIEW} | {flow.command or flow.name: flow.options for flow in flows()}
+
+
+@functools.cache
+def options_of(command: str) -> Mapping[str, Setting]:
+    """Return the settings that a command has, by the names of its parameters, in the order of the settings."""
+    from corpusveil.pipelines.fields import declared
+    from corpusveil.pipelines.settings import Settings
+
+    given = dict(_options(commands()[command]))
+    options = {}
+    for setting in declared(Settings):
+        name, is_needed = given.get(setting.place) or given.get(f"{setting.name}.*") or (None, False)
+        if name is not None:
+            own = name.replace("*", setting.key)
+            options[own or setting.key] = dataclasses.replace(setting, is_argument=not own, is_needed=is_needed)
+    return options
+
+
+def _options(lines: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Yield each setting of a command with its name there, and whether the command needs it."""
+    for line in lines.split("\n"):
+        section, _, keys = line.partition(":")
+        for option in keys.split():
+            key, equals, name = option.partition("=")
+            own = key.removesuffix("!")
+            yield f"{section.strip()}.{own}", (name if equals else own, key.endswith("!"))

@@ -21,7 +21,8 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, beside, mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings, StoreSettings
+from corpusveil.pipelines.settings.artifact_sections import StoreSettings
+from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
@@ -32,7 +33,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
 

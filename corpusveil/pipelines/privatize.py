@@ -113,7 +113,8 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
     counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.writes.url
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
-    sizes += f", {several(counts.tokens_written, 'token')}"
+    unit = "piece" if isinstance(plan.run.release, PassageRelease) else "token"
+    sizes += f", {several(counts.tokens_written, unit)}"
     if outcome.finished_before:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:

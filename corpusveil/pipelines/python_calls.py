@@ -17,11 +17,12 @@ from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of
+from corpusveil.pipelines.fields import Setting
+from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import validated
-from corpusveil.pipelines.settings.fields import Setting, options_of
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
@@ -134,7 +135,7 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
 
 
 def _arguments() -> dict[str, Setting]:
-    options = options_of(Settings, "privatize").items()
+    options = options_of("privatize").items()
     return {
         name: setting for name, setting in options
         if name in _ALSO or setting.name in _RELEASES

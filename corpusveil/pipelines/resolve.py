@@ -17,12 +17,8 @@ from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.sections import (
-    EngineSettings,
-    KeySettings,
-    OutputSettings,
-    StoreSettings,
-)
+from corpusveil.pipelines.settings.artifact_sections import StoreSettings
+from corpusveil.pipelines.settings.sections import EngineSettings, KeySettings, OutputSettings
 from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space

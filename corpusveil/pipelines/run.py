@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import InUseError, UnknownError
-from corpusveil.pipelines.flows import FLOWS, Flow
+from corpusveil.pipelines.flows import Flow, flows, options_of
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import declared
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
-from corpusveil.sister import EVALUATE, imported
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.inputs import find_shards
@@ -61,19 +59,19 @@ def steps(document: Document) -> Iterator[FlowStep]:
     The origin of an artifact is recorded with paths as in the file, so that the whole folder can be moved.
     """
     before = ""
-    for flow in FLOWS:
+    for flow in flows():
         if flow.is_wanted(document.settings):
-            origin = [before, flow.name, _asked(document.written, flow.name), _sizes(document, flow.reads)]
+            origin = [before, flow.name, _asked(document.written, flow), _sizes(document, flow.reads)]
             before = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
             yield FlowStep(flow, document.settings.value(flow.artifact) if flow.artifact else None, before)
 
 
-def _asked(settings: Settings, command: str) -> dict[str, Any]:
-    """Return the settings of a command that are not defaults, except those of the engine."""
+def _asked(settings: Settings, flow: Flow) -> dict[str, Any]:
+    """Return the settings of a flow that are not defaults, except those of the engine."""
     asked = {}
-    for setting in declared(Settings):
+    for setting in options_of(flow.command or flow.name).values():
         value = settings.value(setting.place)
-        if command in setting.commands and setting.name != "engine" and value != setting.default:
+        if setting.name != "engine" and value != setting.default:
             asked[setting.place] = value
     return asked
 
@@ -87,8 +85,6 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
     planned = list(steps(document))
     if only is not None and only not in (names := [step.flow.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
-    if any(step.flow.function.startswith(EVALUATE) for step in planned):
-        imported(EVALUATE)  # refused now, not after the steps before
     for step in planned:
         if only in (None, step.flow.name):
             _do(step, document.settings, watch)

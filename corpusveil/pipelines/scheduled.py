@@ -14,7 +14,7 @@ from typing import Any, cast
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OtherRunError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.pipelines.flows import FLOWS
+from corpusveil.pipelines.flows import flows
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable, go_on
@@ -177,7 +177,8 @@ def start(document: Document, watch: Watch) -> int:
 
 def _tell_ignored(document: Document, watch: Watch) -> None:
     """Name the steps of a file that follow a release, which only ``corpusveil run`` does."""
-    after = FLOWS[[flow.name for flow in FLOWS].index("privatize") + 1 :]
+    names = [flow.name for flow in flows()]
+    after = flows()[names.index("privatize") + 1 :]
     if ignored := [f"[{flow.name}]" for flow in after if flow.is_wanted(document.settings)]:
         watch.warn(f"warning: a schedule does not do {' and '.join(ignored)}; do it with the releases that it makes.")
 

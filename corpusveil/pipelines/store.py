@@ -33,5 +33,9 @@ def build(settings: Settings, watch: Watch) -> Store:
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
     for name in (name for name in ("like", "unlike") if name in info["figures"]):
         near, back = info["figures"][name]["similarity"][0], info["figures"][name]["back"]["10"]
-        watch.say(f"{name} its texts: similarity {near:.3f}; at 10 nats {back:.1%} of content words come back")
+        measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
+        watch.say(
+            f"{measured}: similarity to the nearest piece of the store {near:.3f}; at epsilon 10, {back:.1%} of their "
+            "content words also stand in their replacement"
+        )
     return made

@@ -1,10 +1,6 @@
 """Recognizers by name: the entry points of ``corpusveil.recognizers``, MODULE:FUNCTION, or a file of terms.
 
-A recognizer is a ``Declared`` or a user's function. This package and others add one by that and a line of metadata::
-
-    [project.entry-points."corpusveil.recognizers"]
-    wallets = "my_package.wallets:RECOGNIZER"
-
+A recognizer is a ``Declared`` or a user's function. This package and others add one by that and an entry point.
 A file of terms is named ``terms:PATH``, or by a path with a slash or a dot.
 """
 
@@ -20,35 +16,25 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError, nearest
+from corpusveil.errors import BadValueError, PackageError, UnknownError
+from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer
 
-GROUP = "corpusveil.recognizers"
+RECOGNIZERS: Registry[Declared | Function] = Registry("recognizer")
 _TERMS = "terms:"
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
-@functools.cache
-def _points() -> dict[str, set[str]]:
-    """Return the entry points, their targets by name; nothing is imported."""
-    points: dict[str, set[str]] = {}
-    for point in metadata.entry_points(group=GROUP):
-        points.setdefault(point.name, set()).add(point.value)
-    return points
-
-
-@functools.cache
 def _loaded(name: str) -> Declared | Function:
     """Return what an entry point or MODULE:FUNCTION names. Raises UserError for a name that says nothing."""
-    if not _FUNCTION.fullmatch(name) and name not in _points():
-        hint = nearest(name, _points()) or f"; there are: {', '.join(sorted(_points()))}"
-        raise UnknownError(f"{name}: there is no recognizer of this name{hint}. A file of terms is {_TERMS}PATH.")
-    place, *others = sorted(_points().get(name, {name}))
-    if others:
-        raise PackageError(f"Two packages provide a recognizer {name} ({place}, {others[0]}); uninstall either.")
-    return _imported(name, place)
+    if _FUNCTION.fullmatch(name) and name not in RECOGNIZERS.names():
+        return _imported(name)
+    try:
+        return RECOGNIZERS.find(name)
+    except UnknownError as error:
+        raise UnknownError(f"{error} A file of terms is {_TERMS}PATH.") from None
 
 
 def make(name: str | Function, space: Space) -> Recognizer:
@@ -93,7 +79,7 @@ def kinds(find: Sequence[str | Function]) -> set[str] | None:
 
 def terms_path(name: str | Function) -> str | None:
     """Return the path of a file of terms, which is private; None for any other recognizer."""
-    if not isinstance(name, str) or name in _points():
+    if not isinstance(name, str) or name in RECOGNIZERS.names():
         return None
     is_path = any(mark in name for mark in "/.\\") and not _FUNCTION.fullmatch(name)
     return name.removeprefix(_TERMS) if name.startswith(_TERMS) or is_path else None
@@ -133,10 +119,11 @@ def imported(name: str) -> Any:
     return pkgutil.resolve_name(name)
 
 
-def _imported(name: str, place: str) -> Declared | Function:
+@functools.cache
+def _imported(name: str) -> Declared | Function:
     """Return the recognizer at MODULE:OBJECT."""
     try:
-        named = imported(place)
+        named = imported(name)
     except PackageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything

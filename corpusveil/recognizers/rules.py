@@ -362,7 +362,8 @@ def _national() -> re.Pattern[str]:
 def _patterns() -> dict[int, re.Pattern[bytes]]:
     """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
     letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
-    month, blank, of = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?", r"[\s,]{1,3}", r"(?:\s(?:of|de|del|di))?"
+    month = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?"
+    blank, of = r"[\s,./-]{1,3}", r"(?:\s(?:of|de|del|di))?"
     dates = (
         rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
         rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"

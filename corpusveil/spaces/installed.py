@@ -19,17 +19,18 @@ import pkgutil
 import re
 import shutil
 import zipfile
-from importlib import metadata, resources
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
 from corpusveil.errors import ArtefactError, NotMadeError, PackageError
 from corpusveil.ownership import refuse_others
+from corpusveil.registry import Registry
 from corpusveil.storage import files, home
 from corpusveil.waiting import waiting
 
-GROUP = "corpusveil.spaces"
+SPACES: Registry[Any] = Registry("space")
 SCHEME = "space://"
 """The beginning of an address that is a name wherever it is read, whatever folders are there."""
 ENGLISH, DEMO = "en", "demo"
@@ -63,18 +64,13 @@ def located(address: str, which: Which) -> str:
     name = ENGLISH if asked == DEMO else asked
     if _NAME.fullmatch(name) is None:
         raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
-    points = metadata.entry_points(group=GROUP, name=name)
-    if not points:
+    if (point := SPACES.point(name)) is None:
         published = name.partition("-")[0] == ENGLISH  # to name a package that nobody published would invite anybody
         more = f"or pip install corpusveil-space-{ENGLISH}" if published else "which docs/languages.md shows"
         raise NotMadeError(
             f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
             f"{COMMANDS[which]}', {more}."
         )
-    if len(points) > 1:
-        packages = ", ".join(sorted(point.dist.name for point in points if point.dist))
-        raise PackageError(f"Several packages provide a space {name} ({packages}); uninstall all but one of them.")
-    (point,) = points
     try:
         archive = resources.files(point.value) / ARCHIVE
         digest = bytes.fromhex((resources.files(point.value) / f"{ARCHIVE}.sha256").read_text("ascii")[:64]).hex()
@@ -99,7 +95,7 @@ def ships_model(address: str) -> bool:
     try:
         return bool(located(address, "model"))
     except NotMadeError:
-        return not metadata.entry_points(group=GROUP, name=ENGLISH if asked == DEMO else asked)
+        return SPACES.point(ENGLISH if asked == DEMO else asked) is None
 
 
 def shipped_beside(url: str | None) -> str | None:
@@ -119,9 +115,9 @@ def name_of(url: str | None) -> str | None:
 def excluded_words(url: str | None) -> frozenset[str]:
     """Return the words that the package of an opened space left out as offensive (``excluded.txt``); or none."""
     name = name_of(url)
-    for point in metadata.entry_points(group=GROUP, name=(name or "").removeprefix(SCHEME)):
-        if (listed := resources.files(point.value) / EXCLUDED).is_file():
-            return frozenset(listed.read_text("utf-8").split())
+    point = SPACES.point((name or "").removeprefix(SCHEME))
+    if point is not None and (listed := resources.files(point.value) / EXCLUDED).is_file():
+        return frozenset(listed.read_text("utf-8").split())
     return frozenset()
 
 

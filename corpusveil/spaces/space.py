@@ -6,10 +6,7 @@ A saved space is opened once in a process: checked against its digest, and memor
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
-import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,15 +20,9 @@ from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import (
     AccessError,
     ArtefactError,
-    BadRecordError,
     DataError,
-    InUseError,
-    MismatchError,
-    NotMadeError,
     ShapeError,
     UserError,
-    VersionError,
-    replaced,
 )
 from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import (
@@ -44,7 +35,7 @@ from corpusveil.spaces.vocabulary import (
     write_vocabulary,
 )
 from corpusveil.storage import files, home
-from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.text import languages
 
@@ -52,8 +43,7 @@ KIND = "space"
 VERSION = 1
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
-_opened: dict[tuple[str, str], Space] = {}
-_lock = threading.Lock()
+SAVED: Saved[Space] = Saved(KIND, VERSION)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,8 +178,8 @@ class Space:
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
-        if _there(url, "digest") != self.digest:
-            raise _other(url)
+        if not is_there(url, digest=self.digest):
+            raise SAVED.damaged(url, f"{ARTIFACT} has no digest")
         return replace(self, url=url)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -228,29 +218,13 @@ def is_made(url: str, call: str) -> bool:
 
     If a space does not say which call made it, saving finds out whether it is the same.
     """
-    there = _there(absolute(url), "call")
-    if there is not None and there != call:
-        raise _other(absolute(url))
-    return there is not None
+    return is_there(absolute(url), call=call)
 
 
 def absolute(url: str | os.PathLike[str]) -> str:
     """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
     url = files.as_text(url)
     return str(files.resolve(url)[1]) if files.is_local(url) else url
-
-
-def _there(url: str, name: str) -> str | None:
-    """Return the value of a field in the artifact's description; None if it is missing or invalid."""
-    try:
-        return getattr(described(url), name, None)
-    except BadRecordError:
-        return None
-
-
-def _other(url: str) -> UserError:
-    where = files.join(url, ARTIFACT)
-    return InUseError(f"{where}: another artifact is saved here, and it is never overwritten; choose another folder.")
 
 
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
@@ -265,7 +239,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         UserError: there is no space, it is of another version, or its files are damaged.
     """
     url = absolute(located(files.as_text(url), "space"))
-    info = _read_info(url)
+    info = SAVED.read(url)
     folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
@@ -273,54 +247,26 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
         space = Space(vocabulary, vectors, lists, info["digest"], url, info)
     except UserError as error:
-        raise _damaged(where, str(error)) from None
+        raise SAVED.damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
     if wrong := [name for name, size in sizes.items() if info.get(name) != size]:
-        raise _damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
+        raise SAVED.damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if not verify:
         return space
     if content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
-        raise _damaged(where, "its contents do not have the digest that they were saved with.")
+        raise SAVED.damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():
-        raise _damaged(where, "a word is empty or contains a blank.")
+        raise SAVED.damaged(where, "a word is empty or contains a blank.")
     for row in range(0, len(space), BLOCK):
         if not np.isfinite(space.vectors[row : row + BLOCK]).all():
-            raise _damaged(where, "a vector contains a number that is not finite.")
+            raise SAVED.damaged(where, "a vector contains a number that is not finite.")
     return space
 
 
 def reopen(url: str, digest: str) -> Space:
     """Return the space that was pickled as (``url``, ``digest``), opened once in this process."""
-    with _lock:
-        if (url, digest) not in _opened:
-            space = load_space(url)
-            if space.digest != digest:
-                raise replaced(url, "space")
-            _opened[url, digest] = space
-        return _opened[url, digest]
-
-
-def _read_info(url: str) -> dict[str, Any]:
-    try:
-        description = described(url)
-    except BadRecordError:
-        raise _damaged(url, f"{ARTIFACT} is not a description of a space.") from None
-    if description is None:
-        raise NotMadeError(f"{url}: there is no space here (no {ARTIFACT}); make a space with 'corpusveil space'.")
-    info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))  # in its order
-    if description.kind != KIND:
-        raise MismatchError(
-            f"{url}: this is not a space but {description.kind[:40]}; make a space with 'corpusveil space'."
-        )
-    if info["version"] != VERSION:
-        raise VersionError(
-            f"{url}: this space has version {info.get('version')}, and this release of corpusveil reads {VERSION}; "
-            "build the space again, or use the release that built it."
-        )
-    if not re.fullmatch("[0-9a-f]{64}", str(info.get("digest"))):
-        raise _damaged(url, f"{ARTIFACT} has no digest.")
-    return info
+    return SAVED.reopen(load_space, url, digest)
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:
@@ -331,9 +277,3 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
     except BROKEN_ARRAY:
         raise ArtefactError(f"{path.name} is missing or cut short.") from None
     return array
-
-
-def _damaged(where: str, how: str) -> UserError:
-    return ArtefactError(
-        f"{where}: this space is damaged ({how.rstrip('.')}); copy it again from an undamaged copy, or build it again."
-    )

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ConfigDict
 
+from corpusveil.errors import (
+    ArtefactError,
+    BadRecordError,
+    InUseError,
+    MismatchError,
+    NotMadeError,
+    VersionError,
+    replaced,
+)
 from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record, Records
 
@@ -44,3 +55,88 @@ def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
     ``style`` are further arguments of ``json.dumps``.
     """
     return files.create_bytes(files.join(url, ARTIFACT), (json.dumps(description, **style) + "\n").encode())
+
+
+class Digested(Protocol):
+    """What an artifact with a digest of its content is in memory."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the content, hexadecimal."""
+
+
+D = TypeVar("D", bound=Digested)
+
+
+class Saved(Generic[D]):
+    """A kind of artifacts that are pickled as their address and digest, such as spaces.
+
+    Attributes:
+        kind: the kind, which is also the command that makes one.
+        version: the version that this release writes and reads.
+        opened: what this process opened, by address and digest.
+    """
+
+    def __init__(self, kind: str, version: int = 1) -> None:
+        self.kind, self.version = kind, version
+        self.opened: dict[tuple[str, str], D] = {}
+        self._lock = threading.Lock()
+
+    def read(self, url: str) -> dict[str, Any]:
+        """Return the description of the artifact at an address, in its order.
+
+        Raises UserError where there is none, for one of another kind or version, and for a damaged one.
+        """
+        make = f"make a {self.kind} with 'corpusveil {self.kind}'."
+        try:
+            description = described(url)
+        except BadRecordError:
+            raise self.damaged(url, f"{ARTIFACT} is not a description of a {self.kind}") from None
+        if description is None:
+            raise NotMadeError(f"{url}: there is no {self.kind} here (no {ARTIFACT}); {make}")
+        if description.kind != self.kind:
+            raise MismatchError(f"{url}: this is not a {self.kind} but {description.kind[:40]}; {make}")
+        if description.version != self.version:
+            raise VersionError(
+                f"{url}: this {self.kind} has version {description.version}, and this release of corpusveil reads "
+                f"{self.version}; build the {self.kind} again, or use the release that built it."
+            )
+        if not re.fullmatch("[0-9a-f]{64}", str(description.digest)):
+            raise self.damaged(url, f"{ARTIFACT} has no digest")
+        info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
+        return info
+
+    def damaged(self, where: str, how: str) -> ArtefactError:
+        """Return the error of damaged files."""
+        return ArtefactError(
+            f"{where}: this {self.kind} is damaged ({how.rstrip('.')}); copy it again from an undamaged copy, or build "
+            "it again."
+        )
+
+    def reopen(self, load: Callable[[str], D], url: str, digest: str) -> D:
+        """Return what was pickled as (``url``, ``digest``), opened once in this process."""
+        with self._lock:
+            if (url, digest) not in self.opened:
+                artifact = load(url)
+                if artifact.digest != digest:
+                    raise replaced(url, self.kind)
+                self.opened[url, digest] = artifact
+            return self.opened[url, digest]
+
+
+def is_there(url: str, **fields: str) -> bool:
+    """Say whether an artifact whose description has these fields is at an address; its other fields may differ.
+
+    Raises InUseError if another artifact is there; one that does not say is not there.
+    """
+    try:
+        description = described(url)
+    except BadRecordError:
+        description = None
+    there = {name: getattr(description, name, None) for name in fields}
+    if any(value not in (None, fields[name]) for name, value in there.items()):
+        where = files.join(url, ARTIFACT)
+        raise InUseError(
+            f"{where}: another artifact is saved here, and it is never overwritten; choose another folder."
+        )
+    return None not in there.values()

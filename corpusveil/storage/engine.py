@@ -1,14 +1,17 @@
 """The protocol of an engine, which runs tasks, and its measures, under the same names everywhere.
 
-The engines are in ``corpusveil.jobs``, one file each; ``jobs.registry`` describes how to add another engine.
+The engines are in ``corpusveil.jobs``, one file each: a dataclass with the two methods of ``Engine``, whose fields are
+those settings of ``[engine]`` that it takes. An entry point of ``corpusveil.engines`` names it (``registry``).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from corpusveil.registry import Registry
 from corpusveil.waiting import reached
 
 NAMESPACE = "corpusveil"
@@ -62,3 +65,20 @@ class Checking(Engine, Protocol):
 
     def check(self) -> None:
         """Raise UserError if its settings, or the installed packages, prevent it from running."""
+
+
+ENGINES: Registry[type[Engine]] = Registry("engine")
+
+
+def settings_of(name: str) -> list[str]:
+    """Return the settings of ``[engine]`` that an engine takes."""
+    return [field.name for field in dataclasses.fields(ENGINES.find(name)) if field.init]  # type: ignore[arg-type]
+
+
+def make_engine(name: str, **settings: Any) -> Engine:
+    """Return an engine with these settings, ready to run. Raises UserError for an unknown engine, and if it cannot."""
+    given = {setting: tuple(value) if isinstance(value, list) else value for setting, value in settings.items()}
+    made = ENGINES.find(name)(**given)
+    if isinstance(made, Checking):
+        made.check()
+    return made

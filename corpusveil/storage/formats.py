@@ -8,8 +8,8 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS, Codec
-from corpusveil.declared import declared
 from corpusveil.errors import FormatError, not_a_choice
+from corpusveil.registry import declared
 
 if TYPE_CHECKING:
     from corpusveil.storage.forms import Form

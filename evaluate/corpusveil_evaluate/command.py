@@ -8,9 +8,10 @@ import typer
 
 from corpusveil.cli.derived import derived
 from corpusveil.pipelines.settings import Settings
+from corpusveil_evaluate.settings import COMMAND
 
 
-@derived("evaluate release")
+@derived(COMMAND)
 def release(settings: Settings) -> None:
     """Compare a release with its original: a page, JSON and CSV. They show original text, so they are private.
 
@@ -48,7 +49,7 @@ def readers(
 
     from corpusveil.language.model import load_model
     from corpusveil.mechanisms import make
-    from corpusveil.pipelines.settings.fields import pairs
+    from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files
     from corpusveil.text.policy import TextPolicy

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.choices import DOCUMENTS, Separator
+from corpusveil.choices import Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import JSON, Columns
+from corpusveil_evaluate.settings import DOCUMENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import corpusveil as cv
+from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.settings import Settings, started
-from corpusveil.pipelines.settings.fields import options_of
 from tests.calls import QUIET, refused, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, read_shard, write_shard
 
@@ -65,7 +65,7 @@ def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str)
 
 
 def _default(name: str) -> str:
-    return str(options_of(Settings, "privatize")[name].default)
+    return str(options_of("privatize")[name].default)
 
 
 def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from datasets import Dataset
 
 import corpusveil as cv
-from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil_evaluate.report.beside_original import Asked
+from corpusveil_evaluate.settings import EvaluateSettings
 from tests.api.conftest import WORDS
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil import gone
-from corpusveil.cli.derived import options_of
+from corpusveil.pipelines.fields import declared
+from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import declared
 from tests.calls import command, fails
 
 PROMISED = {

@@ -58,7 +58,7 @@ def newcomer() -> Iterator[type[RingGeometric]]:
         name: ClassVar[str] = "new-ring"
 
     yield NewRing
-    del registry._BY_NAME["new-ring"]
+    del registry.MECHANISMS.entered["new-ring"]
     vars(cv).pop("NewRing", None)
 
 

@@ -23,10 +23,11 @@ def test_what_is_no_budget_is_refused(arguments: dict[str, Any]) -> None:
         Budget(**{"epsilon": 1.0, "per": "document", **arguments})
 
 
-def test_promises_say_all_three_readings() -> None:
-    """A coefficient for the sum of distances, one for the largest, one for a single word: by token and by document."""
-    token, document = " ".join(Budget(2.0).promises()), " ".join(Budget(2.0, "document").promises())
-    assert "at most 2 times the sum" in token
-    assert "at most 2 m times the largest" in token
-    assert "at most 2 / m times the sum" in document
-    assert "at most 2 times the largest" in document
+def test_the_bound_of_a_document_has_a_factor_of_the_sum_and_of_the_largest_distance() -> None:
+    for given, factors in (
+        ((2.0,), ("2 times ", "2 m times ")),
+        ((1.0,), ("", "m times ")),
+        ((2.0, "document"), ("2 / m times ", "2 times ")),
+        ((2.0, "document", "word-share"), ("2 / n times ", "2 m / n (never more than 2) times ")),
+    ):
+        assert Budget(*given).factors == factors, given  # type: ignore[arg-type]

@@ -6,14 +6,13 @@ import re
 import shutil
 import stat
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import GROUP
+from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -54,11 +53,10 @@ def test_an_option_that_a_new_user_cannot_know_comes_with_a_value() -> None:
 def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    point = metadata.EntryPoint("evaluate.study", "builtins:dict", GROUP)
-    monkeypatch.setattr(metadata, "entry_points", lambda *, group: [point] if group == GROUP else [])
-    monkeypatch.setattr(metadata.EntryPoint, "load", lambda _: lambda: typer.echo("here"))
+    monkeypatch.setitem(ADDED.entered, "evaluate.study", lambda: typer.echo("here"))
     assert succeeds("evaluate", "study").out == "here\n"
-    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+    monkeypatch.undo()
+    monkeypatch.setattr("corpusveil.registry.points", lambda _: {})
     for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 

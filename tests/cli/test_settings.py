@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +18,11 @@ import jsonschema
 import pytest
 
 from corpusveil.cli import main
-from corpusveil.cli.derived import MOST_USED, options_of
+from corpusveil.cli.derived import MOST_USED
 from corpusveil.cli.run import STEPS
-from corpusveil.pipelines.flows import FLOWS
+from corpusveil.pipelines.fields import BEHIND, declared, plain
+from corpusveil.pipelines.flows import FLOWS, commands, options_of
 from corpusveil.pipelines.settings import Settings, schema, toml
-from corpusveil.pipelines.settings.fields import BEHIND, declared, plain
 from scripts import settings_page
 from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, save, whole
@@ -129,7 +132,7 @@ class TestTheCommands:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
-            of_call = own - set(options_of(command)) - {"parameter", "help"}
+            of_call = own - set(options_of(command) if command in commands() else ()) - {"parameter", "help"}
             assert of_call <= {"progress", "explain", "help_all"}, command
 
 
@@ -173,3 +176,49 @@ def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
     assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
     given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
     assert asked(given) == ["train", "space"]
+
+
+OWN_SECTION = """
+from corpusveil.pipelines.fields import Section, key
+from corpusveil.pipelines.flows import Flow
+
+class Upload(Section):
+    "Where a release goes."
+
+    bucket: str = key("The bucket.", metavar="NAME")
+    copies: int = key("How many.", 1, ge=1)
+
+    def broken(self, value):
+        if value("corpus.text") == self.bucket:
+            yield "upload.bucket", "this is {corpus.text}; choose another bucket"
+
+def run(settings, watch):
+    print("uploaded to", settings.section(Upload).bucket)
+
+FLOW = Flow("upload", "", "", "own_upload:run", "upload: *", wanted=("upload.bucket",))
+"""
+
+
+@pytest.mark.slow
+def test_a_package_adds_a_section_and_a_step_by_entry_points_and_replaces_none_of_ours(tmp_path: Path) -> None:
+    """Typing errors, bounds and its own rules are one sentence, as of every section."""
+    (tmp_path / "own_upload.py").write_text(OWN_SECTION)
+    (package := tmp_path / "own_upload-1.dist-info").mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-upload\nVersion: 1\n")
+    points = "[corpusveil.sections]\n{} = own_upload:Upload\n[corpusveil.flows]\nupload = own_upload:FLOW\n"
+    for section, given, said in (
+        ("upload", 'bucket = "b"', "uploaded to b"),
+        ("upload", 'bucket = "b"\ncopies = 0', "upload.copies = 0: give a number of at least 1."),
+        ("upload", 'bucket = "b"\ncopis = 2', "upload.copis: there is no such key; did you mean copies?"),
+        ("upload", 'bucket = "text"\n[corpus]\ninput = ["x"]', "upload.bucket: this is corpus.text; choose"),
+        ("corpus", "", "the section corpus, which is of corpusveil"),
+    ):
+        (package / "entry_points.txt").write_text(points.format(section))
+        (tmp_path / "run.toml").write_text(f"[upload]\n{given}\n")
+        call = [sys.executable, "-m", "corpusveil", "run", "run.toml"]
+        done = subprocess.run(
+            call, capture_output=True, text=True, check=False, cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        )  # fmt: skip
+        assert said in done.stdout + done.stderr, given
+        assert done.returncode == (0 if "uploaded" in said else 2), given

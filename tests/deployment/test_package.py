@@ -27,12 +27,12 @@ from packaging.requirements import Requirement
 from packaging.tags import sys_tags
 
 import corpusveil
-from corpusveil.cli.derived import options_of
 from corpusveil.cli.main import split_arguments
 from corpusveil.compiled import PORTABLE
 from corpusveil.deployment import dataflow_image, package
 from corpusveil.deployment.package import LEFT_OUT, package_spark
 from corpusveil.deployment.wheel import ENDINGS, build_wheel, constraints, requirement
+from corpusveil.pipelines.flows import options_of
 from corpusveil.transforms.handshake import versions
 from scripts import machine_code
 from tests.calls import command, refused, succeeds

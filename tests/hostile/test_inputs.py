@@ -162,6 +162,8 @@ def columns() -> Iterator[Hostile]:
         (("--keep", "a", "--keep", "a"), "named twice"),
     ):
         yield Hostile(" ".join(more), "x.csv", table, said, more)
+    values = b"text," + SECRET + b" Zyx,1\n" + SENTENCE + b",1,2\n"
+    yield Hostile("values beside a name in the first line", "x.csv", values, "names no column 'm'", ("--id", "m"))
     for more in (("--id", "a"), ("--keep", "a")):
         yield Hostile(" ".join(more), "x.txt", SENTENCE, f"{more[0][2:]} a: plain text has no other columns", more)
 

@@ -32,10 +32,7 @@ ALLOWED = {
         "jobs/local.py",
         "import of pickle",
     ): "the function of a task, from the process that started the worker",
-    ("jobs/registry.py", "load of point"): "the engine of an installed package that was asked for, by its entry point",
-    ("mechanisms/registry.py", "load of point"): "the mechanism of an installed package, likewise",
-    ("evaluate/statistics/statistic.py", "load of point"): "the statistics of an installed package, likewise",
-    ("cli/main.py", "load of point"): "the command of an installed package that was asked for, likewise",
+    ("registry.py", "load of point"): "what was asked for by name, of an installed package, by its entry point",
     ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",
 }

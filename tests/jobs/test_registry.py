@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from corpusveil.jobs import registry
 from corpusveil.jobs.spark import Spark
+from corpusveil.registry import _points
+from corpusveil.storage.engine import ENGINES
 from tests.calls import refused, succeeds
 from tests.engines.corpora import make_ground, release_files, rows, run
 
@@ -48,9 +49,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: threads-engine\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[corpusveil.engines]\nthreads = threads_engine:Threads\n")
     monkeypatch.syspath_prepend(str(folder))
-    registry._points.cache_clear()
     yield folder
-    registry._points.cache_clear()
     sys.modules.pop("threads_engine", None)
 
 
@@ -82,9 +81,9 @@ def test_a_broken_engine_is_told_and_so_are_two_of_one_name(installed: Path) -> 
     """Whoever installs a second 'local' does not replace ours unseen."""
     (installed / "threads_engine.py").write_text("import a_package_that_nobody_has\n")
     with refused("missing-package", "threads_engine:Threads"):
-        registry.find("threads")
+        ENGINES.find("threads")
     entries = installed / "threads_engine-1.0.dist-info" / "entry_points.txt"
     entries.write_text("[corpusveil.engines]\nlocal = threads_engine:Threads\n")
-    registry._points.cache_clear()
+    _points.cache_clear()
     with refused("missing-package"):
-        registry.find("local")
+        ENGINES.find("local")

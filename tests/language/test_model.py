@@ -41,7 +41,7 @@ def counts(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "_opened", {})
+    monkeypatch.setattr(model.SAVED, "opened", {})
 
 
 def content(url: str) -> dict[str, bytes]:

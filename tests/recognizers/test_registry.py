@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from corpusveil import demo_space
-from corpusveil.recognizers import registry
 from corpusveil.recognizers.names import Names
 from corpusveil.recognizers.registry import content, identity, kinds, make
 from corpusveil.recognizers.rules import rules
@@ -89,16 +88,10 @@ def test_a_package_adds_a_recognizer_by_an_entry_point(
     group = "[corpusveil.recognizers]\nwallets = own_wallets:RECOGNIZER\nplain = own_wallets:find\n"
     (package / "entry_points.txt").write_text(group)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for cached in (registry._points, registry._loaded):
-        cached.cache_clear()
-    try:
-        assert (identity("wallets"), kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
-        assert (identity("plain"), kinds(["plain"])) == ("plain", None)
-        for name in ("wallets", "plain"):
-            assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
-    finally:
-        registry._points.cache_clear()
-        registry._loaded.cache_clear()
+    assert (identity("wallets"), kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
+    assert (identity("plain"), kinds(["plain"])) == ("plain", None)
+    for name in ("wallets", "plain"):
+        assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:

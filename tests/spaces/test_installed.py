@@ -143,7 +143,7 @@ class TestANameThatNobodyProvides:
         found = metadata.entry_points
 
         def without_spaces(**wanted: str) -> metadata.EntryPoints:
-            return metadata.EntryPoints() if wanted.get("group") == installed.GROUP else found(**wanted)
+            return metadata.EntryPoints() if wanted.get("group") == installed.SPACES.group else found(**wanted)
 
         monkeypatch.setattr(metadata, "entry_points", without_spaces)
 

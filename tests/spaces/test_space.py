@@ -42,7 +42,7 @@ def space() -> Space:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORPUSVEIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(space_module, "_opened", {})
+    monkeypatch.setattr(space_module.SAVED, "opened", {})
 
 
 def check_same(one: Space, other: Space) -> None:

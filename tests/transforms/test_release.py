@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from corpusveil.storage.rows import Columns
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.manifest import draft
+from corpusveil.transforms.release.promises import OF_DOCUMENTS, OF_TOKENS
 from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import guarantee_of, settings_of, values_of
 from corpusveil.transforms.spark import privatize_frame
 from tests.calls import refused
 from tests.contracts.mechanism import another_key
@@ -180,3 +183,44 @@ def test_unknown_words_are_told_from_known_ones_by_no_more_than_is_printed(budge
     for epsilon in set(shares):  # the largest log-ratio of the law of resampling and of any word's, both as sampled
         laws = np.log([larger.distribution(word, epsilon) for word in range(60)])
         assert np.abs(public - laws).max() <= float(stated[1]) * (1 + 1e-3)
+
+
+def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
+    """Row by row: some release has the sentence, with its values, and one with other settings does not."""
+    spans = [
+        cv.SpanPolicy(find=["names"], treat=[("name", how)], pseudonyms="unit", spans_from=["a"])
+        for how in ("mask", "resample", "surrogate", "pseudonym")
+    ]
+    one = {"mechanism": RingGeometric(SPACE), "length": None, "spans": None, "duplicates": "independent"} | BASE
+    variants: list[dict[str, Any]] = [
+        {},
+        {"budget": Budget(8.0, "document")},
+        {"budget": Budget(8.0, "document", "word-share"), "policy": TextPolicy(tokenizer="mst")},
+        *({"policy": TextPolicy(**{name: value})} for name in ROLE_NAMES[1:] for value in ("keep", "mask", "drop")),
+        {"policy": TextPolicy(numbers="surrogate", unknown_words="mask")},
+        {"policy": TextPolicy(tokenizer="gst")},
+        *({"length": length} for length in (cv.LengthGrid(50), cv.LengthNoise(0.1))),
+        *({"spans": policy} for policy in spans),
+        *({"duplicates": value} for value in ("same-noise", "drop")),
+        {"mechanism": make("vickrey-cmp-excluding", SPACE)},
+    ]
+    made = []
+    for changes in variants:
+        stated: Any = SimpleNamespace(**{**one, **changes})
+        token = stated.mechanism.guarantee(stated.budget.epsilon)
+        figures = () if stated.duplicates != "drop" else release().document_figures(1e-6)
+        made.append(
+            (
+                settings_of(stated, holds=token.holds, figures=bool(figures)),
+                values_of(stated, token, figures),
+                guarantee_of(stated, figures).notes,
+            )
+        )
+    for promise in (*OF_DOCUMENTS, *OF_TOKENS):
+        holding = [promise.holds(settings) for settings, _, _ in made]
+        assert any(holding), promise.name
+        assert all(holding) == (not promise.when), promise.name
+        for (settings, values, notes), holds in zip(made, holding, strict=True):
+            said = holds and (settings["guarantee"] or promise in OF_TOKENS)
+            sentence = promise.sentence.format(**{name: values[name]() for name in promise.names})
+            assert (sentence in notes) == bool(said), promise.name

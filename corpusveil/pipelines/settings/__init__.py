@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from corpusveil.errors import ConflictError, UnsetError
-from corpusveil.pipelines.settings import rules, sections
-from corpusveil.pipelines.settings.fields import Section, declared, fault
+from corpusveil.errors import ConflictError, PackageError, UnsetError
+from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
+from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
 T = TypeVar("T", bound=Section)
 
 
-class Settings(BaseModel):
-    """Every section; a section that is None is not requested."""
+class _OwnSettings(BaseModel):
+    """Every section of this package; a section that is None is not requested."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True, hide_input_in_errors=True)
 
-    collocations: sections.CollocationsSettings | None = None
-    embeddings: sections.EmbeddingsSettings | None = None
-    model: sections.ModelSettings | None = None
-    space: sections.SpaceSettings | None = None
-    store: sections.StoreSettings | None = None
+    collocations: artifact_sections.CollocationsSettings | None = None
+    embeddings: artifact_sections.EmbeddingsSettings | None = None
+    model: artifact_sections.ModelSettings | None = None
+    space: artifact_sections.SpaceSettings | None = None
+    store: artifact_sections.StoreSettings | None = None
     corpus: sections.CorpusSettings | None = None
     mechanism: sections.MechanismSettings | None = None
     budget: sections.BudgetSettings | None = None
@@ -35,7 +35,6 @@ class Settings(BaseModel):
     output: sections.OutputSettings | None = None
     denoise: sections.DenoiseSettings | None = None
     audit: sections.AuditSettings | None = None
-    evaluate: sections.EvaluateSettings | None = None
     schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
 
     @model_validator(mode="after")
@@ -51,17 +50,22 @@ class Settings(BaseModel):
         section, _, name = place.partition(".")
         return getattr(getattr(self, section), name, None)
 
+    def section(self, kind: type[T]) -> T | None:
+        """Return the section of a type, such as one that another package added; None if it is not requested."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return next((value for value in values if isinstance(value, kind)), None)
+
     def is_given(self, place: str) -> bool:
         """Say whether ``section.key`` was given explicitly."""
         section, _, name = place.partition(".")
         return name in getattr(getattr(self, section), "model_fields_set", ())
 
-    def changed(self, **changes: dict[str, Any]) -> Settings:
+    def changed(self, **changes: dict[str, Any]) -> Self:
         """Return the settings with other values in some sections; they are not checked again."""
         made = {name: getattr(self, name).model_copy(update=values) for name, values in changes.items()}
         return self.model_copy(update=made)
 
-    def settled(self) -> Settings:
+    def settled(self) -> Self:
         """Return the settings with those of their strategy written out."""
         changes: dict[str, dict[str, Any]] = {}
         for place, value in rules.strategy_of(self).items():
@@ -69,7 +73,7 @@ class Settings(BaseModel):
             changes.setdefault(section, {})[name] = value
         return self.changed(**changes)
 
-    def with_names(self, folder: str = "") -> Settings:
+    def with_names(self, folder: str = "") -> Self:
         """Return the settings with addresses where they name an installed space.
 
         A folder of that name, relative to ``folder``, comes first, and so does what these settings make there.
@@ -91,6 +95,16 @@ class Settings(BaseModel):
             if address not in made and is_name(address, folder):
                 changes.setdefault(setting.name, {})[setting.key] = SCHEME + address
         return self.changed(**changes)
+
+
+if TYPE_CHECKING:
+    Settings = _OwnSettings
+else:
+    if taken := _OwnSettings.model_fields.keys() & {*SECTIONS.names()}:
+        raise PackageError(f"Another package provides the section {min(taken)}, which is of corpusveil; uninstall it.")
+    _added = {name: (SECTIONS.find(name) | None, None) for name in SECTIONS.names()}
+    Settings = create_model("Settings", __base__=_OwnSettings, __module__=__name__, **_added)
+    Settings.__doc__ = "Every section, those of other packages last; a section that is None is not requested."
 
 
 def started(*sections: str) -> dict[str, dict[str, Any]]:

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
 from corpusveil.gone import gone_setting
+from corpusveil.pipelines.fields import Section, declared, named, plain
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.settings.fields import Section, declared, named, plain
 
 SHOWN_LENGTH = 120
 NEEDED = {

@@ -7,17 +7,17 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.choices import STRATEGIES
 from corpusveil.errors import UserError
-from corpusveil.jobs import registry
+from corpusveil.pipelines.fields import SECTIONS, Section
+from corpusveil.storage.engine import ENGINES, settings_of
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
 
-Rule = Callable[["Settings"], Iterator[tuple[str, str]]]
 OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger", "output", "schedule")
 """The sections that only a release uses."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
@@ -54,8 +54,8 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
-        _evaluate,
         _audit,
+        _added,
     ):
         yield from rule(settings)
 
@@ -141,28 +141,23 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _store(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Refuse what is of words in a release by passages, and the reverse."""
+    """Refuse settings for words in a release by passages, and settings for passages in a release by words."""
     per, asked = settings.value("budget.per"), settings.store
     if asked is None:
         if per in ("paragraph", "sentence"):
             yield "budget.per", f"{per}: words are replaced one by one; choose token or document, or add {{store.path}}"
         return
-    of_words = (
-        settings.text.model_fields_set, settings.spans.model_fields_set, settings.length.model_fields_set
-    )  # fmt: skip
-    for section, names in zip(("text", "spans", "length"), of_words, strict=True):
-        for name in sorted(names):
-            yield f"{section}.{name}", "this is about words, and {store.path} replaces whole passages; leave either out"
+    of_words = "this setting is for words, and {store.path} replaces whole passages"
+    for section in ("text", "spans", "length"):
+        for name in sorted(getattr(settings, section).model_fields_set):
+            yield f"{section}.{name}", f"{of_words}; leave either out"
     for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
         if settings.value(place) is not None:
-            instead = "; give {ledger.cap_ldp}, which holds over words and passages" if "ledger" in place else ""
-            yield (
-                place,
-                f"this is about words, and {{store.path}} replaces whole passages{instead or '; leave either out'}",
-            )
+            over_all = "give {ledger.cap_ldp}, which holds over words and passages"
+            yield place, f"{of_words}; {over_all if 'ledger' in place else 'leave either out'}"
     for section in ("mechanism", "denoise"):
         if getattr(settings, section) is not None:
-            yield section, "this is for words, and {store.path} replaces whole passages; leave either out"
+            yield section, f"{of_words}; leave either out"
     if per == "token" and settings.is_given("budget.per"):
         yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
     if asked.most_pieces is not None and per not in ("paragraph", "sentence"):
@@ -244,8 +239,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
     """Refuse settings of other engines; each engine declares its own settings."""
     for name in settings.engine.chosen():
-        if name not in registry.settings_of(settings.engine.name):
-            owners = " or ".join(engine for engine in registry.names() if name in registry.settings_of(engine))
+        if name not in settings_of(settings.engine.name):
+            owners = " or ".join(engine for engine in ENGINES.names() if name in settings_of(engine))
             yield f"engine.{name}", _needs(f"{{engine.name}} {owners}")
 
 
@@ -257,19 +252,18 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
     nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
-    for section in ("denoise", "evaluate"):
-        if nested and getattr(settings, section) is not None:
-            yield section, "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
+    if nested and settings.denoise is not None:
+        yield "denoise", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
-def _evaluate(settings: Settings) -> Iterator[tuple[str, str]]:
-    asked = settings.evaluate
-    if asked is None:
-        return
-    if asked.encoder is not None and asked.vectors is not None:
-        yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
-    if asked.label is not None and asked.label == asked.attribute:
-        yield "evaluate", "{evaluate.label} and {evaluate.attribute}: a column is named twice; give different columns"
+def _of_others(settings: Settings) -> list[Section]:
+    """Return the requested sections of other packages."""
+    return [section for name in SECTIONS.names() if (section := getattr(settings, name)) is not None]
+
+
+def _added(settings: Settings) -> Iterator[tuple[str, str]]:
+    for section in _of_others(settings):
+        yield from section.broken(settings.value)
 
 
 def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -298,13 +292,13 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "space", "this section is missing; {denoise} needs the space of the release"
     if settings.audit is not None and space is None:
         yield "space", "this section is missing; {audit} needs the space of the mechanism"
-    if settings.evaluate is not None and settings.evaluate.path is None:
-        yield "evaluate.path", "this key is missing"
+    for added in (others := _of_others(settings)):
+        yield from added.incomplete()
     if flow is not None:
         if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"
             yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
-    elif not (release or model or denoise or settings.audit or settings.evaluate or (space and space.vectors)):
+    elif not (release or model or denoise or settings.audit or others or (space and space.vectors)):
         yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from corpusveil.mechanisms import registry
+from corpusveil.pipelines.fields import named
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.faults import parameters
-from corpusveil.pipelines.settings.fields import named
 
 
 def schema() -> dict[str, Any]:

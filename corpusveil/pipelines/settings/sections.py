@@ -1,7 +1,8 @@
-"""Every setting: the sections of a configuration file, whose keys are the options of the command line as well.
+"""The settings of releases: sections of a configuration file, whose keys are the options of the command line as well.
 
-A new setting is one field here. Its option, its key, its place in the schema and its row in ``docs/settings.md``
-follow from it.
+A new setting is one field here. Its key, its place in the schema and its row in ``docs/settings.md`` follow from it,
+and so does its option in commands that have the whole section (``pipelines.flows``). Other packages add sections
+(``pipelines.fields``).
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ from pydantic import ConfigDict, model_validator
 
 from corpusveil.audits import LEVEL
 from corpusveil.choices import (
-    DOCUMENTS,
     Allocation,
     Duplicates,
     Group,
     Hyphens,
     Markup,
-    Measure,
     NumberPolicy,
     OnBadRows,
     OverCap,
@@ -27,7 +26,8 @@ from corpusveil.choices import (
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
-from corpusveil.pipelines.settings.fields import BEHIND, Section, fault, key
+from corpusveil.pipelines.fields import Section, fault, key
+from corpusveil.pipelines.settings.artifact_sections import TokenizerName
 
 if TYPE_CHECKING:
     from corpusveil.budget.length import Length
@@ -35,189 +35,17 @@ if TYPE_CHECKING:
     from corpusveil.text.policy import TextPolicy
     from corpusveil.text.spans import SpanPolicy
 
-TokenizerName = Literal["word", "gst", "mst"]
-
-STAGES = ("count", "score", "tokenize", "store", "model", "denoise")
-"""The commands that run on any engine, except privatize."""
-SHOWING = ("privatize", "preview")
-"""The commands that draw words."""
-EVALUATE = "evaluate release"
-
 
 # A table: two or three lines a setting.
 # fmt: off
-class CollocationsSettings(Section):
-    """The public corpus: counted, scored and tokenized."""
-
-    COMMANDS = ()
-
-    input: list[str] = key(
-        "Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...",
-        commands={"count": "", "tokenize": ""}, needed=True)
-    text: str = key("The column with the text.", "text", commands=("count", "tokenize"), metavar="COLUMN")
-    counts: str | None = key(
-        "N-gram counts: the folder or URL that 'count' writes.", None, path=True,
-        commands={"count": "output", "score": "counts"}, needed=True, metavar="URL", group="Files")
-    table: str | None = key(
-        "The collocation table: the folder or URL that 'score' writes.", None, path=True,
-        commands={"score": "output", "tokenize": "collocations"}, needed=("score",), metavar="URL", group="Files")
-    tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes, or text files with one sentence per line.", None, path=True,
-        commands={"tokenize": "output", "train": "tokens"}, needed=True, metavar="URL", group="Files")
-    max_n: int = key("The longest n-grams to count, 1 to 5 words.", 3, commands=("count",), ge=1, le=5)
-    min_count: int = key("Leave out n-grams that occur less often.", 5, commands=("count",), ge=1)
-    hyphens: Hyphens | None = key(
-        "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
-        "the collocations.", None, commands=("count", "tokenize"), group="Text")
-    language: str | None = key(
-        "The language of the corpus, as a code or English name such as de or German. detect: by its first texts.", None,
-        commands=("count", "tokenize"), metavar="LANGUAGE", group="Text")
-    measure: Measure = key("The association measure.", "pmi", commands=("score",))
-    threshold: float = key("The lowest score of a collocation, on the scale of the measure.", 2.0, commands=("score",))
-    score_min_count: int = key("Leave out n-grams that occur less often.", 1, commands={"score": "min_count"}, ge=1)
-    connectors: str | None = key(
-        "Connector words, one per line. Default: gensim's for English.", None, path=True, commands=("score",),
-        metavar="FILE")
-    connectors_rule: Literal["strict", "edges"] = key(
-        "Where connector words are refused: anywhere in a collocation (strict), or at its ends (edges).", "strict",
-        commands=("score",))
-    tokenizer: TokenizerName = key(
-        "Single words, or the method that joins words into collocations.", "gst", commands=("tokenize",), group="Text")
-
-
-class EmbeddingsSettings(Section):
-    """Word vectors, trained on the tokens."""
-
-    COMMANDS = ("train",)
-
-    vectors: str = key(
-        "Word vectors: a new folder or URL.", path=True, commands={"train": "output"}, needed=True, metavar="URL",
-        group="Files")
-    dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
-    window: int = key("Context words on each side.", 5, ge=1)
-    negative: int = key("Negative samples.", 5, ge=1)
-    epochs: int = key("Passes over the tokens.", 5, ge=1)
-    min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
-    sg: int = key("1: skip-gram; 0: CBOW.", 0, ge=0, le=1)
-    sample: float = key("Down-sampling of frequent tokens.", 1e-3)
-    alpha: float = key("The first learning rate.", 0.025)
-    seed: int = key("Seed of the initial vectors and of sampling.", 1, ge=0)
-    threads: int = key(
-        "Training threads. With more than 1, training is faster and results differ from run to run.", 1, ge=1,
-        group="Engine")
-    trainer: Literal["gensim", "spark"] = key(
-        "The trainer: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
-
-
-class SpaceSettings(Section):
-    """The space: vocabulary, public counts, vectors and lists."""
-
-    COMMANDS = ("space",)
-
-    path: str = key(
-        "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
-        named=True,
-        commands={"space": "output"} | dict.fromkeys((*SHOWING, "store", "denoise", "audit", EVALUATE), "space"),
-        needed=("space", "store", "denoise", "audit"), often=True, metavar="URL", group="Files", start="en")
-    vectors: list[str] = key(
-        "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
-        needed=True, metavar="FILE")
-    lists: int = key("Lists per embedding.", 1, ge=0)
-    order: Literal["greedy", "improved"] | None = key(
-        "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
-    vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
-    exclude: str | None = key(
-        "Leave out the words in this file, one per line, so that none of them is ever drawn.", None, path=True,
-        metavar="FILE")
-    counts: str | None = key(
-        "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
-        path=True, metavar="URL")
-    balance: float | None = key(
-        "The weight of public frequency next to meaning, so that a replacement discloses less. Needs {space.counts}. "
-        "0: no weight. Default: 1 for the order of the lists if there are counts; vectors are unchanged.", None, ge=0)
-    grammar: float | None = key(
-        "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
-        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.",
-        None, ge=0)
-    language: str | None = key(
-        "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
-        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
-    seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
-
-
-class StoreSettings(Section):
-    """The store of public pieces of text, which are released word for word."""
-
-    COMMANDS = ("store",)
-
-    path: str = key(
-        "The store whose public texts replace whole texts, instead of words: a folder or URL, or the name of an "
-        "installed store, such as en. 'store' writes a store.", path=True, named=True,
-        commands={"store": "output"} | dict.fromkeys(SHOWING, "store"), needed=("store",), often=True, metavar="URL",
-        group="How private")
-    input: list[str] = key(
-        "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...",
-        commands={"store": ""}, needed=("store",))
-    text: str = key("The column with the text.", "text", metavar="COLUMN")
-    licence: str | None = key(
-        "The license under which everybody may read and pass on these texts. It is recorded.", None, metavar="TEXT",
-        needed=("store",))
-    attribution: str | None = key("Whom to name as the author of the texts. It is recorded.", None, metavar="TEXT")
-    words: str = key(
-        "The least and the most words of a piece. Sentences are added until it has the least. 4-40: sentences; 20-80: "
-        "short texts.", "4-40", pattern="^[0-9]+-[0-9]+$", metavar="LEAST-MOST", often=True)
-    size: int = key("The number of pieces; a random sample of those in the texts.", 100_000, ge=2, often=True)
-    salt: str | None = key(
-        "The salt of the sample, 32 hexadecimal digits. Default: one is drawn and recorded. With one salt, the same "
-        "texts make the same store, and a larger store begins with a smaller one.", None, metavar="HEX")
-    exclude: str | None = key(
-        "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
-        None, path=True, metavar="FILE")
-    encoder: str | None = key(
-        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
-        "word vectors, which is built in.", None, metavar="NAME")
-    unlike: list[str] = key(
-        "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
-    most_pieces: int | None = key(
-        "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
-        None, commands=("privatize",), ge=1, metavar="NUMBER",
-        group="Rarely used")
-    accept_overlap: bool = key(
-        "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
-        commands=("privatize",), group="Rarely used")
-
-
-class ModelSettings(Section):
-    """The public language model: Kneser-Ney trigrams, made from counts."""
-
-    COMMANDS = ("model",)
-
-    path: str = key(
-        "The language model: the folder or URL that 'model' writes.", path=True, named=True,
-        commands={"model": "output", "preview": "model"}, needed=("model",), metavar="URL", group="Files")
-    counts: str | None = key(
-        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
-        path=True, needed=True, metavar="URL")
-    min_count: int = key("Leave out words that occur less often.", 1, ge=1)
-    min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
-    min_trigram: int = key(
-        "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
-    sample: str | None = key(
-        "Public texts that were not counted, on which {budget.risk} is measured. JSON lines of text, register and "
-        "counted, in a file .jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")
-
-
 class DenoiseSettings(Section):
     """A readable release, made from a release and public artifacts alone."""
 
-    COMMANDS = ("denoise",)
-
     release: str | None = key(
         "The folder or URL of a release. Default in a file: the release of [output].", None, path=True,
-        commands={"denoise": ""}, needed=True, metavar="RELEASE", group="Files")
+        metavar="RELEASE", group="Files")
     path: str = key(
-        "The readable release: a new folder or URL.", path=True, commands={"denoise": "output"}, needed=True,
-        metavar="URL", group="Files", start="readable")
+        "The readable release: a new folder or URL.", path=True, metavar="URL", group="Files", start="readable")
     model: str | None = key(
         "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
         metavar="URL", named=True, start="en")
@@ -235,25 +63,24 @@ class CorpusSettings(Section):
     GROUP: ClassVar[Group] = "What to release"
 
     input: list[str] = key(
-        "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
-        commands={"privatize": "", "preview": ""}, needed=True, min_length=1, start=["reviews.jsonl.gz"])
+        "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
+        start=["reviews.jsonl.gz"])
     text: str = key(
         "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
-        "path is a document.", "text", commands=SHOWING, often=True, metavar="COLUMN", start="text")
-    id: str | None = key(
-        "The column that identifies a document.", None, commands=SHOWING, often=True, metavar="COLUMN", start="id")
+        "path is a document.", "text", often=True, metavar="COLUMN", start="text")
+    id: str | None = key("The column that identifies a document.", None, often=True, metavar="COLUMN", start="id")
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable); all or *: every column but the text. A column '
         'called all is written in double quotes, "all".', [], metavar="COLUMN")
     separator: Separator = key(
-        "The separator of CSV cells, in the input and in the output.", "comma", commands=SHOWING, group="Rarely used")
+        "The separator of CSV cells, in the input and in the output.", "comma", group="Rarely used")
     root: str | None = key(
         "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
         path=True, metavar="URL", group="Rarely used")
     name: str | None = key(
         "The name of the corpus, in document identities without an id, and in a ledger. Default: the name of its "
         "folder. In a ledger it is a name space, for values of {ledger.unit} that are unique in this corpus only.",
-        None, commands=dict.fromkeys(SHOWING, "corpus"), metavar="NAME", group="Rarely used")
+        None, metavar="NAME", group="Rarely used")
 
 
 class MechanismSettings(Section):
@@ -262,9 +89,7 @@ class MechanismSettings(Section):
     model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "How private"
 
-    name: str = key(
-        "The mechanism; 'corpusveil mechanisms' compares all.", commands=dict.fromkeys(SHOWING, "mechanism"),
-        metavar="NAME", start="ring-geometric")
+    name: str = key("The mechanism; 'corpusveil mechanisms' compares all.", metavar="NAME", start="ring-geometric")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -296,14 +121,14 @@ class BudgetSettings(Section):
     risk: float | None = key(
         "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
         "{budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, for a budget per "
-        "token. 0.5 is balanced.", None, gt=0, lt=1, commands=SHOWING, often=True, start=0.5)
+        "token. 0.5 is balanced.", None, gt=0, lt=1, often=True, start=0.5)
     model: str | None = key(
         "For {budget.risk}: the language model that the reader knows, made by 'model'. Default: that of the space's "
         "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
         group="Rarely used")
     risk_text: str | None = key(
         "For {budget.risk}: public text of your kind, to measure it on. In the form and column of the input. Default: "
-        "the sample of the model.", None, path=True, metavar="FILE", commands=SHOWING, group="Rarely used")
+        "the sample of the model.", None, path=True, metavar="FILE", group="Rarely used")
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
         "or for each paragraph or sentence.", "token")
@@ -317,7 +142,6 @@ class TextSettings(Section):
     """How text is split, and the treatment of tokens that no mechanism replaces."""
 
     GROUP: ClassVar[Group] = "Text"
-    COMMANDS = SHOWING
 
     tokenizer: TokenizerName = key("Single words, or how words are joined into collocations.", "word")
     collocations: str | None = key(
@@ -357,16 +181,14 @@ class SpansSettings(Section):
     """Names, numbers and other places in texts that are treated by their kind, instead of word by word."""
 
     GROUP: ClassVar[Group] = "Names and other spans"
-    COMMANDS = SHOWING
 
     find: list[str] = key(
         "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, terms:FILE. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
-        commands=dict.fromkeys(SHOWING, "spans"), start=["rules", "names"])
+        start=["rules", "names"])
     columns: list[str] = key(
         "Columns whose values are masked in the text of their row. A value whole, and its parts of three letters or "
-        "more, in any case, as a name. Repeatable.", [], metavar="COLUMN",
-        commands=dict.fromkeys(SHOWING, "spans_from"))
+        "more, in any case, as a name. Repeatable.", [], metavar="COLUMN")
     treat: list[str] = key(
         "How spans of a kind are written: mask, resample, surrogate, pseudonym, or pseudonym:FILE. FILE is a public "
         "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
@@ -375,7 +197,7 @@ class SpansSettings(Section):
         "of pseudonyms; unit: there, but only within one {ledger.unit}.", "corpus", metavar="WHERE")
     key: str | None = key(
         "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
-        commands=dict.fromkeys(SHOWING, "pseudonym_key"), metavar="PATH")
+        metavar="PATH")
 
     def policy_is_unused(self) -> bool:
         """Say whether kinds have treatments and nothing finds spans."""
@@ -395,15 +217,13 @@ class LengthSettings(Section):
     """How many words documents are released with; without this section, their own number."""
 
     GROUP: ClassVar[Group] = "How private"
-    COMMANDS = (*SHOWING, "audit")
 
     pad: int | None = key(
         "Pad every document to a multiple of this number of words. The words are drawn from public counts. The token "
         "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
     epsilon: float | None = key(
         "Instead of {length.pad}: add noise to each document's number of words, with this epsilon per word. Two-sided "
-        "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None,
-        commands=dict.fromkeys((*SHOWING, "audit"), "length_epsilon"), ge=0.001, le=20)
+        "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None, ge=0.001, le=20)
 
     def chosen(self) -> Length | None:
         """Return the requested policy."""
@@ -420,12 +240,10 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The key file. Default: a key is made for this output.", None, path=True,
-        commands=dict.fromkeys(SHOWING, "key"), metavar="PATH", often=True, start="release.key")
-    environment: str | None = key(
-        "The environment variable that holds the key.", None, commands={"privatize": "key_environment"}, metavar="NAME")
-    test: bool = key(
-        "Use the published key: NOT PRIVATE.", default=False, commands={"privatize": "test_key"}, group="Rarely used")
+        "The key file. Default: a key is made for this output.", None, path=True, metavar="PATH", often=True,
+        start="release.key")
+    environment: str | None = key("The environment variable that holds the key.", None, metavar="NAME")
+    test: bool = key("Use the published key: NOT PRIVATE.", default=False, group="Rarely used")
 
 
 class LedgerSettings(Section):
@@ -433,13 +251,11 @@ class LedgerSettings(Section):
 
     GROUP: ClassVar[Group] = "Ledger"
 
-    path: str | None = key(
-        "The URL of the budget ledger (confidential).", None, path=True, commands={"privatize": "ledger"},
-        metavar="URL")
+    path: str | None = key("The URL of the budget ledger (confidential).", None, path=True, metavar="URL")
     unit: list[str] = key(
         "The privacy unit of the caps: a column, such as customer_id, or 'content' for the text itself. An edited "
         "text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for each. "
-        "Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN", commands=SHOWING)
+        "Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN")
     cap: float | None = key(
         "The most that a unit may spend in one metric, over all documents and releases. Another mechanism, parameter "
         "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
@@ -452,29 +268,27 @@ class LedgerSettings(Section):
         "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
     memory: str = key(
         "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
-        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", commands={"privatize": "ledger_memory"}, group="Rarely used")
+        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", group="Rarely used")
 
 
 class EngineSettings(Section):
     """The engine that runs the work; the output is the same for all."""
 
     GROUP: ClassVar[Group] = "Engine"
-    COMMANDS = (*STAGES, "privatize")
 
     name: str = key(
-        "The engine, such as spark or beam; all write the same output.", "local",
-        commands=dict.fromkeys((*STAGES, "train", "privatize"), "engine"), choices="corpusveil.jobs.registry:names",
-        often=True)
+        "The engine, such as spark or beam; all write the same output.", "local", often=True,
+        choices="corpusveil.storage.engine:ENGINES.names")
     workers: int | None = key("The number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
-    master: str | None = key("The Spark master.", None, commands=(*STAGES, "train", "privatize"), metavar="URL")
-    runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, commands=("privatize",), metavar="NAME")
-    options: list[str] = key("Options of the Beam runner.", [], commands={"privatize": BEHIND})
+    master: str | None = key("The Spark master.", None, metavar="URL")
+    runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, metavar="NAME")
+    options: list[str] = key("Options of the Beam runner.", [])
 
     def make(self) -> Engine:
         """Return the engine, ready to run."""
-        from corpusveil.jobs import registry
+        from corpusveil.storage.engine import make_engine
 
-        return registry.make_engine(self.name, **self.chosen())
+        return make_engine(self.name, **self.chosen())
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""
@@ -487,9 +301,7 @@ class OutputSettings(Section):
 
     GROUP: ClassVar[Group] = "Files"
 
-    path: str = key(
-        "The release: a new folder or URL.", path=True, commands={"privatize": "output"}, needed=True, metavar="URL",
-        start="private")
+    path: str = key("The release: a new folder or URL.", path=True, metavar="URL", start="private")
     format: str = key(
         "The format of the output, such as jsonl.gz, csv or parquet.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
@@ -500,95 +312,38 @@ class OutputSettings(Section):
     duplicates: Duplicates = key(
         "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "
         "the same for all.", "independent", group="How private", metavar="HOW")
-    accept_no_guarantee: bool = key(
-        "Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
+    accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
     only_release: str | None = key(
         "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Rarely used")
 
 
-class EvaluateSettings(Section):
-    """A release beside its original: what it discloses, and how useful it still is."""
-
-    COMMANDS = (EVALUATE,)
-
-    original: str | None = key(
-        "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
-        commands={EVALUATE: ""}, needed=True, metavar="ORIGINAL", group="Files")
-    private: str | None = key(
-        "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
-        path=True, commands={EVALUATE: ""}, needed=True, metavar="PRIVATE", group="Files")
-    path: str | None = key(
-        "The report: a new folder or URL.", None, path=True, commands={EVALUATE: "output"}, needed=True, metavar="URL",
-        group="Files")
-    collocations: str | None = key(
-        "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
-        metavar="URL", group="Files", named=True)
-    text: str | None = key(
-        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN")
-    private_text: str | None = key(
-        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN")
-    id: str | None = key("The column of both that identifies documents. Default: position.", None, metavar="COLUMN")
-    label: str | None = key(
-        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN")
-    attribute: str | None = key(
-        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN")
-    models: list[str] = key(
-        "The models and attackers: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
-        commands={EVALUATE: "model"}, metavar="NAME")
-    leaked_keys: list[str] = key(
-        "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
-        commands={EVALUATE: "leaked_key"}, metavar="PATH")
-    corpus: str | None = key(
-        "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
-        "[corpus].", None, metavar="NAME")
-    seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
-    documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
-    counts: str | None = key(
-        "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")
-    encoder: str | None = key("A sentence encoder on this machine: a folder or package.", None, metavar="PATH")
-    vectors: str | None = key(
-        "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
-        "of the space, which flatter the mechanism.", None, path=True, commands={EVALUATE: "similarity_vectors"},
-        metavar="FILE")
-    separator: Separator | None = key(
-        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
-        "[corpus].", None)
-    publishable: bool = key("Leave out all texts and all figures that were counted in the input.", default=False)
-
-
 class AuditSettings(Section):
     """A check of a guarantee, on exact laws if there are any, otherwise on samples."""
 
     GROUP: ClassVar[Group] = "How private"
-    COMMANDS = ("audit",)
 
-    mechanism: str | None = key(
-        "The mechanism. Default in a file: that of [mechanism].", None, needed=True, metavar="NAME")
-    parameters: list[str] = key(
-        "A parameter of the mechanism. Repeatable.", [], commands={"audit": "parameter"}, metavar="NAME=VALUE")
+    mechanism: str | None = key("The mechanism. Default in a file: that of [mechanism].", None, metavar="NAME")
+    parameters: list[str] = key("A parameter of the mechanism. Repeatable.", [], metavar="NAME=VALUE")
     epsilons: list[float] = key(
         "The epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
-        commands={"audit": "epsilon"}, metavar="NUMBER", often=True)
+        metavar="NUMBER", often=True)
     claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
     level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
-        "there is one.", [], commands={"audit": "document"}, metavar="WORDS")
+        "there is one.", [], metavar="WORDS")
     per: Literal["token", "document"] = key(
         "With {audit.documents}: whether epsilon is for a token or a document.", "token")
     delta: float = key("With {audit.documents}: the delta of (epsilon, delta).", 1e-6, ge=1e-10, lt=1)
     distance: float = key(
         "With {audit.documents}: how far words may differ. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
-    path: str | None = key(
-        "Write JSON to this file.", None, path=True, commands={"audit": "output"}, metavar="URL", group="Files")
+    path: str | None = key("Write JSON to this file.", None, path=True, metavar="URL", group="Files")
 
 
 class ScheduleSettings(Section):
     """Settings that only 'corpusveil schedule' reads."""
-
-    COMMANDS = ()
 
     state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True)
     settle: str = key(

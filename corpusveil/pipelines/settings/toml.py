@@ -12,10 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import BadFileError, BadValueError, UnknownError, UnsetError, UserError, nearest, unreadable
+from corpusveil.errors import (
+    BadFileError,
+    BadValueError,
+    PackageError,
+    UnknownError,
+    UnsetError,
+    UserError,
+    nearest,
+    unreadable,
+)
+from corpusveil.pipelines.fields import Setting, declared, listed, plain
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
-from corpusveil.pipelines.settings.fields import Setting, declared, listed, plain
+from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
 SCHEMA = "corpusveil.schema.json"
@@ -82,6 +92,8 @@ def read(file: str) -> Document:
                     f"{file}, {_shown(section)}: this key has no section; put it below a "
                     f"section{elsewhere(section) or '.'}"
                 )
+            if section in OF_EVALUATE["section"]:
+                raise PackageError(f"{file}, [{section}]: {MISSING}")
             near = nearest(section, Settings.model_fields) or "."
             raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
@@ -171,8 +183,7 @@ def template(*, whole: bool) -> str:
 
 def _help(setting: Setting) -> str:
     values = f" One of: {', '.join(setting.values)}." if setting.values else ""
-    needed = setting.needed and "Default in a file" not in setting.help()  # a command needs it, a file does not
-    return f"{setting.help()}{values}{' Required.' if needed else ''}"
+    return f"{setting.help()}{values}{' Required.' if setting.info.is_required() else ''}"
 
 
 def _example(setting: Setting) -> str:

@@ -16,7 +16,8 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.passage_release import FAR, NO_AUTHOR, UNKNOWN_KIND
+from corpusveil.transforms.release.passage_release import FAR, UNKNOWN_KIND
+from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 

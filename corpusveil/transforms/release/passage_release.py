@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,26 +13,21 @@ import pyarrow.compute as pc
 
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
-from corpusveil.display import Card, Shown, rounded_up
+from corpusveil.display import Card, rounded_up
 from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
-from corpusveil.ledger.account import Account
-from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages.encoder import LENGTH, MeanVectors
 from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
-from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
+from corpusveil.transforms.release.keyed_release import KeyedRelease
+from corpusveil.transforms.release.promises import NO_AUTHOR, OF_PASSAGES, OF_PASSAGES_IN_BRIEF, Promise, sentences
 from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
-NO_AUTHOR = (
-    "No line of this was written by the author of its row: each is a public text of like topic and tone. It keeps "
-    "topic, not facts."
-)
 UNKNOWN_KIND = (
     "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
     "a store (docs/passages.md), or release words instead."
@@ -42,7 +37,7 @@ FAR = 0.15
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PassageRelease(Shown):
+class PassageRelease(KeyedRelease):
     """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
 
     ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
@@ -110,17 +105,6 @@ class PassageRelease(Shown):
         }  # fmt: skip
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 (hex) of the canonical JSON of the configuration."""
-        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
-
-    @property
-    def name(self) -> str:
-        """The name of the release in a ledger: half of each digest, of configuration and key."""
-        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
-
-    @property
     def metric(self) -> str:
         """The name of the metric within which readings of releases add up: that of any two pieces of text."""
         return hashlib.sha256(self.mechanism.name.encode()).hexdigest()[:16]
@@ -130,47 +114,42 @@ class PassageRelease(Shown):
 
         Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
         """
-        if self.duplicates == "drop" and not whole_corpus:
-            raise BadValueError(
-                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
-                "remove copies beforehand."
-            )
         return PassageKernel(
-            self.mechanism, self.epsilon, self.per, DrawKey.derive(self.key, self.digest),
+            self.mechanism, self.epsilon, self.per, self.draw_key(whole_corpus=whole_corpus),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
             accept_overlap=self.accept_overlap,
         )  # fmt: skip
 
-    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
-        """Return what accounts in a ledger for documents of this release and text column."""
-        about = {
-            "version": LEDGER_VERSION, "column": column, "release": self.name, "metric": self.metric,
-            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest, "ranged": False,
-            "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
+    def spending(self) -> dict[str, Any]:
+        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        return {
+            "metric": self.metric, "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
+            "ranged": False, "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
         }  # fmt: skip
-        return Account(self.kernel(whole_corpus=whole_corpus), about, f"{self.digest} {self.key.fingerprint()}", column)
 
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
-        lines = [_PER_TEXT if self.per == "document" else self._of_pieces(), *piece.notes, NO_AUTHOR, _NOTHING_PRIVATE]
-        if not isinstance(self.mechanism.store.encoder, MeanVectors):
-            lines.append(_OTHER_VECTORS.format(self.mechanism.store.encoder.name))
-        if self.duplicates == "same-noise":
-            lines.append("Equal pieces get equal replacements, so all equal pieces count as one.")
         key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
         return dataclasses.replace(
-            piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()), notes=tuple(lines), per=self.per,
+            piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
+            notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
             plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
         )  # fmt: skip
 
-    def _of_pieces(self) -> str:
-        most = "" if self.most_pieces is None else f", n at most {self.most_pieces:,}"
-        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
-        return (
-            f"A text of n {self.per}s costs n times epsilon{most}: the log-ratio of any output for two texts of "
-            f"equally many {self.per}s is at most n times {nats} nats."
-        )
+    def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
+        """Yield the sentences of a table of promises that hold."""
+        piece = self.mechanism.guarantee(self.epsilon)
+        values = {
+            "per": lambda: str(self.per),
+            "nats": lambda: rounded_up(piece.plain_ldp),
+            "most_pieces": lambda: "" if self.most_pieces is None else f", n at most {self.most_pieces:,}",
+            "law": lambda: " ".join(piece.notes),
+            "encoder": lambda: self.mechanism.store.encoder.name,
+        }
+        of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
+        named = {"budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,)}
+        return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
         shown = ["which texts are missing (null)"]
@@ -197,13 +176,7 @@ class PassageRelease(Shown):
 
     def in_brief(self) -> str:
         """Return the guarantee in two sentences."""
-        nats = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp)
-        if self.per == "document":
-            return f"without the key, a reader can distinguish any two texts by at most {nats} nats. {NO_AUTHOR}"
-        return (
-            f"without the key, a reader can distinguish any two {self.per}s by at most {nats} nats, and two texts by "
-            f"the sum over their {self.per}s. {NO_AUTHOR}"
-        )
+        return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear."""
@@ -240,15 +213,6 @@ class PassageRelease(Shown):
         return []
 
 
-_PER_TEXT = "A whole text costs epsilon once, for any two texts of any length."
-_NOTHING_PRIVATE = (
-    "Every released piece was public before: no name, number or phrase of a private text stands in the release unless "
-    "the store has it."
-)
-_OTHER_VECTORS = (
-    "Vectors are made by {}, on the machines that work. Equal bytes across processors are promised for the built-in "
-    "encoder alone."
-)
 _NEIGHBORS = {
     "document": "any two texts, of any length",
     "paragraph": "texts of equally many paragraphs; plain_ldp is for a paragraph",

@@ -14,7 +14,7 @@ from corpusveil.budget.budget import in_full, written
 from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.display import Card, Shown
+from corpusveil.display import Card
 from corpusveil.errors import (
     BadValueError,
     ConflictError,
@@ -26,8 +26,6 @@ from corpusveil.errors import (
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
 from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
-from corpusveil.ledger.account import Account
-from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
@@ -39,6 +37,7 @@ from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, document_figure
+from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
@@ -48,7 +47,7 @@ NO_RELEASE = "00" * 32
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(Shown):
+class Release(KeyedRelease):
     """Everything that decides the private text of a document. Frozen; its digest names it.
 
     ``mechanism`` replaces words (``cv.RingGeometric(space)``), ``budget`` says with which epsilon per token or document
@@ -255,33 +254,13 @@ class Release(Shown):
         parts = self.mechanism, self.budget
         return tuple(document_figure(*parts, number, delta, distance, self.length) for number in words)
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 (hex) of the canonical JSON of the configuration."""
-        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
-
-    @property
-    def name(self) -> str:
-        """The name of the release in a ledger: half of each digest, of configuration and key."""
-        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
-
-    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
-        """Return what accounts in a ledger for documents of this release and text column."""
-        mechanism, space = self.mechanism, self.mechanism.space
-        about = {
-            "version": LEDGER_VERSION,
-            "column": column,
-            "release": self.name,
-            "metric": self.metric,
-            "mechanism": mechanism.name,
-            "space": space.digest,
-            "ranged": mechanism.ranged,
-            "budget": self.budget.as_dict(),
-            "length_epsilon": length_epsilon(self.length),
-        }
-        both = f"{self.digest} {self.key.fingerprint()}"
-        return Account(self.kernel(whole_corpus=whole_corpus), about, both, column)
+    def spending(self) -> dict[str, Any]:
+        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        mechanism = self.mechanism
+        return {
+            "metric": self.metric, "mechanism": mechanism.name, "space": mechanism.space.digest,
+            "ranged": mechanism.ranged, "budget": self.budget.as_dict(), "length_epsilon": length_epsilon(self.length),
+        }  # fmt: skip
 
     @property
     def metric(self) -> str:
@@ -318,16 +297,11 @@ class Release(Shown):
 
         Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
         """
-        if self.duplicates == "drop" and not whole_corpus:
-            raise BadValueError(
-                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
-                "remove copies beforehand."
-            )
         return Kernel(
             self.mechanism,
             self.budget,
             self.policy,
-            DrawKey.derive(self.key, self.digest),
+            self.draw_key(whole_corpus=whole_corpus),
             f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",

@@ -39,6 +39,7 @@ from corpusveil_evaluate.report.evaluate_release import evaluate_release as eval
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import write_report
+from corpusveil_evaluate.settings import EvaluateSettings
 from corpusveil_evaluate.statistics.encoders import Encoder
 
 REPORTS = ("report.csv", "report.json", "report.html")
@@ -46,7 +47,7 @@ REPORTS = ("report.csv", "report.json", "report.html")
 
 def run(settings: Settings, watch: Watch | None = None) -> Findings:
     """Compare a release with its original, and write the report."""
-    asked = needed(settings.evaluate, "evaluate")
+    asked = needed(settings.section(EvaluateSettings), "evaluate")
     watch = watch or Watch()
     corpus, output = settings.corpus, settings.output
     originals = [asked.original] if asked.original is not None else [] if corpus is None else corpus.input

@@ -13,12 +13,12 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.errors import BadValueError, ConflictError, UnsetError, UserError
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
-from corpusveil.pipelines.settings.sections import EvaluateSettings
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
+from corpusveil_evaluate.settings import EvaluateSettings
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
 from corpusveil_evaluate.utility.text_classifiers import Model, model_of, sklearn
 
@@ -43,12 +43,12 @@ class Question:
         opened = {name: given.pop(name, None) for name in ("space", "collocations", "encoder", "vectors")}
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
         settings = validated({"evaluate": asked}, _Arguments())
-        return cls(needed(settings.evaluate, "evaluate"), keys=tuple(keys), **opened)
+        return cls(needed(settings.section(EvaluateSettings), "evaluate"), keys=tuple(keys), **opened)
 
     @classmethod
     def opened(cls, settings: Settings) -> Self:
         """Return the question of settings; what ``[evaluate]`` leaves out is that of other sections."""
-        asked = needed(settings.evaluate, "evaluate")
+        asked = needed(settings.section(EvaluateSettings), "evaluate")
         given, table = {}, asked.collocations or settings.text.collocations
         if (of := settings.corpus) is not None:
             given = {"text": of.text, "separator": of.separator, "corpus": of.name}

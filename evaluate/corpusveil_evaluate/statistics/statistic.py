@@ -2,22 +2,19 @@
 
 Each statistic is a file in one of the packages with statistics, all of whose modules are imported; there is no list to
 edit. It makes a ``Statistic`` and registers it; page, JSON and CSV of ``evaluate release``, and cells and tables of
-studies, then show it. Another package names its module in its metadata::
+studies, then show it. Another package names the value that ``register`` returned in its metadata::
 
     [project.entry-points."corpusveil.statistics"]
-    my-statistic = "my_package.my_statistic"
+    my-statistic = "my_package.my_statistic:STATISTIC"
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any, Protocol, TypeVar, cast
 
+from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import Encoder
 
@@ -175,40 +172,23 @@ class Statistic:
         return None if self.compute is None else next(self.compute(evidence), None)
 
 
-GROUP = "corpusveil.statistics"
 ROOMS = tuple(f"corpusveil_evaluate.{room}" for room in ("statistics", "utility", "attacks"))
-
-_BY_NAME: dict[str, Statistic] = {}
+STATISTICS: Registry[Statistic] = Registry("statistic", ROOMS)
 
 
 def register(name: str, **fields: Any) -> Statistic:
     """Enter a statistic of these ``fields`` (``Statistic``) under its name, and return it."""
-    statistic = Statistic(name=name, **fields)
-    if _BY_NAME.setdefault(name, statistic) is not statistic:
-        message = f"two statistics are named {name}"
-        raise ValueError(message)
-    return statistic
-
-
-@functools.cache
-def _load_all() -> None:
-    for room in ROOMS:
-        for module in pkgutil.iter_modules(importlib.import_module(room).__path__):
-            importlib.import_module(f"{room}.{module.name}")
-    for point in metadata.entry_points(group=GROUP):
-        point.load()
+    return STATISTICS.enter(name, Statistic(name=name, **fields))
 
 
 def statistics() -> list[Statistic]:
     """Return all statistics by name, which is their order in reports."""
-    _load_all()
-    return [_BY_NAME[name] for name in sorted(_BY_NAME)]
+    return [STATISTICS.find(name) for name in STATISTICS.names()]
 
 
 def find(name: str) -> Statistic:
     """Return a statistic by its name; for an unknown name, a statistic with only this name."""
-    _load_all()
-    return _BY_NAME.get(name) or Statistic(name=name)
+    return STATISTICS.find(name) if name in STATISTICS.names() else Statistic(name=name)
 
 
 def of_texts(evidence: Evidence) -> Iterator[Figure]:

@@ -8,12 +8,12 @@ import typer
 
 from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import UnsetError
-from corpusveil.jobs import registry
+from corpusveil.storage.engine import ENGINES
 
 if TYPE_CHECKING:
     Engine = str
 else:
-    Engine = Literal[*registry.names()]
+    Engine = Literal[*ENGINES.names()]
 
 
 def study(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib
+import pkgutil
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from corpusveil.choices import Group
 from corpusveil.errors import BadValueError, UserError
+from corpusveil.registry import Registry
 
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 BEHIND = "--"
@@ -33,10 +33,6 @@ class Setting:
     metavar: str | None = None
     path: bool = False
     """Whether it names a place; a relative path is relative to its file."""
-    commands: Mapping[str, str] = field(default_factory=dict)
-    """The commands that have it, and its name there, without dashes and with ``_``; empty for an argument."""
-    needed: tuple[str, ...] = ()
-    """The commands that require it."""
     choices: str | None = None
     """The allowed names, or a function that returns them, as ``module:attribute``; imported on demand."""
     often: bool = False
@@ -49,6 +45,10 @@ class Setting:
     """The name of its section, and its own."""
     key: str = ""
     info: FieldInfo = field(default_factory=FieldInfo)
+    is_argument: bool = False
+    """Whether it is an argument of a command, without a name."""
+    is_needed: bool = False
+    """Whether a command requires it."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Add further constraints to the setting's JSON schema."""
@@ -60,22 +60,13 @@ class Setting:
         """The allowed names, if only the program knows them."""
         if self.choices is None:
             return ()
-        module, _, name = self.choices.partition(":")
-        names = getattr(importlib.import_module(module), name)
+        names = pkgutil.resolve_name(self.choices)
         return tuple(names() if callable(names) else names)
 
     @property
     def place(self) -> str:
         """Its section and key, as a file names it."""
         return f"{self.name}.{self.key}"
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether it is an argument of its commands, without a name."""
-        return "" in self.commands.values()
-
-    def is_needed(self, command: str) -> bool:
-        return bool({command, "*"} & set(self.needed))
 
     @property
     def kind(self) -> Any:
@@ -97,23 +88,10 @@ class Setting:
         return None if self.info.is_required() else self.info.get_default(call_default_factory=True)
 
 
-def key(
-    help: str,
-    default: Any = ...,
-    *,
-    commands: Sequence[str] | Mapping[str, str] | None = None,
-    needed: bool | Sequence[str] = False,
-    **more: Any,
-) -> Any:
-    """Declare a setting. ``commands`` are its commands, by default its section's.
-
-    ``more`` are fields of ``Setting``, and pydantic's bounds.
-    """
-    if commands is not None and not isinstance(commands, Mapping):
-        commands = dict.fromkeys(commands, "*")
-    by_name = {"*": "*"} if commands is None else dict(commands)
+def key(help: str, default: Any = ..., **more: Any) -> Any:
+    """Declare a setting. ``more`` are fields of ``Setting``, and pydantic's bounds."""
     own = {field.name: more.pop(field.name) for field in dataclasses.fields(Setting) if field.name in more}
-    setting = Setting(commands=by_name, needed=tuple(by_name) if needed is True else tuple(needed or ()), **own)
+    setting = Setting(**own)
     value: dict[str, Any] = {"default_factory": list} if isinstance(default, list) else {"default": default}
     return Field(**value, description=help, json_schema_extra=setting, **more)
 
@@ -124,9 +102,9 @@ def fault(place: str, sentence: str, kind: type[UserError]) -> PydanticCustomErr
 
 
 class Section(BaseModel):
-    """A section of the settings.
+    """A section of the settings; ``GROUP`` is the heading of its settings.
 
-    ``GROUP`` is the heading of its settings, ``COMMANDS`` the commands of settings that name none.
+    Another package adds one by an entry point of ``corpusveil.sections``, and its rules by the two methods.
     """
 
     model_config = ConfigDict(
@@ -134,7 +112,6 @@ class Section(BaseModel):
         str_min_length=1, protected_namespaces=(),
     )  # fmt: skip
     GROUP: ClassVar[Group] = "Settings"
-    COMMANDS: ClassVar[tuple[str, ...]] = ("privatize",)
 
     @model_validator(mode="after")
     def _within_choices_and_64_bits(self) -> typing.Self:
@@ -145,6 +122,21 @@ class Section(BaseModel):
             if setting.choices is not None and value is not None and value not in setting.known:
                 raise PydanticCustomError("literal_error", "one of them", {"key": name, "value": value})
         return self
+
+    def broken(self, value: Callable[[str], Any]) -> Iterator[tuple[str, str]]:  # noqa: ARG002 - most break no rule
+        """Yield contradictions within an added section, or with others: a place and a sentence, as in ``rules``.
+
+        ``value`` returns that of any ``section.key``.
+        """
+        yield from ()
+
+    def incomplete(self) -> Iterator[tuple[str, str]]:
+        """Yield what a file lacks that has this added section."""
+        yield from ()
+
+
+SECTIONS: Registry[type[Section]] = Registry("section")
+"""The sections of other packages."""
 
 
 def listed(value: Any) -> list[Any]:
@@ -186,17 +178,8 @@ def declared(tree: type[BaseModel]) -> Iterator[Setting]:
         section = plain(info.annotation)
         for key, field_info in section.model_fields.items():
             setting = setting_of(field_info)
-            commands = dict.fromkeys(section.COMMANDS, "*") if "*" in setting.commands else setting.commands
-            by_name = {command: key if own == "*" else own for command, own in commands.items()}
             group = setting.group or section.GROUP
-            yield dataclasses.replace(setting, group=group, commands=by_name, name=name, key=key, info=field_info)
-
-
-@functools.cache
-def options_of(tree: type[BaseModel], command: str) -> Mapping[str, Setting]:
-    """Return the settings that a command has, by the names of its parameters."""
-    settings = [setting for setting in declared(tree) if command in setting.commands]
-    return {setting.commands[command] or setting.key: setting for setting in settings}
+            yield dataclasses.replace(setting, group=group, name=name, key=key, info=field_info)
 
 
 def setting_of(info: FieldInfo) -> Setting:

@@ -1,0 +1,148 @@
+"""The settings of what is made of public text: n-gram counts, collocations, vectors, spaces, stores and models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from corpusveil.choices import Hyphens, Measure
+from corpusveil.pipelines.fields import Section, key
+
+TokenizerName = Literal["word", "gst", "mst"]
+
+
+# A table: two or three lines a setting.
+# fmt: off
+class CollocationsSettings(Section):
+    """The public corpus: counted, scored and tokenized."""
+
+    input: list[str] = key("Files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="INPUT...")
+    text: str = key("The column with the text.", "text", metavar="COLUMN")
+    counts: str | None = key(
+        "N-gram counts: the folder or URL that 'count' writes.", None, path=True, metavar="URL", group="Files")
+    table: str | None = key(
+        "The collocation table: the folder or URL that 'score' writes.", None, path=True, metavar="URL", group="Files")
+    tokens: str | None = key(
+        "Tokens: the folder or URL that 'tokenize' writes, or text files with one sentence per line.", None, path=True,
+        metavar="URL", group="Files")
+    max_n: int = key("The longest n-grams to count, 1 to 5 words.", 3, ge=1, le=5)
+    min_count: int = key("Leave out n-grams that occur less often.", 5, ge=1)
+    hyphens: Hyphens | None = key(
+        "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
+        "the collocations.", None, group="Text")
+    language: str | None = key(
+        "The language of the corpus, as a code or English name such as de or German. detect: by its first texts.", None,
+        metavar="LANGUAGE", group="Text")
+    measure: Measure = key("The association measure.", "pmi")
+    threshold: float = key("The lowest score of a collocation, on the scale of the measure.", 2.0)
+    score_min_count: int = key("Leave out n-grams that occur less often.", 1, ge=1)
+    connectors: str | None = key(
+        "Connector words, one per line. Default: gensim's for English.", None, path=True, metavar="FILE")
+    connectors_rule: Literal["strict", "edges"] = key(
+        "Where connector words are refused: anywhere in a collocation (strict), or at its ends (edges).", "strict")
+    tokenizer: TokenizerName = key(
+        "Single words, or the method that joins words into collocations.", "gst", group="Text")
+
+
+class EmbeddingsSettings(Section):
+    """Word vectors, trained on the tokens."""
+
+    vectors: str = key("Word vectors: a new folder or URL.", path=True, metavar="URL", group="Files")
+    dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
+    window: int = key("Context words on each side.", 5, ge=1)
+    negative: int = key("Negative samples.", 5, ge=1)
+    epochs: int = key("Passes over the tokens.", 5, ge=1)
+    min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
+    sg: int = key("1: skip-gram; 0: CBOW.", 0, ge=0, le=1)
+    sample: float = key("Down-sampling of frequent tokens.", 1e-3)
+    alpha: float = key("The first learning rate.", 0.025)
+    seed: int = key("Seed of the initial vectors and of sampling.", 1, ge=0)
+    threads: int = key(
+        "Training threads. With more than 1, training is faster and results differ from run to run.", 1, ge=1,
+        group="Engine")
+    trainer: Literal["gensim", "spark"] = key(
+        "The trainer: gensim on one machine, or Spark MLlib.", "gensim", group="Engine")
+
+
+class SpaceSettings(Section):
+    """The space: vocabulary, public counts, vectors and lists."""
+
+    path: str = key(
+        "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
+        named=True, often=True, metavar="URL", group="Files", start="en")
+    vectors: list[str] = key(
+        "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
+        metavar="FILE")
+    lists: int = key("Lists per embedding.", 1, ge=0)
+    order: Literal["greedy", "improved"] | None = key(
+        "How lists are ordered. Default: improved if they are balanced, otherwise greedy.", None)
+    vocabulary: str | None = key("Keep only the words in this file, one per line.", None, path=True, metavar="FILE")
+    exclude: str | None = key(
+        "Leave out the words in this file, one per line, so that none of them is ever drawn.", None, path=True,
+        metavar="FILE")
+    counts: str | None = key(
+        "Public word counts that 'resample' draws from: the output of 'count', or word<TAB>count, one per line.", None,
+        path=True, metavar="URL")
+    balance: float | None = key(
+        "The weight of public frequency next to meaning, so that a replacement discloses less. Needs {space.counts}. "
+        "0: no weight. Default: 1 for the order of the lists if there are counts; vectors are unchanged.", None, ge=0)
+    grammar: float | None = key(
+        "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
+        "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.", None, ge=0)
+    language: str | None = key(
+        "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
+        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
+    seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
+
+
+class StoreSettings(Section):
+    """The store of public pieces of text, which are released word for word."""
+
+    path: str = key(
+        "The store whose public texts replace whole texts, instead of words: a folder or URL, or the name of an "
+        "installed store, such as en. 'store' writes a store.", path=True, named=True, often=True, metavar="URL",
+        group="How private")
+    input: list[str] = key(
+        "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...")
+    text: str = key("The column with the text.", "text", metavar="COLUMN")
+    licence: str | None = key(
+        "The license under which everybody may read and pass on these texts. It is recorded.", None, metavar="TEXT")
+    attribution: str | None = key("Whom to name as the author of the texts. It is recorded.", None, metavar="TEXT")
+    words: str = key(
+        "The least and the most words of a piece. Sentences are added until it has the least. 4-40: sentences; 20-80: "
+        "short texts.", "4-40", pattern="^[0-9]+-[0-9]+$", metavar="LEAST-MOST", often=True)
+    size: int = key("The number of pieces; a random sample of those in the texts.", 100_000, ge=2, often=True)
+    salt: str | None = key(
+        "The salt of the sample, 32 hexadecimal digits. Default: one is drawn and recorded. With one salt, the same "
+        "texts make the same store, and a larger store begins with a smaller one.", None, metavar="HEX")
+    exclude: str | None = key(
+        "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
+        None, path=True, metavar="FILE")
+    encoder: str | None = key(
+        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
+        "word vectors, which is built in.", None, metavar="NAME")
+    unlike: list[str] = key(
+        "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
+    most_pieces: int | None = key(
+        "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
+        None, ge=1, metavar="NUMBER", group="Rarely used")
+    accept_overlap: bool = key(
+        "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
+        group="Rarely used")
+
+
+class ModelSettings(Section):
+    """The public language model: Kneser-Ney trigrams, made from counts."""
+
+    path: str = key(
+        "The language model: the folder or URL that 'model' writes.", path=True, named=True, metavar="URL",
+        group="Files")
+    counts: str | None = key(
+        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
+        path=True, metavar="URL")
+    min_count: int = key("Leave out words that occur less often.", 1, ge=1)
+    min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
+    min_trigram: int = key(
+        "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
+    sample: str | None = key(
+        "Public texts that were not counted, on which {budget.risk} is measured. JSON lines of text, register and "
+        "counted, in a file .jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")

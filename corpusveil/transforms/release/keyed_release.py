@@ -1,0 +1,68 @@
+"""What releases by words and by passages have in common: digest, name, subkey, and their account in a ledger."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from corpusveil.display import Shown
+from corpusveil.errors import BadValueError
+from corpusveil.ledger.account import Account, Accounts
+from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
+from corpusveil.sampling.draws import DrawKey
+
+if TYPE_CHECKING:
+    from corpusveil.choices import Duplicates
+    from corpusveil.sampling.keys import Key
+
+
+class KeyedRelease(Shown):
+    """A configuration and a key, which decide the private text of a document."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        key: Key
+        duplicates: Duplicates
+
+    @abc.abstractmethod
+    def configuration(self) -> dict[str, Any]:
+        """Return everything except the key that can change the output text; never engine, paths or workers."""
+
+    @abc.abstractmethod
+    def spending(self) -> dict[str, Any]:
+        """Return what decides how readings of this release add up in a ledger, but for its name."""
+
+    @abc.abstractmethod
+    def kernel(self, *, whole_corpus: bool = False) -> Accounts:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
+
+        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
+        """
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the canonical JSON of the configuration."""
+        canonical = json.dumps(self.configuration(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The name of the release in a ledger: half of each digest, of configuration and key."""
+        return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
+
+    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
+        """Return what accounts in a ledger for documents of this release and text column."""
+        about = {"version": LEDGER_VERSION, "column": column, "release": self.name, **self.spending()}
+        return Account(self.kernel(whole_corpus=whole_corpus), about, f"{self.digest} {self.key.fingerprint()}", column)
+
+    def draw_key(self, *, whole_corpus: bool) -> DrawKey:
+        """Return the subkey of this release. Raises UserError as ``kernel`` does."""
+        if self.duplicates == "drop" and not whole_corpus:
+            raise BadValueError(
+                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
+                "remove copies beforehand."
+            )
+        return DrawKey.derive(self.key, self.digest)

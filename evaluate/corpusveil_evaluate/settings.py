@@ -1,0 +1,87 @@
+"""The section ``[evaluate]`` of a configuration file, and the options of ``corpusveil evaluate release``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from corpusveil.choices import Separator
+from corpusveil.pipelines.fields import Section, key
+from corpusveil.pipelines.flows import Flow
+
+DOCUMENTS = 10_000
+"""The number of documents to evaluate."""
+COMMAND = "evaluate release"
+FLOW = Flow(
+    "evaluate", "", "", "corpusveil_evaluate.report.beside_original:run",
+    """
+    space: path=space
+    evaluate: * original!= private!= path!=output models=model leaked_keys=leaked_key vectors=similarity_vectors
+    """,
+    wanted=("evaluate.path",), command=COMMAND,
+)  # fmt: skip
+
+
+# A table: two or three lines a setting.
+# fmt: off
+class EvaluateSettings(Section):
+    """A release beside its original: what it discloses, and how useful it still is."""
+
+    original: str | None = key(
+        "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
+        metavar="ORIGINAL", group="Files")
+    private: str | None = key(
+        "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
+        path=True, metavar="PRIVATE", group="Files")
+    path: str | None = key("The report: a new folder or URL.", None, path=True, metavar="URL", group="Files")
+    collocations: str | None = key(
+        "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
+        metavar="URL", group="Files", named=True)
+    text: str | None = key(
+        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN")
+    private_text: str | None = key(
+        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN")
+    id: str | None = key("The column of both that identifies documents. Default: position.", None, metavar="COLUMN")
+    label: str | None = key(
+        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN")
+    attribute: str | None = key(
+        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN")
+    models: list[str] = key(
+        "The models and attackers: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
+        metavar="NAME")
+    leaked_keys: list[str] = key(
+        "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
+        metavar="PATH")
+    corpus: str | None = key(
+        "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
+        "[corpus].", None, metavar="NAME")
+    seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
+    documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
+    counts: str | None = key(
+        "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")
+    encoder: str | None = key("A sentence encoder on this machine: a folder or package.", None, metavar="PATH")
+    vectors: str | None = key(
+        "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
+        "of the space, which flatter the mechanism.", None, path=True, metavar="FILE")
+    separator: Separator | None = key(
+        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
+        "[corpus].", None)
+    publishable: bool = key("Leave out all texts and all figures that were counted in the input.", default=False)
+
+    def broken(self, value: Callable[[str], Any]) -> Iterator[tuple[str, str]]:
+        """Yield contradictions."""
+        if re.search(r"\[\]|^[.].*[.]", value("corpus.text") or ""):
+            yield "evaluate", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
+        if self.encoder is not None and self.vectors is not None:
+            yield "evaluate.vectors", "similarity is measured by {evaluate.encoder} or by this; leave either out"
+        if self.label is not None and self.label == self.attribute:
+            yield (
+                "evaluate",
+                "{evaluate.label} and {evaluate.attribute}: a column is named twice; give different columns",
+            )
+
+    def incomplete(self) -> Iterator[tuple[str, str]]:
+        """Yield what a file lacks."""
+        if self.path is None:
+            yield "evaluate.path", "this key is missing"
