@@ -20,12 +20,13 @@ from tests.calls import command, refused, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS
 from tests.passages.stores import small_store
 
-PAIRS = 500
+PAIRS = 1000
 
 
 def texts(number: int) -> list[str]:
     rng = np.random.default_rng(number)
-    return [". ".join(" ".join(rng.choice(WORDS[:80], 4)).capitalize() for _ in range(2)) for _ in range(number)]
+    drawn = rng.choice(WORDS[:80], (number, 2, 4))
+    return [" ".join(f"{' '.join(words)}.".capitalize() for words in sentences) for sentences in drawn]
 
 
 @functools.cache
