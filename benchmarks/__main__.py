@@ -7,7 +7,7 @@
 import sys
 from collections.abc import Callable
 
-from benchmarks import bench, compare, examples, ledger, passages, rehearsal, startup, tickets, utility
+from benchmarks import bench, compare, examples, ledger, opposites, passages, rehearsal, startup, tickets, utility
 from benchmarks import names as people
 from benchmarks.report import Skipped, Table, machine, save
 
@@ -21,12 +21,13 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
     "utility": utility.run,
     "passages": passages.run,
     "examples": examples.run,
+    "opposites": opposites.run,
 }
 
 COMMANDS = {"bench": bench.main, "compare": compare.main}
 """Benchmarks with their own arguments: a file to write; two to compare."""
 
-WITH_OPTIONS = {"ledger", "names", "passages", "tickets", "utility"}
+WITH_OPTIONS = {"ledger", "names", "opposites", "passages", "tickets", "utility"}
 """Benchmarks that receive the arguments after the names, from the first option on."""
 
 

@@ -22,6 +22,7 @@ _PUBLIC = {
     "corpusveil.errors": ("CorpusveilError", "NoClosedForm", "UserError", "WorkError"),
     "corpusveil.audits.document_audit": ("DocumentAudit", "audit_documents"),
     "corpusveil.audits.guarantee_audit": ("Audit", "audit"),
+    "corpusveil_evaluate.attacks.held_out": ("HeldOutAudit", "LawFit", "audit_fit", "audit_held_out", "hold_out"),
     "corpusveil_evaluate.readers.ladder": ("Ladder", "reader_ladder"),
     "corpusveil_evaluate.report.beside_original": ("evaluate_release",),
     "corpusveil_evaluate.report.findings": ("Findings",),

@@ -83,6 +83,11 @@ from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
 from corpusveil.transforms.table import privatize_table as privatize_table
+from corpusveil_evaluate.attacks.held_out import HeldOutAudit as HeldOutAudit
+from corpusveil_evaluate.attacks.held_out import LawFit as LawFit
+from corpusveil_evaluate.attacks.held_out import audit_fit as audit_fit
+from corpusveil_evaluate.attacks.held_out import audit_held_out as audit_held_out
+from corpusveil_evaluate.attacks.held_out import hold_out as hold_out
 from corpusveil_evaluate.readers.ladder import Ladder as Ladder
 from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
@@ -108,8 +113,10 @@ __all__ = [
     "Findings",
     "Forecast",
     "Guarantee",
+    "HeldOutAudit",
     "Key",
     "Ladder",
+    "LawFit",
     "Ledger",
     "LedgerCheck",
     "LedgerSummary",
@@ -145,6 +152,8 @@ __all__ = [
     "__version__",
     "audit",
     "audit_documents",
+    "audit_fit",
+    "audit_held_out",
     "build_space",
     "build_store",
     "candidates",
@@ -158,6 +167,7 @@ __all__ = [
     "epsilon_for_risk",
     "evaluate_release",
     "expr",
+    "hold_out",
     "load_collocations",
     "load_model",
     "load_space",

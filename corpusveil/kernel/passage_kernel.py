@@ -15,6 +15,7 @@ from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import chunks
 from corpusveil.passages import pieces
+from corpusveil.passages.overlap import look_once
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import Per, Pieces, pieces_of
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
@@ -41,6 +42,8 @@ class PassageKernel:
     most_pieces: int | None = None
     same_noise: bool = False
     """Equal pieces get equal noise, whatever their documents."""
+    accept_overlap: bool = False
+    """Replace texts that stand in the store, too."""
 
     @property
     def scoped(self) -> bool:
@@ -56,14 +59,16 @@ class PassageKernel:
         """
         texts, column, identities = documents.texts, documents.column, documents.identities
         self._check()
+        if not self.accept_overlap:
+            look_once(self.mechanism.store, texts)
         data, places = string_buffers(texts)
         counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
         present = np.asarray(texts.is_valid())
         parts: list[pa.Array] = []
         for first, last in chunks(places):
             bounds = places[first : last + 1]
-            split = pieces_of(self.mechanism.store.encoder.tokenizer, data, bounds, self.per, self.most_pieces)
-            points = self.mechanism.store.encoder.of_ids(split.tokens.ids, split.bounds)
+            split = pieces_of(self.mechanism.store.tokenizer, data, bounds, self.per, self.most_pieces)
+            points = self.mechanism.store.encoder.of_pieces(split)
             draws = self._draws(split, column, identities[first:last], data, bounds)
             out = self.mechanism.privatize(points, self.epsilon, draws)
             self._count(points, out, present[first:last][split.documents], counts)
@@ -73,12 +78,6 @@ class PassageKernel:
             parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
         whole = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
         return pc.if_else(texts.is_valid(), whole, pa.scalar(None, pa.large_string())), counts
-
-    def pieces(self, texts: pa.Array) -> list[str]:
-        """Return the pieces of texts, in order."""
-        tokenizer = self.mechanism.store.encoder.tokenizer
-        split = pieces_of(tokenizer, *string_buffers(texts), self.per, self.most_pieces)
-        return [split.text(piece) for piece in range(len(split))]
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
@@ -95,7 +94,7 @@ class PassageKernel:
         each = np.array([fixed(self.epsilon), fixed(bound)], np.int64)
         present, spent = np.asarray(texts.is_valid()), list[Readings]()
         for first, last in chunks(places):
-            tokenizer = self.mechanism.store.encoder.tokenizer
+            tokenizer = self.mechanism.store.tokenizer
             split = pieces_of(tokenizer, data, places[first : last + 1], self.per, self.most_pieces)
             size = np.where(present[first:last], np.diff(split.offsets), 0)
             total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)

@@ -34,7 +34,7 @@ from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError
 from corpusveil.mechanisms.base import check_whole
 from corpusveil.passages import pieces as piece_rules
-from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.encoder import encoder_of
 from corpusveil.passages.figures import LEFT_OUT, figures_of
 from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
@@ -240,6 +240,7 @@ def build_store(
     text: str = "text",
     excluded: Sequence[str] | None = None,
     unlike: Address | Sequence[Address] = (),
+    encoder: str | None = None,
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> Store:
@@ -250,7 +251,8 @@ def build_store(
     column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
     bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
     those that the package of the space left out. ``unlike`` are other public texts, to measure what the store does not
-    know. A repeated call resumes after an interruption, and does nothing when all is done.
+    know, and ``encoder`` is another encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
+    after an interruption, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in
     progress.
@@ -272,8 +274,9 @@ def build_store(
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     named = [*map(registry.identity, RECOGNIZERS)]
     settings = [
-        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, mean_vectors(space).name, words, size, text, licence,
-        attribution, without, named, [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
+        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
+        licence, attribution, without, named,
+        [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
     call = mark_of(settings, salt)
@@ -293,10 +296,11 @@ def build_store(
         texts, unlike = (
             pa.concat_arrays(table["text"].chunks or [pa.array([], pa.large_string())]) for table in (every, other)
         )
-        store = Store.of(texts.slice(0, size), space)
+        store = Store.of(texts.slice(0, size), space, encoder=encoder)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
-            "licence": licence, "attribution": attribution, "salt": salt, "size": size, "words": words,
+            "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
+            "words": words,
             "known": KNOWN[0] / KNOWN[1], "recognizers": named,
             "excluded": {"words": len(without), "digest": mark_of(without)},
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),

@@ -5,20 +5,28 @@ names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors h
 mean, weighted by p. Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
 of a piece is scaled to length 127 and rounded to the nearest int8, halves away from zero. A piece without a known word
 has the vector 0.
+
+A store can have vectors of another kind: of an encoder that a package names among the entry points
+``corpusveil.encoders``, and that it must have when it is opened. That is an object with a ``version`` and
+``encode(text)``, which returns numbers of one length, at most 1,040, the same for the same text, and **sends nothing
+anywhere**. It is given one text at a time, so no row depends on another, and its vectors are rounded to int8 likewise.
+Equal bytes on all processors are promised for the built-in encoder alone.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from importlib import metadata
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from corpusveil.arrays import Int8, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.errors import DataError, UnsetError
+from corpusveil.errors import DataError, PackageError, UnknownError, UnsetError, nearest
+from corpusveil.passages.pieces import Pieces
 from corpusveil.recognizers.cues import FAMILY, GIVEN, OTHER, PLAIN
 from corpusveil.recognizers.names import listed_bits
 from corpusveil.spaces import Space
@@ -31,6 +39,23 @@ LENGTH = 127
 """The length of a vector, but for rounding."""
 _POINT, _WEIGHTS = 14, 15
 _FULL = 1 << 20
+GROUP, BUILT_IN = "corpusveil.encoders", "mean"
+
+
+class Encoder(Protocol):
+    """What makes vectors of pieces; ``name`` has its version, and a store records it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: pa.Array) -> Int8:
+        """Return the vectors of pieces, large_string [P] without nulls -> int8 [P, d]."""
+
+    def of_pieces(self, pieces: Pieces) -> Int8:
+        """Return the vectors of P pieces of texts, int8 [P, d]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +81,9 @@ class MeanVectors:
         """Return the vectors of pieces, large_string [P] without nulls -> int8 [P, d]."""
         tokens = self.tokenizer.tokenize(texts)
         return self.of_ids(tokens.ids, tokens.offsets)
+
+    def of_pieces(self, pieces: Pieces) -> Int8:
+        return self.of_ids(pieces.tokens.ids, pieces.bounds)
 
     def of_ids(self, ids: Int32, offsets: Int64) -> Int8:
         """Return the vectors of P runs of word ids, int32 [T] with bounds int64 [P + 1]; ids below 0 are no words."""
@@ -89,7 +117,52 @@ def mean_vectors(space: Space) -> MeanVectors:
     words = ((units - center) * weights[:, None]) >> _WEIGHTS
     table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
     hyphens = space.hyphens or "split"
-    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), f"mean/{VERSION}/{space.digest}")
+    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), f"{BUILT_IN}/{VERSION}/{space.digest}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherVectors:
+    """Vectors of an encoder of another package, rounded to int8; those of blanks are 0."""
+
+    name: str
+    dimensions: int
+    encoder: Any
+
+    @classmethod
+    def named(cls, name: str) -> OtherVectors:
+        """Return the encoder of an entry point. Raises UserError where there is none, or one that does not work."""
+        points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+        if name not in points:
+            hint = nearest(name, points) or "; install the package that has it"
+            raise UnknownError(f"{name}: there is no encoder of this name{hint}.")
+        try:
+            encoder = points[name].load()
+            sample = np.asarray(encoder.encode("a text"), np.float64)
+            return cls(f"{name}/{encoder.version}", int(sample.reshape(-1).size), encoder)
+        except Exception as error:  # noqa: BLE001 - a package of others, which raises anything
+            raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None
+
+    def encode(self, texts: pa.Array) -> Int8:
+        out = np.zeros((len(texts), self.dimensions), np.int8)
+        for row, text in enumerate(texts.to_pylist()):
+            if not text.strip():
+                continue
+            vector = np.asarray(self.encoder.encode(text), np.float64)
+            if vector.shape != (self.dimensions,) or not np.isfinite(vector).all():
+                raise DataError(f"{self.name}: this encoder made no {self.dimensions:,} finite numbers of a text.")
+            length = float(np.sqrt((vector * vector).sum())) or 1.0
+            out[row] = np.trunc(vector / length * LENGTH + np.copysign(0.5, vector))
+        return out
+
+    def of_pieces(self, pieces: Pieces) -> Int8:
+        return self.encode(pa.array([pieces.text(piece) for piece in range(len(pieces))], pa.large_string()))
+
+
+@functools.lru_cache(maxsize=4)
+def encoder_of(space: Space, name: str | None) -> Encoder:
+    """Return the encoder of a name, with or without its version; None: the built-in one."""
+    plain = BUILT_IN if name is None else name.partition("/")[0]
+    return mean_vectors(space) if plain == BUILT_IN else OtherVectors.named(plain)
 
 
 def _root(squares: Int64) -> Int64:

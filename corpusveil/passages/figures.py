@@ -63,7 +63,7 @@ def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]
 
 def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
     """Return how often each content word of the space stands in each text, int32 [P, V]."""
-    tokens = store.encoder.tokenizer.tokenize(texts)
+    tokens = store.tokenizer.tokenize(texts)
     known = tokens.ids >= 0
     known[known] = content_weights(store.space)[tokens.ids[known]] > 0
     texts_of = np.repeat(np.arange(len(texts)), np.diff(tokens.offsets))[known]

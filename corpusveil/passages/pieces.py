@@ -1,13 +1,15 @@
 """Pieces of texts: sentences, paragraphs, or whole texts, as runs of tokens.
 
 A *paragraph* ends at a blank line. A *sentence* ends as ``text/sentences.py`` says, at the end of its paragraph, and at
-a line break that does not merely wrap it. A break wraps a sentence if the next line begins neither with a blank nor as
-an item, a quotation or a heading does (``- * > # | •``, or digits and a full stop or bracket), and
+a line break that does not merely wrap it. A break wraps a sentence if both lines are as deep in a quotation (``>``),
+the first is no heading or row of a table (``# |``), the second begins neither with a blank nor as an item or heading
+does (``- * + # | • –``, or digits or a letter and a bracket, or digits and a full stop), and
 
-* the next line begins with a small letter a to z, or
-* the line before it has 45 bytes or more.
+* the second begins with a small letter a to z, or
+* the first has 45 bytes or more.
 
-So mail that was wrapped at 72 columns is read as it was meant, and lists, code and headings are a piece a line. Each
+So mail that was wrapped at 72 columns is read as it was meant, in quotations, too; and lists, headings, tables and
+indented code are a piece a line. Each
 sentence or paragraph has at least one token, so a text of blanks has none; a whole text is always one piece.
 """
 
@@ -99,38 +101,52 @@ def _runs(tokens: Tokens, ends: Bool) -> Pieces:
 
 @compiled
 def _soften(data: Any, documents: Any, out: Any) -> None:
-    """Write a blank for each line break that wraps a sentence."""
+    """Write a blank for each line break that wraps a sentence, and for the marks of the quotation that goes on."""
     for document in range(documents.size - 1):
         stop = documents[document + 1]
-        line = documents[document]  # where the line begins
+        line = documents[document]
+        text, depth = _quoted(data, line, stop)
         for at in range(documents[document], stop):
             if data[at] != 0x0A:
                 continue
-            following = at + 1
+            following, deeper = _quoted(data, at + 1, stop)
             end = at - 1 if at > line and data[at - 1] == 0x0D else at
-            wraps = end > line and following < stop
-            if wraps:
-                code = data[following]
-                digits = following
-                while digits < stop and 0x30 <= data[digits] <= 0x39:
-                    digits += 1
-                numbered = digits > following and digits < stop and (data[digits] == 0x2E or data[digits] == 0x29)
-                bullet = (
-                    code == 0xE2
-                    and following + 2 < stop
-                    and data[following + 1] == 0x80
-                    and data[following + 2] == 0xA2
-                )
-                marked = (
-                    code == 0x2D or code == 0x2A or code == 0x3E or code == 0x23 or code == 0x7C or bullet or numbered
-                )
-                blank = code == 0x20 or code == 0x09 or code == 0x0A or code == 0x0D
-                wraps = not (marked or blank) and (0x61 <= code <= 0x7A or end - line >= LONG)
-            if wraps:
-                out[at] = 0x20
-                if end < at:
-                    out[end] = 0x20
-            line = following
+            headed = text < end and (data[text] == 0x23 or data[text] == 0x7C)
+            wraps = (
+                end > text
+                and following < stop
+                and deeper == depth
+                and not headed
+                and not _begins(data, following, stop)
+            )
+            if wraps and (0x61 <= data[following] <= 0x7A or end - line >= LONG):
+                out[end:following] = 0x20
+            line, text, depth = at + 1, following, deeper
+
+
+@compiled
+def _quoted(data: Any, at: Any, stop: Any) -> Any:
+    """Return where the text of a line begins behind the marks of a quotation, and how deep this is."""
+    text, depth = at, 0
+    while text < stop and (data[text] == 0x3E or (data[text] == 0x20 and depth > 0)):
+        depth += data[text] == 0x3E
+        text += 1
+    return text, depth
+
+
+@compiled
+def _begins(data: Any, at: Any, stop: Any) -> Any:
+    """Say whether a line is empty or begins with a blank, or as an item or a heading does."""
+    code = data[at]
+    after = at + 1 if code == 0x28 else at  # of an open bracket
+    mark = after
+    while mark < stop and 0x30 <= data[mark] <= 0x39:
+        mark += 1
+    if mark == after and mark < stop and 0x61 <= data[mark] | 0x20 <= 0x7A:
+        mark += 1
+    item = mark > after and mark < stop and (data[mark] == 0x29 or (data[mark] == 0x2E and code <= 0x39))
+    sign = code == 0xE2 and at + 2 < stop and not (data[at + 1] == 0x80 and 0x98 <= data[at + 2] <= 0x9F)  # no quote
+    return item or sign or code in (0x09, 0x0A, 0x0D, 0x20, 0x23, 0x2A, 0x2B, 0x2D, 0x7C)
 
 
 @compiled

@@ -18,7 +18,7 @@ import pyarrow as pa
 from corpusveil.arrays import Float64, Int8
 from corpusveil.errors import DataError, MismatchError, VersionError
 from corpusveil.passages import pieces
-from corpusveil.passages.encoder import MeanVectors, mean_vectors
+from corpusveil.passages.encoder import Encoder, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
@@ -27,6 +27,7 @@ from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_table, write_table
+from corpusveil.text.tokens import Tokenizer
 
 KIND = "store"
 VERSION = 1
@@ -58,13 +59,19 @@ class Store:
     info: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None) -> Store:
-        """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two."""
+    def of(
+        cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None, encoder: str | None = None
+    ) -> Store:  # fmt: skip
+        """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two.
+
+        ``encoder`` names what makes vectors, by default the built-in one.
+        """
         if len(texts) < LEAST:
             raise DataError(f"a store of {len(texts)} pieces hides nothing; give more public text, or looser filters.")
-        vectors = mean_vectors(space).encode(texts)
-        digest = content_digest(texts, vectors, mean_vectors(space).name)
-        return cls(texts, vectors, space, digest, None, {} if info is None else info)
+        made_by = encoder_of(space, encoder)
+        vectors = made_by.encode(texts)
+        digest = content_digest(texts, vectors, made_by.name)
+        return cls(texts, vectors, space, digest, None, {**(info or {}), "encoder": made_by.name})
 
     def __len__(self) -> int:
         """Return the number of pieces."""
@@ -74,9 +81,14 @@ class Store:
         return f"Store({len(self):,} pieces, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     @property
-    def encoder(self) -> MeanVectors:
+    def encoder(self) -> Encoder:
         """What makes vectors of pieces."""
-        return mean_vectors(self.space)
+        return encoder_of(self.space, self.info.get("encoder"))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What reads texts, with the words of the space."""
+        return mean_vectors(self.space).tokenizer
 
     @property
     def search(self) -> ProductSearch:
@@ -151,7 +163,8 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     info = _read_info(address)
     made_of = info["space"]
     space = space or load_space(str(made_of["path"]))
-    if space.digest != made_of["digest"] or mean_vectors(space).name != info["encoder"]:
+    made_by = encoder_of(space, info["encoder"])
+    if space.digest != made_of["digest"] or made_by.name != info["encoder"]:
         raise MismatchError(
             f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
             "encoder; give that space, or build the store again."
@@ -164,7 +177,7 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
         vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
     except (*BROKEN_ARRAY, pa.ArrowException, KeyError):
         raise SAVED.damaged(address, "a file is missing or cut short") from None
-    if vectors.dtype != np.int8 or vectors.shape != (len(texts), mean_vectors(space).dimensions) or texts.null_count:
+    if vectors.dtype != np.int8 or vectors.shape != (len(texts), made_by.dimensions) or texts.null_count:
         raise SAVED.damaged(address, "texts and vectors do not go together")
     if content_digest(texts, vectors, info["encoder"]) != info["digest"]:
         raise SAVED.damaged(address, "its contents do not have the digest that they were saved with")

@@ -38,7 +38,7 @@ from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.transforms.table import chunks_of, denoise_frame, known_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
@@ -178,7 +178,7 @@ def _arguments() -> dict[str, Setting]:
 def privatize_corpus(
     inputs: Address | Sequence[Address],
     output: Address,
-    release: Release,
+    release: AnyRelease,
     engine: Engine | None = None,
     *,
     text: str = "text",
@@ -232,7 +232,7 @@ def privatize_corpus(
 
 def plan(
     inputs: Address | Sequence[Address],
-    release: Release,
+    release: AnyRelease,
     *,
     text: str = "text",
     id: str | None = None,
@@ -264,7 +264,7 @@ def plan(
 
 
 def _columns(
-    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: Release
+    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: AnyRelease
 ) -> Columns:
     """Return the columns that a call names, with those that drawing reads beside the text."""
     spans_from = () if release.spans is None else release.spans.spans_from

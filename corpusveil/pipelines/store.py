@@ -24,7 +24,7 @@ def build(settings: Settings, watch: Watch) -> Store:
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
-            unlike=chosen.unlike, watch=watch.stage,
+            unlike=chosen.unlike, encoder=chosen.encoder, watch=watch.stage,
         )  # fmt: skip
     info, seconds = made.info, time.monotonic() - began
     pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"

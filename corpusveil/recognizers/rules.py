@@ -425,7 +425,7 @@ def _is_phone(text: str, digits: str, form: int) -> bool:
     if "+" in text or digits[:2] == "00":
         says = phones.is_possible_number if "+" in text else phones.is_valid_number
         with contextlib.suppress(phones.NumberParseException):
-            if says(phones.parse(text if "+" in text else f"+{text[text.index('00') + 2 :]}")):
+            if says(phones.parse(text if "+" in text else f"+{digits[2:]}")):
                 return True
         if "+" in text:
             return False

@@ -33,7 +33,7 @@ from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, collected, large_strings, not_copied, refilled
 from corpusveil.transforms.identities import checked_identities
-from corpusveil.transforms.release.release import Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
@@ -63,7 +63,7 @@ class PrivatizeDocuments(beam.PTransform):
 
     def __init__(
         self,
-        release: Release,
+        release: AnyRelease,
         text: str = "text",
         id: str | None = None,
         *,

@@ -52,7 +52,7 @@ ACCOUNT_ROWS = 1 << 16
 
 def privatize_frame(
     df: Any,
-    release: Release,
+    release: AnyRelease,
     text: str = "text",
     id: str | None = None,
     *,
@@ -177,7 +177,7 @@ class _Reader:
         return Documents(texts, identities, self.text, values, scopes, known, at, place)
 
 
-def privatize_column(release: Release, text: str = "text", id: str = "id") -> Any:
+def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
     """Return an expression for the privatized column ``text``, as ``df.withColumn("text", ...)`` takes it.
 
     It is what ``privatize_frame`` writes, but asks for no schema, which Spark does not resolve in a query function of a

@@ -57,13 +57,13 @@ UnitValues: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 
 
 @overload  # for type checkers, which require ids
-def privatize(texts: T, release: Release, ids: Ids, text: str = ..., *, keep: Kept = ...) -> T: ...
+def privatize(texts: T, release: AnyRelease, ids: Ids, text: str = ..., *, keep: Kept = ...) -> T: ...
 
 
 @overload
 def privatize(
     texts: T,
-    release: Release,
+    release: AnyRelease,
     ids: Ids,
     text: str = ...,
     *,
@@ -76,7 +76,7 @@ def privatize(
 
 def privatize(
     texts: Any,
-    release: Release,
+    release: AnyRelease,
     ids: Ids | None = None,
     text: str = "text",
     *,
@@ -121,7 +121,8 @@ def privatize(
 
 
 def privatize_table(
-    table: T, release: Release, text: str = "text", id: str | None = None, ids: Ids | None = None, *, keep: Kept = (),
+    table: T, release: AnyRelease, text: str = "text", id: str | None = None, ids: Ids | None = None, *,
+    keep: Kept = (),
 ) -> T:  # fmt: skip
     """Privatize the column ``text`` of an Arrow table, record batch or frame, and return a table of the same type.
 
@@ -141,7 +142,7 @@ def privatize_table(
     return private
 
 
-def masker(release: Release, text: str = "text") -> Callable[[str], str]:
+def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
     """Return a function from one text to its private text, for hooks of logs and traces; threads may share it.
 
     Noise is that of ``cv.privatize`` for the column ``text`` and the id ``""``: such texts have no id, so equal texts
@@ -163,7 +164,7 @@ def masker(release: Release, text: str = "text") -> Callable[[str], str]:
 @waiting("privatizing")
 def _privatized(
     frame: Frame,
-    release: Release,
+    release: AnyRelease,
     ids: Ids | None,
     text: str,
     spending: Spending | None,

@@ -1,4 +1,4 @@
-"""``corpusveil evaluate release`` and ``readers``: the commands; that of studies is in their package."""
+"""``corpusveil evaluate release``, ``readers`` and ``audit``: the commands; that of studies is in their package."""
 
 from __future__ import annotations
 
@@ -61,3 +61,37 @@ def readers(
     print(ladder)
     if output is not None:
         files.write_bytes(output, (json.dumps(dataclasses.asdict(ladder), indent=1) + "\n").encode())
+
+
+def audit(
+    original: Annotated[str, typer.Argument(help="The originals.", metavar="ORIGINAL")],
+    private: Annotated[str, typer.Argument(help="The folder of their release.", metavar="RELEASE")],
+    store: Annotated[str | None, typer.Option(help="The store of a release by passages.", metavar="URL")] = None,
+    space: Annotated[str | None, typer.Option(help="The space of a release by words.", metavar="URL")] = None,
+    text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
+    id: Annotated[str | None, typer.Option(help="A kept column that identifies rows.", metavar="COLUMN")] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            help="The column with the text that a fair coin held out for each (cv.hold_out).", metavar="COLUMN"
+        ),
+    ] = None,
+) -> None:
+    """Check a release by its texts: against its law, and against texts that were held out. Status 1: refuted.
+
+    Example: corpusveil evaluate audit half.jsonl private/half --store en --held-out held_out
+    """
+    import corpusveil as cv
+    from corpusveil.transforms.release.manifest import read_manifest
+    from corpusveil_evaluate.attacks.held_out import HeldOutAudit, LawFit, audit_fit, audit_held_out
+    from corpusveil_evaluate.matching import match
+    from corpusveil_evaluate.report.manifest_release import stated_release
+
+    opened = (cv.load_store(store) if store else None), (cv.load_space(space) if space else None)
+    release = stated_release(read_manifest(private), *opened)
+    matched = match([original], [private], text=text, id=id, columns=[held_out] if held_out else [])
+    checks: list[HeldOutAudit | LawFit] = [audit_fit(release, matched.originals, matched.privates)]
+    if held_out:
+        checks.append(audit_held_out(release, matched.originals, matched.columns[held_out], matched.privates))
+    print("\n".join(map(str, checks)))
+    raise typer.Exit(int(any(check.refuted for check in checks)))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 from collections import Counter
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
-from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.encoder import GROUP, LENGTH, encoder_of
 from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
 from corpusveil.passages.law import Exchange, best_neighbors
 from corpusveil.passages.store import TEXTS, VECTORS, load_store
@@ -28,6 +31,7 @@ from corpusveil.recognizers import registry
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
+from tests.passages.stores import passage_release
 
 pytestmark = pytest.mark.xdist_group("spark-rooms")
 
@@ -305,7 +309,7 @@ class TestFigures:
         ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
         assert np.allclose(like["similarity"], ranked, atol=1e-6)
         assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
-        weights, tokenizer = content_weights(space) > 0, made.encoder.tokenizer
+        weights, tokenizer = content_weights(space) > 0, made.tokenizer
         words = [
             [int(word) for word in tokenizer.tokenize([text]).ids if word >= 0 and weights[word]]
             for text in made.texts.to_pylist()
@@ -332,7 +336,7 @@ class TestTheStoreThatShips:
         assert store.info["licence"].startswith("CC0")
         texts = store.texts.to_pylist()
         assert not [text for text in texts if any(map(str.isdigit, text))]
-        tokens = store.encoder.tokenizer.tokenize(store.texts)
+        tokens = store.tokenizer.tokenize(store.texts)
         for name in ("rules", "names"):
             assert not len(registry.make(name, store.space)(tokens)), name
         _, products = store.search.several(store.vectors, 2)
@@ -346,3 +350,64 @@ class TestTheStoreThatShips:
             for line in path.read_text("utf-8").splitlines()
         }
         assert lines.issuperset(load_store("en").texts.to_pylist())
+
+
+class TestEncoders:
+    """Vectors of another kind: found by name, local, a text at a time, recorded, and never code that a file names."""
+
+    class Tiny:
+        version = "7"
+
+        def encode(self, text: str) -> list[float]:
+            return [text.count(letter) - 0.5 for letter in "aeiou"] if text != "Bad one." else [float("nan")] * 5
+
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        points = [SimpleNamespace(name="tiny", load=self.Tiny)]
+        every = metadata.entry_points
+        monkeypatch.setattr(metadata, "entry_points", lambda **of: points if of == {"group": GROUP} else every(**of))
+        encoder_of.cache_clear()
+        yield points
+        encoder_of.cache_clear()
+
+    def test_make_the_vectors_of_a_store_and_of_what_it_replaces(
+        self, corpus: str, space: cv.Space, tmp_path: Path, installed: Any
+    ) -> None:
+        made = cv.build_store(corpus, tmp_path / "store", space, "CC0", size=300, salt=SALT, encoder="tiny")
+        again = pickle.loads(pickle.dumps(cv.load_store(tmp_path / "store")))
+        assert (again, again.encoder.name, again.vectors.shape) == (made, "tiny/7", (300, 5))
+        assert (made.vectors == made.encoder.encode(made.texts)).all()
+        assert made.vectors[0].tolist() == made.encoder.encode(made.texts.slice(0, 1))[0].tolist()
+        assert abs(np.sqrt((made.vectors.astype(int) ** 2).sum(axis=1)) - LENGTH).max() < 2
+        assert not made.encoder.encode(pa.array(["", " \n"], pa.large_string())).any()
+        release = cv.PassageRelease(cv.PassageExchange(made, 1), 20.0, "sentence", key=cv.Key.for_tests())
+        text = f"{SENTENCES[5]} {SENTENCES[77]}"
+        near = [made.texts[made.search.several(made.encoder.encode(pa.array([some], pa.large_string())), 1)[0][0, 0]]
+                for some in (SENTENCES[5], SENTENCES[77])]  # fmt: skip
+        assert cv.privatize([text], release, ids=[1]) == [" ".join(map(str, near))]
+        assert release.configuration()["encoder"] == "tiny/7"
+        assert any("tiny/7" in line and "built-in" in line for line in release.guarantee().notes)
+        assert not any("built-in" in line for line in passage_release().guarantee().notes)
+        with refused("unsuitable-data", "tiny/7") as caught:
+            cv.Store.of(pa.array(["A good one.", "Bad one."], pa.large_string()), space, encoder="tiny")
+        assert "Bad" not in str(caught.value)
+        self.Tiny.version, text = "8", str(tmp_path / "store")
+        encoder_of.cache_clear()
+        with refused("mismatch", "encoder"):
+            cv.load_store(text)
+        self.Tiny.version = "7"
+        installed.clear()
+        encoder_of.cache_clear()
+        with refused("unknown-name", "tiny", "install"):
+            cv.load_store(text)
+
+    def test_a_store_names_no_code(self, space: cv.Space, tmp_path: Path) -> None:
+        store = cv.Store.of(pa.array(["It was cold.", "We went home."], pa.large_string()), space).save(tmp_path / "s")
+        description = tmp_path / "s" / "_artifact.json"
+        for name in ("os:system", "../../x", "", "json"):
+            description.write_text(description.read_text().replace(f'"{store.encoder.name}"', f'"{name}"'))
+            with refused("unknown-name"):
+                cv.load_store(tmp_path / "s")
+            description.write_text(
+                description.read_text().replace(f'"encoder": "{name}"', f'"encoder": "{store.encoder.name}"')
+            )

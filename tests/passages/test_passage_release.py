@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.overlap import _looked
+from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import pieces_of
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
@@ -64,6 +67,22 @@ class TestPieces:
         assert self.split(MAIL, "document") == [MAIL]
         dos = self.split(MAIL.replace("\n", "\r\n"), "sentence")
         assert [" ".join(piece.split()) for piece in dos] == self.split(MAIL, "sentence")
+
+    def test_quotations_are_wrapped_as_mail_is_and_items_headings_and_tables_are_a_piece_a_line(self) -> None:
+        long = "and this line is as long as lines of mail are when they are wrapped"
+        for text, pieces in (
+            (f"> {long}\n> Here it goes on. Next.\n>> Deeper", ["> … Here it goes on.", "Next.", ">> Deeper"]),
+            (f"> {long}\nHere is an answer", ["> …", "Here is an answer"]),
+            (f"> > {long}\n>> Here it goes on\n>\n> bye", ["> > … Here it goes on", ">", "> bye"]),
+            (f"{long}:\na) milk\nB) eggs\n(1) one\n+ two\n\u2013 three\n\u2022 four\n12. five", 8),
+            (f"# {long}\nThe text", ["# …", "The text"]),
+            (f"{long}\n\u201cThis\u201d goes on", 1), (f"{long}\n(so does this)", 1),
+            ("| a | b |\n| c | d |", 2),
+            ("for x in y:\n    print(x)\n\treturn", 3),
+            (f"{long}\n", 1), ("\n>\n\n> >", 2), (">", 1), ("a)", 1), ("(", 1),
+        ):  # fmt: skip
+            made = [" ".join(piece.split()).replace(long, "…") for piece in self.split(text, "sentence")]
+            assert pieces in (made, len(made)), (text, made)
 
     def test_the_most_pieces_hold_all_that_follows(self) -> None:
         assert self.split("One. Two. Three. Four.", "sentence", 2) == ["One.", "Two. Three. Four."]
@@ -170,7 +189,7 @@ class TestFiles:
         made = cv.privatize(frame["text"].tolist(), passage_release("sentence"), frame["id"].tolist())
         assert [json.loads(line)["text"] for line in found[0][0].splitlines()] == made
         manifest = json.loads((corpus / "one" / "manifest.json").read_text())
-        assert manifest["store"] == {"licence": "CC0-1.0"}
+        assert manifest["store"] == {"licence": "CC0-1.0", "similarity": 0.7367}
         assert manifest["configuration"]["store"] == small_store().digest
         assert any("No line of this was written by the author" in line for line in manifest["guarantee_in_words"])
 
@@ -208,15 +227,41 @@ class TestFiles:
             fails([*call, *options, "--output", corpus / "no"], code, name)
             assert not (corpus / "no").exists()
 
-    def test_a_store_that_was_made_of_the_input_is_refused(self, corpus: Path) -> None:
-        """Then it would publish private text word for word; whoever knows better says so."""
-        write_shard(corpus / "own" / "0.jsonl", [{"text": piece.upper()} for piece in PIECES[:20]])
+    def test_a_store_that_was_made_of_the_input_is_refused_however_it_was_cut(self, corpus: Path) -> None:
+        """Then it would publish private text word for word; whoever knows better says so. No text is quoted."""
+        long = [f"{' '.join(WORDS[at : at + 9]).capitalize()}." for at in range(0, 180, 9)]
+        store = cv.Store.of(pa.array(long, pa.large_string()), small_store().space)
+        joined = [" ".join(long[at : at + 2]).upper() for at in range(0, 20, 2)]
+        for mechanism, given in (
+            (PassageExchange(small_store()), [piece.upper() for piece in PIECES[:20]]),
+            (PassageExchange(store), joined),
+            (PassageExchange(cv.Store.of(pa.array(joined, pa.large_string()), store.space)), long),
+        ):
+            release = cv.PassageRelease(mechanism, 6.0, key=cv.Key(TEST_KEY))
+            with refused("mismatch", "accept_overlap", "rows 1, 2, 3") as caught:
+                cv.privatize(given, release, cv.RowNumbers("own"))
+            assert not any(word in str(caught.value).lower() for word in WORDS[:20] if len(word) > 4)
+            documents = Documents(pa.array(given, pa.large_string()), list(range(len(given))))
+            _looked.clear()
+            with refused("mismatch", "accept_overlap"):  # workers of frames and streams, who have no first rows
+                release.kernel().privatize(documents)
+            release = dataclasses.replace(release, accept_overlap=True)
+            assert len(cv.privatize(given, release, cv.RowNumbers("own"))) == len(given)
+            assert len(release.kernel().privatize(documents)[0]) == len(given)
+        write_shard(corpus / "own" / "0.jsonl", [{"text": text} for text in PIECES[:20]])
         with refused("mismatch", "accept_overlap"):
             cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())
         assert not (corpus / "no" / "data").exists()
-        with refused("mismatch", "accept_overlap"):
-            cv.privatize(PIECES[:20], passage_release(), cv.RowNumbers("own"))
-        assert cv.privatize(PIECES[:20], passage_release(accept_overlap=True), cv.RowNumbers("own"))
+
+    def test_the_private_page_says_how_well_the_store_knows_the_texts(self, corpus: Path) -> None:
+        """Beside what public texts have, which the manifest says; and with advice if it is far below."""
+        for name, given, advice in (("near", PIECES[1::2], False), ("far", ["zzyzx 17", "qrtz", "x"], True)):
+            write_shard(corpus / name / "0.jsonl", [{"text": text} for text in given])
+            outcome = cv.privatize_corpus(corpus / name, corpus / f"{name}-out", passage_release(accept_overlap=True))
+            page = (Path(outcome.records) / "report.html").read_text()
+            usual = json.loads((corpus / f"{name}-out" / "manifest.json").read_text())["store"]["similarity"]
+            assert f"{usual:.2f}" in page
+            assert ("does not know texts like yours" in page) == advice, name
 
 
 def test_a_release_is_what_decides_its_text() -> None:

@@ -71,6 +71,7 @@ CASES: dict[str, Found] = {
     "from 192.168.1.1:8080, 192.168.1.256 or 1.2.3.4.5": [("ip", "192.168.1.1")],
     "fe80::1 and 2001:db8::ff00:42:8329.": [("ip", "fe80::1"), ("ip", "2001:db8::ff00:42:8329")],
     "12:30:45 std::vector abc::def a::b [Enum]::Get fe80::1::2": [],
+    "call +31(0)082 122830 whenever": [("phone", "+31(0)082 122830")],
     # dates of birth
     "born on 3 May 1980 in": [("date_of_birth", "3 May 1980")],
     "D.O.B. 05/03/80; geboren am 3. März 1980": [("date_of_birth", "05/03/80"), ("date_of_birth", "3. März 1980")],

@@ -120,6 +120,9 @@ class StoreSettings(Section):
     exclude: str | None = key(
         "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
         None, path=True, metavar="FILE")
+    encoder: str | None = key(
+        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
+        "word vectors, which is built in.", None, metavar="NAME")
     unlike: list[str] = key(
         "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
     most_pieces: int | None = key(

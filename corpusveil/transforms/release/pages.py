@@ -16,6 +16,7 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
+from corpusveil.transforms.release.passage_release import FAR, UNKNOWN_KIND
 from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
@@ -144,7 +145,10 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
     )
     if "store" in manifest["configuration"]:
         return render_blocks(
-            "What this run did to the corpus", intro.replace("tokens", "pieces"), [_of_pieces(totals)], warning=WARNING
+            "What this run did to the corpus",
+            intro.replace("tokens", "pieces"),
+            [_of_pieces(totals, manifest["store"].get("similarity"))],
+            warning=WARNING,
         )
     blocks = (
         Block("Tokens by class and policy", heads=("Class", "Policy", "Tokens", "Share of tokens", ""), rows=classes,
@@ -160,14 +164,17 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
     return render_blocks("What this run did to the corpus", intro, blocks, warning=WARNING)
 
 
-def _of_pieces(totals: Totals) -> Block:
-    """Return what the store made of the pieces of the input."""
+def _of_pieces(totals: Totals, usual: float | None) -> Block:
+    """Return what the store made of the pieces of the input; ``usual`` is the similarity of its own left-out texts."""
     read = max(1, totals.tokens_written - totals.unread)
     near = totals.similarity / read / LENGTH**2
-    return Block("What the store knew of these texts", rows=[
+    beside = [] if usual is None else [("The same of public texts like the store's", f"{usual:.2f}")]
+    notes = [UNKNOWN_KIND[:1].upper() + UNKNOWN_KIND[1:]] if usual is not None and near < usual - FAR else []
+    return Block("What the store knew of these texts", notes=notes, rows=[
         ("Pieces that were replaced", f"{totals.privatized:,}"),
         ("Of these, without a word that the space knows", f"{totals.unread:,}"),
         ("Mean similarity of a piece and what replaced it, 1 for equal topics", f"{near:.2f}"),
+        *beside,
         ("Rows set aside", f"{totals.quarantined:,}"),
         ("Copies that were left out", f"{totals.dropped:,}"),
         ("Input", f"{totals.input_bytes:,} bytes of text"),

@@ -18,9 +18,10 @@ from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
-from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.encoder import LENGTH, MeanVectors
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
-from corpusveil.passages.pieces import PERS, Per, normalized
+from corpusveil.passages.pieces import PERS, Per
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import KeyedRelease
@@ -31,8 +32,6 @@ UNKNOWN_KIND = (
     "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
     "a store (docs/passages.md), or release words instead."
 )
-OVERLAP, FEW = 0.01, 3
-"""The share of different pieces of the input that may stand in the store, and the number: formulas stand everywhere."""
 FAR = 0.15
 """By how much less similar the nearest pieces may be than those of the store's own left-out texts, until it warns."""
 
@@ -118,6 +117,7 @@ class PassageRelease(KeyedRelease):
         return PassageKernel(
             self.mechanism, self.epsilon, self.per, self.draw_key(whole_corpus=whole_corpus),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
+            accept_overlap=self.accept_overlap,
         )  # fmt: skip
 
     def spending(self) -> dict[str, Any]:
@@ -145,8 +145,11 @@ class PassageRelease(KeyedRelease):
             "nats": lambda: rounded_up(piece.plain_ldp),
             "most_pieces": lambda: "" if self.most_pieces is None else f", n at most {self.most_pieces:,}",
             "law": lambda: " ".join(piece.notes),
+            "encoder": lambda: self.mechanism.store.encoder.name,
         }
-        return sentences(table, {"budget.per": (self.per,), "output.duplicates": (self.duplicates,)}, values)
+        of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
+        named = {"budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,)}
+        return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
         shown = ["which texts are missing (null)"]
@@ -159,9 +162,16 @@ class PassageRelease(KeyedRelease):
         return [*shown, *([copies[self.duplicates]] if self.duplicates in copies else [])]
 
     def statement(self) -> dict[str, Any]:
-        """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are."""
-        guarantee, info = self.guarantee(), self.mechanism.store.info
-        named = {name: info[name] for name in ("licence", "attribution", "sources") if name in info}
+        """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are.
+
+        ``similarity`` is the mean of public texts that the store does not have and what would replace them.
+        """
+        guarantee, store = self.guarantee(), self.mechanism.store
+        info = store.info
+        named = {name: info[name] for name in ("licence", "attribution") if info.get(name)}
+        if info.get("figures"):
+            exchange = self.mechanism.exchange(self.epsilon)
+            named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
         return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), "store": named}
 
     def in_brief(self) -> str:
@@ -187,16 +197,12 @@ class PassageRelease(KeyedRelease):
     def doubts(self, texts: pa.Array) -> list[str]:
         """Return warnings about these first texts, Arrow strings [D]; they contain no figure.
 
-        Raises UserError if more than one in a hundred of their pieces stand in the store: then it was made of them.
+        Raises UserError if more than one in a hundred of them stand in the store: then it was made of them.
         """
         store = self.mechanism.store
         texts = texts.cast(pa.large_string()).drop_null()
-        if not self.accept_overlap and self._overlap(texts) > OVERLAP:
-            raise MismatchError(
-                f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first pieces of the input stand in it, so "
-                "it was made of private text, which it would publish word for word; make a store of other text, or "
-                "accept that with accept_overlap."
-            )
+        if not self.accept_overlap:
+            refuse_overlap(store, texts)
         points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
         points = points[points.any(axis=1)]
         if not len(points):
@@ -205,12 +211,6 @@ class PassageRelease(KeyedRelease):
         if store.info.get("figures") and products.mean() / LENGTH**2 < store.similarity[0] - FAR:
             return [UNKNOWN_KIND]
         return []
-
-    def _overlap(self, texts: pa.Array) -> float:
-        """Return the share of these texts' pieces that stand in the store, letters and blanks normalized."""
-        pieces = {normalized(piece) for piece in self.kernel(whole_corpus=True).pieces(texts)} - {""}
-        there = pieces & {normalized(text) for text in self.mechanism.store.texts.to_pylist()}
-        return len(there) / max(1, len(pieces)) if len(there) >= FEW else 0.0
 
 
 _NEIGHBORS = {

@@ -250,6 +250,12 @@ OF_PASSAGES = (
         "unless the store has it.",
     ),
     Promise(
+        "other vectors",
+        "Vectors are made by {encoder}, on the machines that work. Equal bytes across processors are promised for the "
+        "built-in encoder alone.",
+        {"store.encoder": ("another",)},
+    ),
+    Promise(
         "equal pieces",
         "Equal pieces get equal replacements, so all equal pieces count as one.",
         {"output.duplicates": ("same-noise",)},

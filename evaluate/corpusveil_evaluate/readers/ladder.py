@@ -17,6 +17,7 @@ at which a mean of h bits of doubt remains at a place.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +38,8 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import CELLS, TRIGRAMS, Prior, prior_of, word_risk
-from corpusveil.sampling.draws import TERM, Draws
+from corpusveil.sampling.draws import TERM, DrawKey, Draws
+from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil_evaluate.readers.model_text import WORDS, ModelText, ids_in, model_text
@@ -61,6 +63,10 @@ LIKE, UNLIKE = "text like the model's", "text unlike it"
 ALL_OTHERS = "knows all other original words, and the model of the text"
 DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
 NEEDS_MODEL, NO_LAW = "needs a public language model", "no exact law"
+ROWS, SHARED = 20, 400
+"""The rows of a form, and the number of words for which such a reader is asked, chosen evenly by frequency."""
+OF_FORM = f"sees a word drawn in {ROWS} rows that share it (forms, footers), without a model"
+OF_HALF = "knows every second original of the same kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,10 @@ class Rung:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ladder(Shown):
-    """The readers of a mechanism at an epsilon of a word, the weakest first, and what holds for every reader."""
+    """The readers of a mechanism at an epsilon of a word, and what holds for every reader.
+
+    The weakest is first; the last two know of other rows.
+    """
 
     mechanism: str
     epsilon: float
@@ -142,7 +151,9 @@ def reader_ladder(
         "The odds do: what became of a word changes the odds between any two words at distance d by a factor of at "
         f"most e^({round_up(epsilon, 4):g} d)." if mechanism.private else "This mechanism has no guarantee either."
     )  # fmt: skip
-    rungs = (unchanged, by_word, *read, informed[0], *of_two, *informed[1:])
+    of_form = _of_form(mechanism, epsilon, prior, shares)
+    of_half = Rung(OF_HALF, "needs originals: evaluate release measures it")
+    rungs = (unchanged, by_word, *read, informed[0], *of_two, *informed[1:], of_form, of_half)
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
 
 
@@ -160,6 +171,31 @@ def _by_model(
              (read.error, read.content.error))
         for rung in zip(*reads, strict=True) for kind, read in rung
     ]  # fmt: skip
+
+
+def _of_form(mechanism: Mechanism, epsilon: float, prior: Prior, shares: Float64) -> Rung:
+    """Return the rung of a reader who sees words drawn in several rows, and multiplies the law of each by the prior."""
+    right, words = np.empty((2, SHARED)), prior.words.astype(np.int64)
+    key = DrawKey.derive(Key(hashlib.sha256(OF_FORM.encode()).digest()), "00" * 32)
+    try:
+        for row, share in enumerate(shares):
+            at = np.searchsorted(share.cumsum(), (np.arange(SHARED) + 0.5) / SHARED * share.sum())
+            draws = Draws.of_tokens(key, SHARED * ROWS, document=f"rows {row}")
+            seen = mechanism.privatize(np.repeat(words[at], ROWS).astype(np.int32), epsilon, draws)
+            different, places = np.unique(seen, return_inverse=True)
+            laws = np.zeros((SHARED, words.size))
+            step = max(1, CELLS // 16 // words.size) if isinstance(mechanism, OnLists) else different.size
+            for first in range(0, different.size, step):
+                some = np.log(np.maximum(_columns(mechanism, epsilon, words, different[first : first + step]), 1e-30))
+                for place in np.flatnonzero((places >= first) & (places < first + len(some))):
+                    laws[place // ROWS] += some[places[place] - first]
+            with np.errstate(divide="ignore"):
+                right[row] = (laws + np.log(share)).argmax(axis=1) == at
+    except NoClosedForm:
+        return Rung(OF_FORM, NO_LAW)
+    means = right.mean(axis=1)
+    errors = np.sqrt(means * (1 - means) / SHARED).tolist()
+    return Rung(OF_FORM, f"measured, of {SHARED} words", float(means[0]), float(means[1]), errors)
 
 
 def _of_two(mechanism: Mechanism, epsilon: float, words: Int64, shares: Float64, steps: int) -> Rung:

@@ -209,7 +209,7 @@ class NeuralReader(TextReader):
         alone = (self.guesses(epsilon, self.released(epsilon)) == self._truth)[:, known]
         part, register = self._part[known], self._register[known]
         kinds = {"every": np.ones(part.size), "content": self._weights[self._truth[known]]}
-        out = [{"register": str(register[part == at][0])} for at in np.unique(part)]
+        out: list[dict[str, Any]] = [{"register": str(register[part == at][0])} for at in np.unique(part)]
         for at, (kind, weight) in enumerate(kinds.items()):
             hits = hits_of(alone[2 * at : 2 * at + 2], weight, part)
             for each, some in zip(out, (part == at for at in np.unique(part)), strict=True):

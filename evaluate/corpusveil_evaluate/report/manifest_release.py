@@ -11,7 +11,7 @@ import numpy as np
 from corpusveil.budget import Budget
 from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
-from corpusveil.errors import BadRecordError
+from corpusveil.errors import BadRecordError, MismatchError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import Store
@@ -23,7 +23,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
@@ -82,6 +82,20 @@ def passage_release_of(manifest: Mapping[str, Any], store: Store) -> PassageRele
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
+
+
+def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Space | None) -> AnyRelease:
+    """Return the release of a manifest, of passages or words, on its ``store`` or ``space``, under a fresh key.
+
+    Raises UserError for another store or space than it was made with, and without one.
+    """
+    made = manifest["configuration"]
+    name, public = ("store", store) if by_passages(manifest) else ("space", space)
+    if public is None or public.digest != made[name]:
+        raise MismatchError(f"{name}: give the {name} that the release was made with ({str(made[name])[:12]}).")
+    if store is None or name == "space":
+        return release_of(manifest, Question(space=space))
+    return passage_release_of(manifest, store)
 
 
 def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Release:

@@ -150,4 +150,5 @@ def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
         ("the", "stop words"), ("zzcanary", "words outside the vocabulary"), ("12", "numbers"),
         ("!", "punctuation"), ("\U0001f600", "emoji"), ("a@b.example", "e-mail addresses"),
     ):  # fmt: skip
-        assert (token in out) == (words in said), token
+        is_unknown = token == "the" and policy.stop_words == "privatize"  # the space lacks it
+        assert (token in out) == (("words outside the vocabulary" if is_unknown else words) in said), token
