@@ -79,6 +79,7 @@ def passage_release_of(manifest: Mapping[str, Any], store: Store) -> PassageRele
         return PassageRelease(
             exchange, configuration["budget"]["epsilon"], configuration["budget"]["per"], key=Key.generate(),
             most_pieces=configuration.get("most_pieces"), duplicates=configuration.get("duplicates", "independent"),
+            accept_overlap=True,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
