@@ -19,10 +19,12 @@ from attacks.attempt import Attempt
 from attacks.documents import LEVEL, _p_value
 from corpusveil.budget.accounting import as_float
 from corpusveil.passages.law import Exchange
+from corpusveil.passages.pieces import pieces_of
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.documents import Documents
+from corpusveil.text.tokens import string_buffers
 from tests.engines.corpora import WORDS
 from tests.passages.stores import PIECES, small_store
 
@@ -118,7 +120,8 @@ def _sampled(attempt: Attempt, store: Store, size: int, per: str, count: int) ->
         out = kernel.privatize(Documents(alike, list(range(count))))[0].to_pylist()
         cells = np.bincount(_codes(store, out), minlength=len(store) ** (1 + (per == "sentence")))
         laws = [np.ones(1), np.ones(1)]
-        points = store.encoder.encode(pa.array(kernel.pieces(pa.array([text], pa.large_string())), pa.large_string()))
+        given = string_buffers(pa.array([text], pa.large_string()))
+        points = store.encoder.of_pieces(pieces_of(store.tokenizer, *given, kernel.per))
         for point, (at, factor) in itertools.product(points, enumerate((1.0, 1.2))):
             laws[at] = np.outer(laws[at], mechanism.distribution(point, factor * epsilon)).ravel()
         attempt.tried("texts, sampled", count)

@@ -55,8 +55,8 @@ def texts_picked(
     rows = [different[at] for at in spread(len(different), most)]
     store, exchange = release.mechanism.store, release.mechanism.exchange(release.epsilon)
     texts = pa.array([originals[row] for row in rows], pa.large_string())
-    split = pieces_of(store.encoder.tokenizer, *string_buffers(texts), release.per, release.most_pieces)
-    points = store.encoder.of_ids(split.tokens.ids, split.bounds)
+    split = pieces_of(store.tokenizer, *string_buffers(texts), release.per, release.most_pieces)
+    points = store.encoder.of_pieces(split)
     near, _ = store.search.several(points, exchange.neighbors)
     ends = np.arange(0, near.size + 1, near.shape[1])
     has = sparse.csr_matrix((np.ones(near.size, np.int32), near.ravel(), ends), (len(near), len(store)))
