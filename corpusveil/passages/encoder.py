@@ -39,11 +39,11 @@ VERSION = 2
 """Goes up whenever the same space would give the same piece another vector."""
 LENGTH = 127
 """The length of a vector, but for rounding."""
-DENIALS = frozenset(
-    "not no never none nobody nothing nor neither nowhere without hardly cannot unable deny denies denied dont cant isnt "
-    "can't n't ain't aren't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't shouldn't "
-    "wan't wasn't weren't won't wouldn't".split()
-)
+DENIALS = """
+not no never none nobody nothing nor neither nowhere without hardly cannot unable deny denies denied dont cant isnt
+can't n't ain't aren't couldn't didn't doesn't don't hadn't hasn't haven't isn't mustn't needn't shouldn't wan't wasn't
+weren't won't wouldn't
+"""
 """English words that deny; a space of another language has none, and its last coordinate tells nothing."""
 _DOUBLE_TOPIC, _DENIES = 249, 25
 """Twice the length of the other coordinates, 127 / sqrt(1.04), and the size of the last."""
@@ -129,7 +129,8 @@ def mean_vectors(space: Space) -> MeanVectors:
     words = ((units - center) * weights[:, None]) >> _WEIGHTS
     table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
     hyphens = space.hyphens or "split"
-    denies = np.array([word in DENIALS for word in space.vocabulary.words])
+    denials = set(DENIALS.split())
+    denies = np.array([word in denials for word in space.vocabulary.words])
     name = f"{BUILT_IN}/{VERSION}/{space.digest}"
     return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), denies, name)
 

@@ -17,8 +17,10 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.passages.pieces import pieces_of
 from corpusveil.passages.store import Store
 from corpusveil.spaces import Space
+from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.matching import Matched, match
@@ -220,9 +222,14 @@ class TestPassages:
         texts = [" ".join(self.ORIGINALS[end - 1 - end % 3 : end]) for end in ends]
         release = passage_release(per, 4.0, most_pieces=most)
         privates = cv.privatize(texts, release, ids=list(ends))
-        found, kernel, law = texts_picked(release, texts, privates), release.kernel(), release.mechanism
+        found, law = texts_picked(release, texts, privates), release.mechanism
+
+        def pieces(text: str) -> list[str]:
+            split = pieces_of(law.store.tokenizer, *string_buffers(pa.array([text], pa.large_string())), per, most)
+            return [split.text(piece) for piece in range(len(split))]
+
         laws = [[law.distribution(law.store.encoder.encode(pa.array([piece], pa.large_string()))[0], 4.0) for piece in
-                 kernel.pieces(pa.array([text], pa.large_string()))] for text in texts]  # fmt: skip
+                 pieces(text)] for text in texts]  # fmt: skip
         ids = {text: number for number, text in enumerate(law.store.texts.to_pylist())}
         won = 0.0
         for row, text in enumerate(privates):
