@@ -120,8 +120,8 @@ def _sampled(attempt: Attempt, store: Store, size: int, per: str, count: int) ->
         out = kernel.privatize(Documents(alike, list(range(count))))[0].to_pylist()
         cells = np.bincount(_codes(store, out), minlength=len(store) ** (1 + (per == "sentence")))
         laws = [np.ones(1), np.ones(1)]
-        split = pieces_of(store.tokenizer, *string_buffers(pa.array([text], pa.large_string())), release.per)
-        points = store.encoder.of_pieces(split)
+        given = string_buffers(pa.array([text], pa.large_string()))
+        points = store.encoder.of_pieces(pieces_of(store.tokenizer, *given, kernel.per))
         for point, (at, factor) in itertools.product(points, enumerate((1.0, 1.2))):
             laws[at] = np.outer(laws[at], mechanism.distribution(point, factor * epsilon)).ravel()
         attempt.tried("texts, sampled", count)

@@ -13,6 +13,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -314,7 +315,7 @@ def hits_of(
     return hits
 
 
-def share_of(hits: npt.NDArray[np.generic], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
+def share_of(hits: npt.NDArray[Any], weight: npt.NDArray[np.float64], part: npt.NDArray[np.int64]) -> ReadShare:
     """Return the share of a weight where a reader is right, and its standard error by independent parts."""
     whole = float(weight.sum()) or 1.0
     share = float((hits * weight).sum()) / whole

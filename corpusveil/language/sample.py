@@ -34,7 +34,8 @@ class Stronger(Record):
     """By how much a stronger ``reader`` recovers more, measured on the first texts of the same sample.
 
     At the ``epsilons``: what it gains of all words and of content words, and the standard error of the latter, paired
-    text by text; ``highest`` of the register of which the trigrams recover most; ``words`` is how many content words. ``model`` is a digest of what it reads by.
+    text by text; ``highest`` of the register of which the trigrams recover most; ``words`` is how many content words.
+    ``model`` is a digest of what it reads by.
     """
 
     reader: Line

@@ -2,9 +2,11 @@
 
 A word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and 0 if it is on a public list of
 names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors have length one and are centered by their
-mean, weighted by p. Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
-of a piece is scaled to length 127 and rounded to the nearest int8, halves away from zero. A piece without a known word
-has the vector 0.
+mean, weighted by p. A last coordinate says whether a piece denies, which a mean hardly shows: 0.2 of the length of the
+others, below 0 without a word of ``DENIALS`` (``python -m benchmarks opposites``: of two hundred pairs of opposites, a
+third as many flip). Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
+of a piece is scaled so that the whole has length 127, and rounded to the nearest int8, halves away from zero. A piece
+without a known word has the vector 0.
 
 A store can have vectors of another kind: of an encoder that a package names among the entry points
 ``corpusveil.encoders``, and that it must have when it is opened. That is an object with a ``version`` and
@@ -23,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.arrays import Int8, Int32, Int64
+from corpusveil.arrays import Bool, Int8, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.errors import DataError, PackageError, UnknownError, UnsetError, nearest
 from corpusveil.passages.pieces import Pieces
@@ -33,10 +35,18 @@ from corpusveil.spaces import Space
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
-VERSION = 1
+VERSION = 2
 """Goes up whenever the same space would give the same piece another vector."""
 LENGTH = 127
 """The length of a vector, but for rounding."""
+DENIALS = """
+not no never none nobody nothing nor neither nowhere without hardly cannot unable deny denies denied dont cant isnt
+can't n't ain't aren't couldn't didn't doesn't don't hadn't hasn't haven't isn't mustn't needn't shouldn't wan't wasn't
+weren't won't wouldn't
+"""
+"""English words that deny; a space of another language has none, and its last coordinate tells nothing."""
+_DOUBLE_TOPIC, _DENIES = 249, 25
+"""Twice the length of the other coordinates, 127 / sqrt(1.04), and the size of the last."""
 _POINT, _WEIGHTS = 14, 15
 _FULL = 1 << 20
 GROUP, BUILT_IN = "corpusveil.encoders", "mean"
@@ -64,18 +74,20 @@ class MeanVectors:
 
     Attributes:
         tokenizer: of the vocabulary of the space.
-        words: int32 [V, d], the vector of a word times its weight.
+        words: int32 [V, d - 1], the vector of a word times its weight.
+        denies: bool [V], whether a word denies.
         dimensions: d.
         name: what the encoder is, with version and space, as a store records it.
     """
 
     tokenizer: Tokenizer
     words: Int32
+    denies: Bool
     name: str
 
     @property
     def dimensions(self) -> int:
-        return int(self.words.shape[1])
+        return int(self.words.shape[1]) + 1
 
     def encode(self, texts: pa.Array) -> Int8:
         """Return the vectors of pieces, large_string [P] without nulls -> int8 [P, d]."""
@@ -88,7 +100,7 @@ class MeanVectors:
     def of_ids(self, ids: Int32, offsets: Int64) -> Int8:
         """Return the vectors of P runs of word ids, int32 [T] with bounds int64 [P + 1]; ids below 0 are no words."""
         out = np.zeros((offsets.size - 1, self.dimensions), np.int8)
-        _sum(ids, offsets, self.words, np.empty(self.dimensions, np.int64), out)
+        _sum(ids, offsets, self.words, self.denies, np.empty(self.dimensions - 1, np.int64), out)
         return out
 
 
@@ -117,7 +129,10 @@ def mean_vectors(space: Space) -> MeanVectors:
     words = ((units - center) * weights[:, None]) >> _WEIGHTS
     table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
     hyphens = space.hyphens or "split"
-    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), f"{BUILT_IN}/{VERSION}/{space.digest}")
+    denials = set(DENIALS.split())
+    denies = np.array([word in denials for word in space.vocabulary.words])
+    name = f"{BUILT_IN}/{VERSION}/{space.digest}"
+    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), denies, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,11 +188,13 @@ def _root(squares: Int64) -> Int64:
 
 
 @compiled
-def _sum(ids: Any, offsets: Any, words: Any, total: Any, out: Any) -> None:
+def _sum(ids: Any, offsets: Any, words: Any, denies: Any, total: Any, out: Any) -> None:
     for piece in range(offsets.size - 1):
         total[:] = 0
+        denied = False
         for t in range(offsets[piece], offsets[piece + 1]):
             if ids[t] >= 0:
+                denied |= denies[ids[t]]
                 for axis in range(total.size):
                     total[axis] += words[ids[t], axis]
         largest = np.int64(0)
@@ -200,5 +217,6 @@ def _sum(ids: Any, offsets: Any, words: Any, total: Any, out: Any) -> None:
         if length == 0:
             continue
         for axis in range(total.size):
-            size = (2 * LENGTH * abs(total[axis]) + length) // (2 * length)
-            out[piece, axis] = min(size, LENGTH) if total[axis] > 0 else -min(size, LENGTH)
+            size = (_DOUBLE_TOPIC * abs(total[axis]) + length) // (2 * length)
+            out[piece, axis] = size if total[axis] > 0 else -size
+        out[piece, total.size] = _DENIES if denied else -_DENIES

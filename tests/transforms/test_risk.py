@@ -183,7 +183,7 @@ class TestFromContext:
         for gain in (None, 0.1, -0.1):
             rows = [[gain, gain, 0.01]] * 2
             stronger = () if gain is None else (
-                Stronger(reader="two models", model="0" * 64, words=(9, 9), epsilons=[0.25, 1.0], like=rows,
+                Stronger(reader="two models", model="0" * 64, words=[[9, 9]] * 2, epsilons=[0.25, 1.0], like=rows,
                          unlike=rows, highest=((0.2, 0.01),) * 2),
             )  # fmt: skip
             figures = Figures(
@@ -235,7 +235,7 @@ class TestTheRelease:
         assert read.sentence() == found.sentence(), "a manifest says what the command said, nats included"
         assert after.pop("risk") == {
             "risk": 0.6, "measured": found.measured, "error": found.error, "model": found.model,
-            "beside": found.beside, "blind": found.blind, "text": found.text, "own_text": True,
+            "beside": found.beside, "blind": found.blind, "text": found.text, "own_text": True, "reader": found.reader,
         }  # fmt: skip
         assert before == after
         assert f"recovers about {found.measured:.1%}" in " ".join(str(chosen).split())

@@ -222,11 +222,15 @@ class TestPassages:
         texts = [" ".join(self.ORIGINALS[end - 1 - end % 3 : end]) for end in ends]
         release = passage_release(per, 4.0, most_pieces=most)
         privates = cv.privatize(texts, release, ids=list(ends))
-        found, law, store = texts_picked(release, texts, privates), release.mechanism, release.mechanism.store
-        arrays = [pa.array([text], pa.large_string()) for text in texts]
-        split = [pieces_of(store.tokenizer, *string_buffers(array), release.per, most) for array in arrays]
-        laws = [[law.distribution(point, 4.0) for point in store.encoder.of_pieces(some)] for some in split]
-        ids = {text: number for number, text in enumerate(store.texts.to_pylist())}
+        found, law = texts_picked(release, texts, privates), release.mechanism
+
+        def pieces(text: str) -> list[str]:
+            split = pieces_of(law.store.tokenizer, *string_buffers(pa.array([text], pa.large_string())), per, most)
+            return [split.text(piece) for piece in range(len(split))]
+
+        laws = [[law.distribution(law.store.encoder.encode(pa.array([piece], pa.large_string()))[0], 4.0) for piece in
+                 pieces(text)] for text in texts]  # fmt: skip
+        ids = {text: number for number, text in enumerate(law.store.texts.to_pylist())}
         won = 0.0
         for row, text in enumerate(privates):
             drawn = [ids[text]] if per == "document" else [ids[f"{piece}."] for piece in text[:-1].split(". ")]
