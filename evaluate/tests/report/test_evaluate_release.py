@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -254,6 +255,9 @@ class TestPassages:
         assert figures["texts picked from a list"].value > 0.2 > (figures["texts picked from a list"].floor or 1)
         assert figures["content words that come back"].value > 2 * (figures["content words that come back"].floor or 1)
         assert NO_AUTHOR in found.notes
+        own = small_store().texts.to_pylist()[:9]  # a run accepted that the store has them
+        accepting = dataclasses.replace(release, accept_overlap=True)
+        assert evaluate_texts(own, cv.privatize(own, accepting, ids=range(9)), accepting).measures
         assert found.publishable().measures == ()
 
     def test_what_is_not_of_this_release_is_refused(self, source: Path, private: Path) -> None:
