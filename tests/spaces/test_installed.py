@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 EN = ROOT / "spaces" / "en"
 VERSIONS = {
     "3.0.0": "3c31924578d5d9f0827b0936109a264a5465dc92d957096a4a84accc9f7fce55",
-    "3.1.0": "6b24f394992a322507c6eaac762441eb06204129731f565975c02af9614c893a",
+    "3.1.0": "c855e97a7309d1457b03a9cdfeed4f939a726be9b2561935a6539002ea791a78",
 }
 """The archive of words of each version of corpusveil-space-en: the index keeps a version as it is."""
 NEEDED = "--mechanism", "ring-geometric", "--epsilon", 1, "--test-key"
