@@ -116,7 +116,8 @@ class Registry(Generic[T]):
         if name in OF_EVALUATE.get(self.kind, ()):
             return PackageError(f"{name}: {MISSING}")
         known = self.names()
-        hint = nearest(name, known) or f"; there are: {', '.join(known)}."
+        others = f"there are: {', '.join(known)}" if known else "install the package that has it"
+        hint = nearest(name, known) or f"; {others}."
         return UnknownError(f"{name}: there is no {self.kind} of this name{hint}")
 
 

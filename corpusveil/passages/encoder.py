@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,10 +26,11 @@ import pyarrow as pa
 
 from corpusveil.arrays import Bool, Int8, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.errors import DataError, PackageError, UnknownError, UnsetError, nearest
+from corpusveil.errors import DataError, PackageError, UnsetError
 from corpusveil.passages.pieces import Pieces
 from corpusveil.recognizers.cues import FAMILY, GIVEN, OTHER, PLAIN
 from corpusveil.recognizers.names import listed_bits
+from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
@@ -49,7 +49,8 @@ _DOUBLE_TOPIC, _DENIES = 249, 25
 """Twice the length of the other coordinates, 127 / sqrt(1.04), and the size of the last."""
 _POINT, _WEIGHTS = 14, 15
 _FULL = 1 << 20
-GROUP, BUILT_IN = "corpusveil.encoders", "mean"
+BUILT_IN = "mean"
+ENCODERS: Registry[Any] = Registry("encoder")
 
 
 class Encoder(Protocol):
@@ -146,12 +147,8 @@ class OtherVectors:
     @classmethod
     def named(cls, name: str) -> OtherVectors:
         """Return the encoder of an entry point. Raises UserError where there is none, or one that does not work."""
-        points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-        if name not in points:
-            hint = nearest(name, points) or "; install the package that has it"
-            raise UnknownError(f"{name}: there is no encoder of this name{hint}.")
+        encoder = ENCODERS.find(name)
         try:
-            encoder = points[name].load()
             sample = np.asarray(encoder.encode("a text"), np.float64)
             return cls(f"{name}/{encoder.version}", int(sample.reshape(-1).size), encoder)
         except Exception as error:  # noqa: BLE001 - a package of others, which raises anything

@@ -126,7 +126,7 @@ def _soften(data: Any, documents: Any, out: Any) -> None:
 
 @compiled
 def _quoted(data: Any, at: Any, stop: Any) -> Any:
-    """Return where the text of a line begins behind the marks of a quotation, and how deep this is."""
+    """Return where the text of a line begins after its marks of quotation, and the number of these."""
     text, depth = at, 0
     while text < stop and (data[text] == 0x3E or (data[text] == 0x20 and depth > 0)):
         depth += data[text] == 0x3E

@@ -86,11 +86,11 @@ def median_distance(vectors: Float32) -> float:
 
 def scaled(vectors: Float32, scale: float) -> Float32:
     """Return vectors times what makes their median distance ``scale``. Raises UserError for a scale that cannot be."""
-    found = median_distance(vectors)
-    if not 0 < scale < np.inf or not found:
+    own = median_distance(vectors)
+    if not 0 < scale < np.inf or not own:
         raise BadValueError(f"scale {scale:g}: give a median distance above 0, for vectors that differ.")
     # Six digits, so that machines that sum in another order have the same vectors.
-    return np.ascontiguousarray(vectors * np.float32(f"{scale / found:.6g}"))
+    return np.ascontiguousarray(vectors * np.float32(f"{scale / own:.6g}"))
 
 
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:

@@ -97,6 +97,11 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     return make_ground(tmp_path_factory.mktemp("ground"), rows(BLOCK + 300, 0), rows(500, 1, words=3))
 
 
+def data_of(files: dict[str, str]) -> dict[str, str]:
+    """Return the files of a release but its manifest."""
+    return {name: digest for name, digest in files.items() if name != "manifest.json"}
+
+
 @dataclass(frozen=True)
 class Reference:
     """A release that was made on a disk: its outcome and files."""
@@ -104,6 +109,11 @@ class Reference:
     release: cv.Release
     outcome: Outcome
     files: dict[str, str]
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The files without the manifest, which says which caps of a ledger held."""
+        return data_of(self.files)
 
 
 @pytest.fixture(scope="session")

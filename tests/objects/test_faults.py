@@ -16,7 +16,7 @@ from corpusveil.storage import files
 from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import run
 from tests.engines.processes import free_port
-from tests.objects.conftest import Place, Reference
+from tests.objects.conftest import Place, Reference, data_of
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
 
@@ -76,7 +76,7 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     rules = {where: proxy.rule("PUT", where, "lose", times=1) for where in CREATED}
     succeeds(*place.arguments("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6"))
     assert {where: rule.hits for where, rule in rules.items()} == dict.fromkeys(CREATED, 1)
-    assert place.store.objects(place.output) == reference.files
+    assert data_of(place.store.objects(place.output)) == reference.data
     short = proxy.rule("GET", r"ledger\.json", "shorten", times=1)
     (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
     assert (line["documents"], short.hits) == (reference.outcome.counts.documents, 1)

@@ -19,7 +19,7 @@ from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import fails, succeeds
 from tests.engines.corpora import Ground, release_files, write_large_corpus
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
-from tests.objects.conftest import Place, Reference, everywhere
+from tests.objects.conftest import Place, Reference, data_of, everywhere
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
 
@@ -32,7 +32,7 @@ def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy
     counted = ("--ledger", f"{place.root}/ledger", "--unit", "content", "--cap", "1e6")
     ended = succeeds(*place.arguments(*more, *counted))
     assert reference.outcome.content_sha256 in ended.out
-    assert place.store.objects(place.output) == reference.files
+    assert data_of(place.store.objects(place.output)) == reference.data
     ledger = cv.Ledger(f"{place.root}/ledger")
     (line,) = ledger.spent().releases
     assert line["documents"] == reference.outcome.counts.documents
@@ -42,7 +42,7 @@ def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy
     held = place.store.objects(f"{place.root}/ledger")
     proxy.clear()
     assert reference.outcome.content_sha256 in succeeds(*place.arguments(*more, *counted)).out
-    assert place.store.objects(place.output) == reference.files
+    assert data_of(place.store.objects(place.output)) == reference.data
     assert place.store.objects(f"{place.root}/ledger") == held
     assert proxy.seen(place.store.write_method, ".") == proxy.seen(place.store.write_method, r"lease-\d+")
 

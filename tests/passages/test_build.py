@@ -7,9 +7,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
-from corpusveil.passages.encoder import GROUP, LENGTH, encoder_of
+from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
 from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
 from corpusveil.passages.law import Exchange, best_neighbors
 from corpusveil.passages.store import TEXTS, VECTORS, load_store
@@ -363,11 +361,9 @@ class TestEncoders:
 
     @pytest.fixture(autouse=True)
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        points = [SimpleNamespace(name="tiny", load=self.Tiny)]
-        every = metadata.entry_points
-        monkeypatch.setattr(metadata, "entry_points", lambda **of: points if of == {"group": GROUP} else every(**of))
+        monkeypatch.setitem(ENCODERS.entered, "tiny", self.Tiny())
         encoder_of.cache_clear()
-        yield points
+        yield ENCODERS.entered
         encoder_of.cache_clear()
 
     def test_make_the_vectors_of_a_store_and_of_what_it_replaces(
@@ -396,7 +392,7 @@ class TestEncoders:
         with refused("mismatch", "encoder"):
             cv.load_store(text)
         self.Tiny.version = "7"
-        installed.clear()
+        del installed["tiny"]
         encoder_of.cache_clear()
         with refused("unknown-name", "tiny", "install"):
             cv.load_store(text)

@@ -119,9 +119,10 @@ class BudgetSettings(Section):
 
     epsilon: float | None = key("The budget, above 0, if {budget.risk} is not to choose it.", None, gt=0, often=True)
     risk: float | None = key(
-        "The share of content words that the strongest reader measured may recover: 0.3 is most private, 0.7 most "
-        "readable. Instead of {budget.epsilon}: the largest share, of public text, from context; above 0 and below 1, "
-        "for a budget per token. 0.5 is balanced.", None, gt=0, lt=1, often=True, start=0.5)
+        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. The reader is "
+        "the strongest that was measured. Instead of {budget.epsilon}: the largest share, of public text, from "
+        "context; above 0 and below 1, for a budget per token. 0.5 is balanced.",
+        None, gt=0, lt=1, often=True, start=0.5)
     model: str | None = key(
         "For {budget.risk}: the trigrams that the reader knows, made by 'model'. Default: that of the space's "
         "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
