@@ -104,8 +104,9 @@ def _note(plan: Plan, watch: Watch) -> None:
 def _note_rows(plan: Plan, watch: Watch) -> None:
     if plan.columns.id is None and plan.run.release.duplicates != "same-noise":
         watch.say(
-            "No id is given, so a document is its place: a row that is added or removed later gives all rows below it "
-            "in its file other noise, which is spent again. If a column identifies rows, name it (id)."
+            "No column is named as id, so rows are identified by their place: a row that is added or removed gives all "
+            "later rows of its file other noise, and spends their budget again. Name the column that identifies rows "
+            "(id)."
         )
 
 

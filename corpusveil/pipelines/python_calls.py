@@ -113,7 +113,7 @@ def preview(
 
 
 def compare(
-    texts: Any, text: str = "text", *, risks: Sequence[float] = (0.3, 0.5, 0.7),
+    texts: Any, *, text: str = "text", risks: Sequence[float] = (0.3, 0.5, 0.7),
     epsilons: Sequence[float] = (8.0, 10.0, 12.0), key: Key | None = None,
 ) -> Preview:  # fmt: skip
     """Return some texts by words at each of ``risks``, and by passages at each of ``epsilons``; private, as a preview.

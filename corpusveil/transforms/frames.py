@@ -50,6 +50,8 @@ class Frame:
 
 
 Kept = str | Sequence[str]
+MOST_ROWS = 16
+"""The rows of a frame that was filtered, for one that is left, up to which an index counts as numbers of rows."""
 """The columns to keep, by name, or ``all``."""
 
 
@@ -270,10 +272,22 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     """Return the index of what comes back, and what it loses: row numbers stay, anything else is kept like a column."""
     index = data.index
     names = ["the index" if name is None else name for name in index.names]
-    is_numbers = names == ["the index"] and index.dtype.kind in "iu"
-    if is_numbers or columns.others == "keep" or set(names) <= set(columns.keep):
+    if (
+        (names == ["the index"] and _are_row_numbers(index))
+        or columns.others == "keep"
+        or set(names) <= set(columns.keep)
+    ):
         return index, []
     return None, names
+
+
+def _are_row_numbers(index: Any) -> bool:
+    """Say whether an index is a range, or numbers of rows of a filtered frame; others could be those of customers."""
+    if index.dtype.kind not in "iu" or len(index) == 0:
+        return bool(index.dtype.kind in "iu")
+    if type(index).__name__ == "RangeIndex":
+        return True
+    return bool(index.is_unique and index.min() >= 0 and index.max() < MOST_ROWS * len(index))
 
 
 def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:

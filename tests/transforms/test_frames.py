@@ -478,6 +478,9 @@ def test_an_index_that_is_more_than_row_numbers_is_a_column() -> None:
             assert list(cv.privatize(frame, RELEASE, ids=[1, 2]).index) == [0, 1]
         assert list(cv.privatize(frame, RELEASE, ids=[1, 2], keep="all").index) == ["Bbbe", "Cccj"]
     assert list(cv.privatize(pd.DataFrame(rows)[1:], RELEASE, ids=[1]).index) == [1]
+    for numbers, comes_back in (([31, 4], [31, 4]), ([5550101, 5550202], [0, 1]), ([7, 7], [0, 1]), ([-1, 0], [0, 1])):
+        frame = pd.DataFrame(rows, index=numbers)
+        assert list(cv.privatize(frame, RELEASE, ids=[1, 2]).index) == comes_back
 
 
 def test_texts_without_columns_have_no_values_of_their_rows() -> None:

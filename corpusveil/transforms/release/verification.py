@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from corpusveil.display import Card, Shown, several
+from corpusveil.display import Card, Shown, rounded_up, several
 from corpusveil.errors import (
     OF_DATA,
     BadValueError,
@@ -90,7 +90,8 @@ class Verification(Shown):
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap-ldp"] == NONE else f"at most {claims['cap-ldp']} for a {claims['unit']}"
-        said = f"{claims['nats']} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
+        nats = claims["nats"] if claims["nats"] == NONE else rounded_up(float(claims["nats"]))
+        said = f"{nats} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(
             f"Release {self.url}" if self.list_name else f"Table {self.url}",
             [
