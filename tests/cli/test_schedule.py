@@ -141,7 +141,7 @@ class TestWhatIsNew:
         values = settings(ground)
         del values["corpus"]["id"]
         save(ground / "s.toml", values)
-        assert "a document is its place" in start(ground).out
+        assert "rows are identified by their place" in start(ground).out
         lines(ground, "day-1/a.jsonl", 2)
         assert "up to 2 documents of changed shards get other noise" in start(ground).err
 
