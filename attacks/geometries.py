@@ -75,3 +75,8 @@ def space_of(vectors: Vectors, lists: int = 2, seed: int = 7) -> Space:
     orders = np.array([random.permutation(size) for _ in range(lists)], dtype=np.int32).reshape(lists, size)
     digest = content_digest(vocabulary, rows, orders)
     return Space(vocabulary, rows, orders, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
+
+
+def as_run(name: str) -> bool:
+    """Say whether a mechanism is what an author's code did: attacked, too, but few words may not tell its controls."""
+    return name.endswith("-as-run")
