@@ -366,6 +366,7 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     blank, of = r"[\s,./-]{1,3}", r"(?:\s(?:of|de|del|di))?"
     dates = (
         rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
+        rf"{year}{blank}{month}{blank}{day}|"
         rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
         rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
     )

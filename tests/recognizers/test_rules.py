@@ -147,7 +147,7 @@ def test_no_half_of_two_phone_numbers_side_by_side_is_left() -> None:
 
 def test_dates_of_birth_are_found_as_databases_write_them() -> None:
     dates = ("1984-03-09", "09.03.84", "84-03-09", "19840309", "09031984", "840309", "3/9/1984", "09-MAR-1984")
-    for date in (*dates, "9.Mar.1984"):
+    for date in (*dates, "9.Mar.1984", "1984-MAR-09"):
         for form in ("DOB {}", "dob={}", '"dob": "{}"', "birth_date: {}", '{{"birthDate":"{}"}}', "geb. {}", "DOB|{}|"):
             assert found([form.format(date)]) == [[("date_of_birth", date)]], form.format(date)
     assert found(["born 1234567, DOB 84031", "dob=20241399"]) == [[], []]
