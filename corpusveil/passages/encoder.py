@@ -146,7 +146,7 @@ class OtherVectors:
 
     @classmethod
     def named(cls, name: str) -> OtherVectors:
-        """Return the encoder of an entry point. Raises UserError where there is none, or one that does not work."""
+        """Return the encoder of an entry point. Raises UserError if no package has it, or if it fails."""
         encoder = ENCODERS.find(name)
         try:
             sample = np.asarray(encoder.encode("a text"), np.float64)
