@@ -91,7 +91,8 @@ def file_names(titles: Sequence[str]) -> list[str]:
 def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
     heads = ("Claim", "Paper says", "This run shows", "Same direction?", "What differs")
-    blocks = [Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)]
+    checked = Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)
+    blocks = [checked] if account.checks else []
     for table in account.tables:
         numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
         rows = [[shown(value) for value in row] for row in table.rows]
@@ -149,7 +150,8 @@ def lines(account: Account, width: int = 16) -> Iterator[str]:
                 + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
             )
         yield from (f"  {note}" for note in table.said)
-    yield f"\n{BESIDE}"
+    if account.checks:
+        yield f"\n{BESIDE}"
     for check in account.checks:
         yield f"  {check.claim}: {SAME[check.same]}"
         yield f"    paper: {check.paper}; here: {check.seen}"

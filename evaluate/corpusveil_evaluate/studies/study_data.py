@@ -140,6 +140,12 @@ class StudyData:
         """Say whether ``--data`` has a file of this data set."""
         return not self.bundled and self._file(name) is not None
 
+    def sets(self) -> list[str]:
+        """Return the names of all data sets of ``--data``, sorted; none without it."""
+        known = [] if self.sources.data is None else files.listing(self.sources.data, folders=True)
+        found = ((name.removesuffix(form) for form in FORMS if name.endswith(form)) for name in known)
+        return sorted({name for names in found for name in names})
+
     def names(self, tasks: Sequence[str], bundled: Sequence[str], *, needed: bool = True) -> list[str]:
         """Return the available tasks: those with a file in ``--data``, otherwise the bundled tasks.
 

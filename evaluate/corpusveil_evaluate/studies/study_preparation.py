@@ -45,7 +45,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
             if vectors and space.dimensions is not None:
                 _require_dimensions(_largest(vectors), space.dimensions)
     files.write_bytes(data.address(MADE_OF), made.encode())
-    if not sources.vectors or needs.counts:
+    if needs.counts or (needs.words and not sources.vectors):
         _learn(data, engine, watch, 0 if sources.vectors else _variants(needs))
     for space in needs.words:
         where = data.address("spaces", space.name)
