@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
+UNNAMED = "the index"
+"""What an index without a name is called."""
 _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
@@ -168,8 +170,12 @@ def is_name(text: str) -> bool:
 
 
 def are_names(texts: Sequence[str]) -> bool:
-    """Say whether all texts look like names of columns; one may be empty, as that of an index is."""
-    return all(map(is_name, filter(None, texts))) and "".join(texts) != "" and texts.count("") < 2
+    """Say whether all texts look like names of columns; one may be empty, as that of an index is.
+
+    Two words may be a person's: the first line of a file without names can have one.
+    """
+    named = [text for text in texts if text and text != UNNAMED]
+    return any(texts) and all(is_name(text) and " " not in text for text in named) and texts.count("") < 2
 
 
 def listed(names: Iterable[object]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.errors import (
+    UNNAMED,
     BadRowError,
     BadTypeError,
     ColumnError,
@@ -271,12 +272,8 @@ def require_text(kind: pa.DataType, name: str) -> None:
 def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     """Return the index of what comes back, and what it loses: row numbers stay, anything else is kept like a column."""
     index = data.index
-    names = ["the index" if name is None else name for name in index.names]
-    if (
-        (names == ["the index"] and _are_row_numbers(index))
-        or columns.others == "keep"
-        or set(names) <= set(columns.keep)
-    ):
+    names = [UNNAMED if name is None else name for name in index.names]
+    if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
         return index, []
     return None, names
 
