@@ -203,7 +203,7 @@ def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any
 
 
 def passages(pieces: int, points: int, neighbors: int) -> Callable[[str], dict[str, Any]]:
-    """Prepare drawing passages for so many pieces, whose vectors and those of the store are random."""
+    """Return a call that draws passages for a number of pieces; their vectors and the store's are random."""
     rows, asked = baselines.random_rows(pieces), baselines.random_rows(points)
     texts = pa.array(map(str, range(pieces)), pa.large_string())
     exchange = cv.PassageExchange(cv.Store(texts, rows, cv.load_space("en"), "0" * 64), neighbors)

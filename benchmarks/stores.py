@@ -94,7 +94,7 @@ def ranked(store: cv.Store) -> cv.Store:
 
 @functools.lru_cache(maxsize=1)
 def opened(name: str, per: str) -> cv.Store:
-    """Return ``en``, or so many pieces of c4-like or open-en for releases per sentence or document."""
+    """Return the store ``en``, or one of c4-like or open-en of the size that its name says."""
     if name == "en":
         return ranked(cv.load_store("en"))
     source, size = name.split()

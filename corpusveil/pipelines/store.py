@@ -35,7 +35,7 @@ def build(settings: Settings, watch: Watch) -> Store:
         near, back = info["figures"][name]["similarity"][0], info["figures"][name]["back"]["10"]
         measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
         watch.say(
-            f"{measured}: similarity to the nearest piece of the store {near:.3f}; at epsilon 10, {back:.1%} of their "
-            "content words also stand in their replacement"
+            f"{measured}: the nearest piece has similarity {near:.3f}; at epsilon 10, a replacement "
+            f"has {back:.1%} of the content words of its original"
         )
     return made

@@ -1,4 +1,4 @@
-"""The settings of what is made of public text: n-gram counts, collocations, vectors, spaces, stores and models."""
+"""Settings of the public artifacts: n-gram counts, collocations, vectors, spaces, stores, language models."""
 
 from __future__ import annotations
 
