@@ -93,6 +93,13 @@ def _is_exact(line: bytes) -> bool:
         return False
 
 
+def _as_written(digits: str) -> Any:
+    """Return a number, as it was written if orjson would write another; whatever else the row has."""
+    unsigned = digits.removeprefix("-").encode()
+    is_other = _LONG_NUMBER.fullmatch(unsigned) and not _is_exact(unsigned)
+    return orjson.Fragment(digits) if is_other else orjson.loads(digits)
+
+
 def _are_exact(rows: Sequence[bytes]) -> bool:
     shapes = b"\n".join(rows).translate(_SHAPES)  # of which most need no look at each row
     return (b"0" * 17 not in shapes and b"0e" not in shapes) or all(map(_is_exact, rows))
@@ -101,7 +108,7 @@ def _are_exact(rows: Sequence[bytes]) -> bool:
 def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
     """Return the kept values of a row as JSON text, in which numbers are as they were."""
     if not _is_exact(line):
-        row = _by_number(line, orjson.Fragment)
+        row = _by_number(line, _as_written)
     if columns.others == "keep":
         values = [{name: value for name, value in row.items() if name != columns.column}]
     else:
@@ -143,7 +150,7 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
 def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
     """Return the JSON of a column with holes in the places of texts, and add these, with where they lie."""
     if not _is_exact(line):
-        row = _by_number(line, orjson.Fragment)
+        row = _by_number(line, _as_written)
 
     def take(text: str | None, at: tuple[int, ...]) -> Any:
         texts.append((text, at))
