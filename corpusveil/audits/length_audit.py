@@ -21,10 +21,10 @@ import pyarrow as pa
 from corpusveil.audits.guarantee_audit import clopper_pearson
 from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
-from corpusveil.kernel.kernel import words_of
 from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
+from corpusveil.spaces.vocabulary import parts
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.release import Release
 
@@ -50,7 +50,7 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
     length, space = release.length, release.mechanism.space
     if length is None:
         return []
-    if words_of(space).max() > 1:
+    if any(len(parts(word)) > 1 for word in space.vocabulary.words):
         raise ConflictError(
             "length: this space has collocations, which are written as several words; audit one of single words."
         )
