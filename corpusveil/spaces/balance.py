@@ -24,7 +24,7 @@ import numpy as np
 from corpusveil.arrays import Float32, Float64, Int64
 from corpusveil.errors import BadValueError, DataError, UnsetError
 from corpusveil.sampling.weights import ln
-from corpusveil.spaces.tour_improvement import nearest
+from corpusveil.search.neighbors import nearest
 from corpusveil.spaces.vectors import Vectors
 
 OF_LISTS = 1.0
