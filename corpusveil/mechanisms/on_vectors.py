@@ -24,7 +24,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.compiled import njit
 from corpusveil.errors import NoClosedForm
-from corpusveil.mechanisms.base import levels
+from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
@@ -82,8 +82,9 @@ class OnVectors(OverVectors):
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         self.prepare()
-        distinct, which = levels(epsilon, ids.size)
-        values = np.full(ids.size, distinct[0]) if which is None else np.array(distinct)[which]
+        values = np.empty(ids.size)
+        for value, at in by_epsilon(epsilon, ids.size):
+            values[at] = value
         out = np.empty(ids.size, dtype=np.int32)
         points = np.empty((min(ids.size, BLOCK), self.space.dimensions))
         for first in range(0, ids.size, BLOCK):
