@@ -40,7 +40,7 @@ from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, SURR
 from corpusveil.text.policy import SPAN as SPAN_ROLE
 from corpusveil.text.spans import OfFunction, Recognizer, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import NO_SURROGATES, Surrogates, assign_roles, enter, output_bound, write_text
-from corpusveil.text.tokens import Tokens, string_buffers
+from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 
 KERNEL_VERSION = 1
@@ -107,9 +107,9 @@ class Kernel:
         prepared, parts = self._prepared(), self._goes_in_parts()
         counts = Counts(documents=len(documents) - documents.texts.null_count)
         body, lengths = io.BytesIO(), [np.zeros(1, dtype=np.int64)]
-        for some in runs(documents):
-            read, tags = Texts.read(some.texts, self.policy), self._tags(some, self.draw_key.tag)
-            counts.input_bytes += int(np.ptp(string_buffers(some.texts)[1]))
+        for some, data, places in runs(documents):
+            read, tags = Texts.read(some.texts, self.policy), self._tags(self.draw_key.tag, some, data, places)
+            counts.input_bytes += int(places[-1] - places[0])
             start, before, alone = body.tell(), 0, parts and len(some) == 1
             for bounds in parts_of(read.data, *read.documents.tolist()) if alone else [read.documents]:
                 chunk = self._parsed(prepared, Texts(read.data, bounds), tags, some.known, before)
@@ -137,7 +137,7 @@ class Kernel:
         """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
         return self.budget.per == "token" and all(part is None for part in (self.collocations, self.length, self.spans))
 
-    def _tags(self, documents: Documents, key: bytes) -> UInt64:
+    def _tags(self, key: bytes, documents: Documents, data: UInt8, places: Int64) -> UInt64:
         """Return the tags of D documents under a key, uint64 [D, 2]; values that are masked are in them, too."""
         identities, known = documents.identities, documents.known
         if self.spans is not None and self.spans.spans_from:
@@ -148,7 +148,7 @@ class Kernel:
                 )
             own = [b""] * len(known) if self.same_noise else identities
             identities = [with_values(identity, values) for identity, values in zip(own, known, strict=True)]
-        return self.noise_tags(key, documents.column, identities, *string_buffers(documents.texts))
+        return self.noise_tags(key, documents.column, identities, data, places)
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2].
@@ -167,9 +167,9 @@ class Kernel:
         """
         prepared, noise, spent = self._prepared(), [NO_TAGS], list[Readings]()
         unknown = self.mechanism.unknown_bound_at_most(public_weights(self.mechanism.space).astype(np.float64) / TOTAL)
-        for some in runs(documents):
-            noise.append(self._tags(some, key))
-            tags = NO_TAGS if self.length is None else self._tags(some, self.draw_key.tag)
+        for some, data, places in runs(documents):
+            noise.append(self._tags(key, some, data, places))
+            tags = NO_TAGS if self.length is None else self._tags(self.draw_key.tag, some, data, places)
             chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), tags, some.known)
             chunk = self._at_length(chunk, some)
             replaced, resampled = chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE)

@@ -62,19 +62,15 @@ class PassageKernel:
         if not self.accept_overlap:
             look_once(store, texts)
         counts, parts = Counts(documents=len(texts) - texts.null_count), [pa.array([], pa.large_string())]
-        for some in runs(documents):
-            counts.input_bytes += int(np.ptp(string_buffers(some.texts)[1]))
-            split = self._split(some)
+        for some, data, places in runs(documents):
+            counts.input_bytes += int(places[-1] - places[0])
+            split = pieces_of(store.tokenizer, data, places, self.per, self.most_pieces)
             points = store.encoder.of_pieces(split)
-            out = self.mechanism.privatize(points, self.epsilon, self._draws(split, some))
+            out = self.mechanism.privatize(points, self.epsilon, self._draws(split, some, data, places))
             self._count(points, out, np.asarray(some.texts.is_valid())[split.documents], counts)
             written = pa.ListArray.from_arrays(split.offsets.astype(np.int32), store.texts.take(pa.array(out)))
             parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
         return pc.if_else(texts.is_valid(), pa.concat_arrays(parts), pa.scalar(None, pa.large_string())), counts
-
-    def _split(self, documents: Documents) -> Pieces:
-        buffers = string_buffers(documents.texts)
-        return pieces_of(self.mechanism.store.tokenizer, *buffers, self.per, self.most_pieces)
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
@@ -86,19 +82,21 @@ class PassageKernel:
         """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
         self._check()
         bound = self.mechanism.exchange(self.epsilon).epsilon
-        each, spent = np.array([fixed(self.epsilon), fixed(bound)], np.int64), list[Readings]()
-        for some in runs(documents):
-            size = np.where(np.asarray(some.texts.is_valid()), np.diff(self._split(some).offsets), 0)
+        each = np.array([fixed(self.epsilon), fixed(bound)], np.int64)
+        tags, spent = [np.empty((0, 2), np.uint64)], list[Readings]()
+        for some, data, places in runs(documents):
+            tags.append(self.noise_tags(key, some.column, some.identities, data, places))
+            split = pieces_of(self.mechanism.store.tokenizer, data, places, self.per, self.most_pieces)
+            size = np.where(np.asarray(some.texts.is_valid()), np.diff(split.offsets), 0)
             total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)
             spent.append(Readings(size, total, np.where(size > 0, each[0], 0), ldp))
-        buffers = string_buffers(documents.texts)
-        return self.noise_tags(key, documents.column, documents.identities, *buffers), joined(spent)
+        return np.concatenate(tags), joined(spent)
 
-    def _draws(self, split: Pieces, documents: Documents) -> Draws:
+    def _draws(self, split: Pieces, documents: Documents, data: Any, places: Any) -> Draws:
         """Return what the pieces draw; with the same noise, each as if it were a document."""
         key, column = self.draw_key.tag, documents.column
         if not self.same_noise:
-            tags = self.noise_tags(key, column, documents.identities, *string_buffers(documents.texts))
+            tags = self.noise_tags(key, column, documents.identities, data, places)
             return Draws(self.draw_key, tags, split.documents, split.positions)
         alone = pa.array([split.text(piece) for piece in range(len(split))], pa.large_string())
         tags = keyed_tags(key, column, [b""] * len(split), *string_buffers(alone))

@@ -126,10 +126,11 @@ def chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def runs(documents: Documents) -> Iterator[Documents]:
-    """Part documents likewise."""
-    for first, last in chunks(string_buffers(documents.texts)[1]):
-        yield documents.part(first, last)
+def runs(documents: Documents) -> Iterator[tuple[Documents, npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    """Part documents likewise; yield each run of D, and its texts as they are given, as bytes and int64 [D + 1]."""
+    data, places = string_buffers(documents.texts)
+    for first, last in chunks(places):
+        yield documents.part(first, last), data, places[first : last + 1]
 
 
 def parts_of(data: npt.NDArray[np.uint8], start: int, end: int) -> Iterator[npt.NDArray[np.int64]]:
