@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float64, Int32, Int64, Integers
+from corpusveil.arrays import Float64, Int32, Integers
 from corpusveil.compiled import njit
 from corpusveil.errors import NoClosedForm
 from corpusveil.mechanisms.base import by_epsilon
@@ -184,11 +184,6 @@ def exits(space: Space, stretch: bytes = b"") -> Float64:
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     if stretch:
         directions = directions @ np.frombuffer(stretch).reshape(space.dimensions, space.dimensions).T
-    return walk(space, words, directions)
-
-
-def walk(space: Space, words: Int64, directions: Float64) -> Float64:
-    """Return the exit from each word in its direction; int64 [R], float64 [R, d] -> float64 [R]."""
     scale = np.ldexp(1.0, -search_of(space).exponent)
     starts = (space.vectors[words] * scale).astype(np.float32)
     rays = directions.astype(np.float32)
